@@ -1,0 +1,19 @@
+"""Train one task: python run.py --mode single --task sts"""
+
+from __future__ import annotations
+
+import argparse
+
+from cli.flags import add_training_flags, check_task_flags, training_config
+from cli.train import train
+from tasks import TASK_NAMES
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", choices=TASK_NAMES, required=True, help="the task to train")
+    add_training_flags(parser)
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    check_task_flags(args, parser, (args.task,))
+    return train(training_config(args, mode="single", tasks=(args.task,)), args)

@@ -1,0 +1,155 @@
+"""Token ids of many sentences, length buckets, and batches of real tokens without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class TokenLists:
+    """Token ids of n sequences, one after the other, tokenised once.
+
+    `ids` (total,) int32; `offsets` (n + 1,) int64: sequence i is `ids[offsets[i]:offsets[i + 1]]`;
+    `segments` (total,) int8 or None: the token types of two texts joined in one sequence.
+    """
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    segments: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each sequence, special tokens included: (n,)."""
+        return np.diff(self.offsets)
+
+    def token_index(self, rows: np.ndarray) -> np.ndarray:
+        """Places in `ids` of the tokens of these sequences, in the order of `rows`."""
+        lengths = self.lengths[rows]
+        begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        return np.repeat(self.offsets[rows] - begins, lengths) + np.arange(lengths.sum())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The real tokens of S sequences, concatenated: T tokens, no padding.
+
+    Either `ids` (T,) or `embeddings` (T, H), word embeddings in their place (adversarial noise is
+    added there), `segments` (T,) where two texts share a sequence, `lengths` (S,) kept on the CPU.
+    With `texts` = 2, the first S / 2 sequences are the first texts of the examples and the rest
+    their second texts, so both sides of a pair go through the encoder in one pass.
+    """
+
+    lengths: Tensor
+    ids: Tensor | None = None
+    embeddings: Tensor | None = None
+    segments: Tensor | None = None
+    texts: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.ids is None) == (self.embeddings is None):
+            raise ValueError("a batch holds either ids or embeddings: expected exactly one")
+        if len(self.lengths) % self.texts:
+            raise ValueError(
+                f"expected a multiple of {self.texts} sequences, found {len(self.lengths)}"
+            )
+
+    @property
+    def device(self) -> torch.device:
+        tokens = self.ids if self.ids is not None else self.embeddings
+        assert tokens is not None
+        return tokens.device
+
+    @property
+    def examples(self) -> int:
+        return len(self.lengths) // self.texts
+
+    @cached_property
+    def longest(self) -> int:
+        return int(self.lengths.max())
+
+    @cached_property
+    def sequence(self) -> Tensor:
+        """Sequence each token belongs to: (T,)."""
+        return torch.repeat_interleave(self.lengths).to(self.device)
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """Index of each sequence's first token: (S,)."""
+        return (self.lengths.cumsum(0) - self.lengths).to(self.device)
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Place of each token within its sequence, from 0: (T,)."""
+        return torch.arange(len(self.sequence), device=self.device) - self.starts[self.sequence]
+
+    def split(self, embeddings: Tensor) -> tuple[Tensor, ...]:
+        """Sentence embeddings (S, H) -> one (S / texts, H) tensor a text."""
+        return embeddings.chunk(self.texts)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch with its tokens on `device`."""
+        if self.device == torch.device(device):
+            return self
+        moved = {
+            name: value.to(device, non_blocking=True)
+            for name in ("ids", "embeddings", "segments")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(self, **moved)
+
+
+def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
+    """Examples `rows` of one or two lists of sequences -> one batch (first texts, then second)."""
+    index = [tokens.token_index(rows) for tokens in texts]
+    ids = np.concatenate([tokens.ids[i] for tokens, i in zip(texts, index, strict=True)])
+    lengths = np.concatenate([tokens.lengths[rows] for tokens in texts])
+    segments = None
+    if any(tokens.segments is not None for tokens in texts):
+        segments = np.concatenate(
+            [
+                np.zeros(len(i), np.int8) if tokens.segments is None else tokens.segments[i]
+                for tokens, i in zip(texts, index, strict=True)
+            ]
+        )
+    return Batch(
+        lengths=torch.from_numpy(lengths.astype(np.int64)),
+        ids=torch.from_numpy(ids.astype(np.int64)),
+        segments=None if segments is None else torch.from_numpy(segments.astype(np.int64)),
+        texts=len(texts),
+    )
+
+
+def sorted_batches(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
+    """All rows, longest first, in batches of at most `batch_size`; for evaluation and encoding.
+
+    Longest first: running out of memory shows at once, and the time left is never guessed short.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+
+
+def bucketed_batches(
+    lengths: np.ndarray, batch_size: int, generator: np.random.Generator, window: int = 50
+) -> list[np.ndarray]:
+    """All rows once, in random batches of like length; for training.
+
+    Rows are shuffled, cut into windows of `window` batches, sorted by length inside a window, cut
+    into batches, and the batches of the whole pass shuffled. So which rows meet and in which
+    order batches come stays random, while a batch has little to pad in its attention.
+    """
+    order = generator.permutation(len(lengths))
+    batches = []
+    for begin in range(0, len(order), window * batch_size):
+        rows = order[begin : begin + window * batch_size]
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
+        batches += [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
+    return [batches[i] for i in generator.permutation(len(batches))]

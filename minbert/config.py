@@ -1,0 +1,130 @@
+"""Shape of an encoder, read from and written to Hugging Face's `config.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from minbert.errors import EncoderError
+
+# model_type in config.json -> (family whose arithmetic it has, class that transformers opens).
+MODEL_TYPES = {
+    "bert": ("bert", "BertModel"),
+    "roberta": ("roberta", "RobertaModel"),
+    "xlm-roberta": ("roberta", "XLMRobertaModel"),
+}
+ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Shape of a BERT-like encoder; defaults are BERT base (Devlin et al., 2019).
+
+    `max_positions` counts the rows of the position table, which RoBERTa's family begins to use
+    only after `pad_id`: `max_tokens` is what remains for a sentence, special tokens included.
+    """
+
+    model_type: str = "bert"
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_layers: int = 12
+    num_heads: int = 12
+    intermediate_size: int = 3072
+    max_positions: int = 512
+    type_vocab_size: int = 2
+    layer_norm_eps: float = 1e-12
+    activation: str = "gelu"
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        if self.model_type not in MODEL_TYPES:
+            raise EncoderError(
+                f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {self.model_type!r}"
+            )
+        if self.activation not in ACTIVATIONS:
+            raise EncoderError(
+                f"hidden_act: expected one of {', '.join(ACTIVATIONS)}, found {self.activation!r}"
+            )
+        if self.hidden_size % self.num_heads:
+            raise EncoderError(
+                f"hidden_size: expected a multiple of {self.num_heads} attention heads, "
+                f"found {self.hidden_size}"
+            )
+
+    @property
+    def family(self) -> str:
+        return MODEL_TYPES[self.model_type][0]
+
+    @property
+    def head_size(self) -> int:
+        return self.hidden_size // self.num_heads
+
+    @property
+    def position_offset(self) -> int:
+        """Row of the position table that the first token uses."""
+        return self.pad_id + 1 if self.family == "roberta" else 0
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest sequence the position table holds."""
+        return self.max_positions - self.position_offset
+
+
+# Our field -> its key in Hugging Face's config.json; an absent key means transformers' default.
+TRANSFORMERS_KEYS = {
+    "model_type": "model_type",
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size",
+    "max_positions": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size",
+    "layer_norm_eps": "layer_norm_eps",
+    "activation": "hidden_act",
+    "hidden_dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "pad_id": "pad_token_id",
+}
+FAMILY_DEFAULTS: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "roberta": {"vocab_size": 50265, "pad_id": 1},
+}
+
+
+def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
+    """Read the content of a Hugging Face `config.json`.
+
+    Raises EncoderError for a model we do not compute: another `model_type`, relative positions,
+    a decoder, an activation we lack.
+    """
+    model_type = content.get("model_type")
+    if model_type not in MODEL_TYPES:
+        raise EncoderError(
+            f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {model_type!r}"
+        )
+    positions = content.get("position_embedding_type", "absolute")
+    if positions not in (None, "absolute"):
+        raise EncoderError(f"position_embedding_type: expected 'absolute', found {positions!r}")
+    if content.get("is_decoder"):
+        raise EncoderError("is_decoder: expected false (an encoder), found true")
+    fields = dict(FAMILY_DEFAULTS[MODEL_TYPES[model_type][0]])
+    fields |= {
+        ours: content[theirs]
+        for ours, theirs in TRANSFORMERS_KEYS.items()
+        if content.get(theirs) is not None
+    }
+    return EncoderConfig(**fields)
+
+
+def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
+    """Content of a `config.json` that `transformers.AutoModel` opens."""
+    content = {theirs: getattr(config, ours) for ours, theirs in TRANSFORMERS_KEYS.items()}
+    return content | {
+        "architectures": [MODEL_TYPES[config.model_type][1]],
+        "position_embedding_type": "absolute",
+        "dtype": "float32",
+    }

@@ -1,0 +1,94 @@
+"""What a sentence-transformers folder says beside the encoder: pooling, normalisation, limit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minbert.errors import EncoderError
+from minbert.pooling import POOLINGS
+
+
+@dataclass(frozen=True)
+class SentenceSettings:
+    """What a sentence-transformers folder says beside the encoder itself."""
+
+    pooling: str | None = None
+    normalize: bool = False
+    max_tokens: int | None = None
+    lower: bool = False
+
+
+# The layout sentence-transformers writes: old files have one flag a pooling, new ones a name.
+POOLING_FLAGS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+}
+
+
+def read_sentence_settings(folder: Path) -> SentenceSettings:
+    """Pooling, normalisation and length limit of a folder; all absent in a plain one."""
+    pooling, normalize, max_tokens, lower = None, False, None, False
+    if (folder / "modules.json").exists():
+        for module in json.loads((folder / "modules.json").read_text("utf-8"))[1:]:
+            kind = module["type"].rsplit(".", 1)[-1]
+            if kind == "Pooling":
+                pooling = read_pooling(folder / module["path"] / "config.json")
+            elif kind == "Normalize":
+                normalize = True
+            else:
+                raise EncoderError(
+                    f"{folder / 'modules.json'}: expected Transformer, Pooling and Normalize, "
+                    f"found {kind}"
+                )
+    settings_file = folder / "sentence_bert_config.json"
+    if settings_file.exists():
+        settings = read_json(settings_file)
+        lower = bool(settings.get("do_lower_case", False))
+        max_tokens = settings.get("max_seq_length")
+        if max_tokens is None and (folder / "tokenizer_config.json").exists():
+            # Since version 6, sentence-transformers keeps its limit here.
+            max_tokens = read_json(folder / "tokenizer_config.json").get("model_max_length")
+    return SentenceSettings(pooling, normalize, max_tokens, lower)
+
+
+def read_pooling(file: Path) -> str:
+    settings = read_json(file)
+    flags = [name for name, on in settings.items() if name.startswith("pooling_mode_") and on]
+    found = settings.get("pooling_mode") or "+".join(POOLING_FLAGS.get(f, f) for f in flags)
+    if found not in POOLINGS:
+        raise EncoderError(f"{file}: expected pooling {', '.join(POOLINGS)}, found {found!r}")
+    return found
+
+
+def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int) -> None:
+    """Write the files that `read_sentence_settings` and sentence-transformers read."""
+    kinds = ["Transformer", "Pooling"] + ["Normalize"] * settings.normalize
+    paths = ["", "1_Pooling", "2_Normalize"]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(zip(kinds, paths, strict=False))
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules, indent=2))
+    flags = {flag: name == settings.pooling for flag, name in POOLING_FLAGS.items()}
+    (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+    write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)
+    limit = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
+    write_json(folder / "sentence_bert_config.json", limit)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise EncoderError(f"{file}: expected a JSON object, found {error}") from error
+    if not isinstance(content, dict):
+        raise EncoderError(f"{file}: expected a JSON object, found a {type(content).__name__}")
+    return content
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    file.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,0 +1,30 @@
+"""Hidden states of tokens -> one embedding a sentence, over real tokens only."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from minbert.batching import Batch
+
+
+def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:
+    """Mean of all tokens, special ones included (Reimers and Gurevych, 2019): (T, H) -> (S, H)."""
+    lengths = batch.lengths.to(hidden.device, hidden.dtype)
+    total = hidden.new_zeros(len(lengths), hidden.shape[1])
+    return total.index_add(0, batch.sequence, hidden) / lengths[:, None]
+
+
+def cls_pool(hidden: Tensor, batch: Batch) -> Tensor:
+    """The first token, [CLS] or <s>: (T, H) -> (S, H)."""
+    return hidden[batch.starts]
+
+
+def max_pool(hidden: Tensor, batch: Batch) -> Tensor:
+    """Element-wise maximum over the tokens: (T, H) -> (S, H)."""
+    index = batch.sequence[:, None].expand_as(hidden)
+    lowest = hidden.new_full((len(batch.lengths), hidden.shape[1]), -torch.inf)
+    return lowest.scatter_reduce(0, index, hidden, "amax", include_self=False)
+
+
+POOLINGS = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}

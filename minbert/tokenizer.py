@@ -1,0 +1,139 @@
+"""Text -> token ids, with Hugging Face's `tokenizers`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from minbert.batching import TokenLists
+from minbert.errors import EncoderError
+
+CHUNK = 2048  # texts tokenised at once: bounds the memory of the library's rich results
+
+
+class Tokenizer:
+    """Tokenises with special tokens added, cut to `max_tokens`, never padded.
+
+    Truncation and padding settings that a `tokenizer.json` brings along are ignored: all-MiniLM's
+    pads every sentence to 128 tokens.
+    """
+
+    def __init__(
+        self,
+        backend: tokenizers.Tokenizer,
+        max_tokens: int,
+        lower: bool = False,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        backend.no_padding()
+        backend.enable_truncation(max_tokens)
+        self.backend, self.max_tokens, self.lower = backend, max_tokens, lower
+        self.settings = settings or {}
+
+    @property
+    def vocab_size(self) -> int:
+        return self.backend.get_vocab_size()
+
+    def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> TokenLists:
+        """n texts -> their token ids; with `pairs`, `[CLS] text [SEP] pair [SEP]` and segments."""
+        inputs: list[Any] = list(texts)
+        if self.lower:
+            inputs = [text.lower() for text in inputs]
+        if pairs is not None:
+            second = [text.lower() for text in pairs] if self.lower else pairs
+            inputs = list(zip(inputs, second, strict=True))
+        ids, segments, lengths = [], [], []
+        for begin in range(0, len(inputs), CHUNK):
+            for encoding in self.backend.encode_batch_fast(inputs[begin : begin + CHUNK]):
+                ids.append(np.array(encoding.ids, np.int32))
+                lengths.append(len(encoding.ids))
+                if pairs is not None:
+                    segments.append(np.array(encoding.type_ids, np.int8))
+        return TokenLists(
+            ids=np.concatenate(ids) if ids else np.zeros(0, np.int32),
+            offsets=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            segments=np.concatenate(segments) if segments else None,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens."""
+        self.backend.no_truncation()
+        self.backend.save(str(folder / "tokenizer.json"))
+        self.backend.enable_truncation(self.max_tokens)
+        settings = self.settings | {"model_max_length": self.max_tokens}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2))
+
+
+def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = False) -> Tokenizer:
+    """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa)."""
+    settings_file = folder / "tokenizer_config.json"
+    settings = json.loads(settings_file.read_text("utf-8")) if settings_file.exists() else {}
+    if (folder / "tokenizer.json").exists():
+        backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    elif family == "bert" and (folder / "vocab.txt").exists():
+        backend = wordpiece(folder / "vocab.txt", settings)
+    elif family == "roberta" and (folder / "vocab.json").exists():
+        backend = byte_level_bpe(folder / "vocab.json", folder / "merges.txt")
+    else:
+        vocabulary = "vocab.txt" if family == "bert" else "vocab.json with merges.txt"
+        raise EncoderError(f"{folder}: expected tokenizer.json or {vocabulary}, found neither")
+    default_class = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}[family]
+    return Tokenizer(backend, max_tokens, lower, {"tokenizer_class": default_class} | settings)
+
+
+def wordpiece(vocabulary: Path, settings: dict[str, Any]) -> tokenizers.Tokenizer:
+    """BERT's tokenizer from `vocab.txt`, with the casing that `tokenizer_config.json` states."""
+    vocab = {
+        piece: i for i, piece in enumerate(vocabulary.read_text("utf-8").rstrip("\n").split("\n"))
+    }
+    special = {name: settings.get(f"{name}_token", f"[{name.upper()}]") for name in _SPECIAL}
+    special = {k: v["content"] if isinstance(v, dict) else v for k, v in special.items()}
+    for piece in (special["unk"], special["cls"], special["sep"]):
+        if piece not in vocab:
+            raise EncoderError(f"{vocabulary}: expected a line {piece!r}, found none")
+    backend = tokenizers.Tokenizer(
+        models.WordPiece(vocab, unk_token=special["unk"], max_input_chars_per_word=100)
+    )
+    backend.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    cls, sep = special["cls"], special["sep"]
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{cls} $A {sep}",
+        pair=f"{cls} $A {sep} $B:1 {sep}:1",
+        special_tokens=[(cls, vocab[cls]), (sep, vocab[sep])],
+    )
+    backend.decoder = decoders.WordPiece()
+    backend.add_special_tokens([piece for piece in special.values() if piece in vocab])
+    return backend
+
+
+_SPECIAL = ("unk", "cls", "sep", "pad", "mask")
+
+
+def byte_level_bpe(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
+    """RoBERTa's tokenizer from `vocab.json` and `merges.txt`."""
+    if not merges.exists():
+        raise EncoderError(f"{merges}: expected beside {vocabulary.name}, found none")
+    vocab = json.loads(vocabulary.read_text("utf-8"))
+    for piece in ("<s>", "</s>"):
+        if piece not in vocab:
+            raise EncoderError(f"{vocabulary}: expected a key {piece!r}, found none")
+    backend = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.post_processor = processors.RobertaProcessing(
+        ("</s>", vocab["</s>"]), ("<s>", vocab["<s>"]), trim_offsets=True, add_prefix_space=False
+    )
+    special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    backend.add_special_tokens([piece for piece in special if piece in vocab])
+    return backend

@@ -1,0 +1,141 @@
+"""Hugging Face checkpoints <-> our parameters, both ways, through one readable table."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from minbert.config import EncoderConfig
+from minbert.encoder import Encoder
+from minbert.errors import EncoderError
+
+# Ours -> theirs. Several of theirs are stacked along the first axis: one matrix product for
+# query, key and value. BERT and RoBERTa share these names.
+EMBEDDING_NAMES = {
+    "embeddings.word.weight": ("embeddings.word_embeddings.weight",),
+    "embeddings.position.weight": ("embeddings.position_embeddings.weight",),
+    "embeddings.token_type.weight": ("embeddings.token_type_embeddings.weight",),
+    "embeddings.norm.weight": ("embeddings.LayerNorm.weight",),
+    "embeddings.norm.bias": ("embeddings.LayerNorm.bias",),
+}
+LAYER_NAMES = {
+    "attention.qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention.output": ("attention.output.dense",),
+    "attention_norm": ("attention.output.LayerNorm",),
+    "up": ("intermediate.dense",),
+    "down": ("output.dense",),
+    "output_norm": ("output.LayerNorm",),
+}
+PREFIX = re.compile(r"^(bert|roberta)\.")
+KNOWN_EXTRAS = re.compile(r"^(pooler\.|cls\.|lm_head\.|embeddings\.position_ids$)")
+OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
+
+
+def name_table(config: EncoderConfig) -> dict[str, tuple[str, ...]]:
+    """Our parameter names -> the names in a checkpoint that make each up."""
+    table = dict(EMBEDDING_NAMES)
+    for layer in range(config.num_layers):
+        for ours, theirs in LAYER_NAMES.items():
+            for kind in ("weight", "bias"):
+                table[f"layers.{layer}.{ours}.{kind}"] = tuple(
+                    f"encoder.layer.{layer}.{name}.{kind}" for name in theirs
+                )
+    return table
+
+
+def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
+    """Tensors of `model.safetensors` (also in shards) or `pytorch_model.bin`, and the file read."""
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    pickled = folder / "pytorch_model.bin"
+    try:
+        if single.exists():
+            return single, load_file(single)
+        if index.exists():
+            shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+            return index, {
+                name: tensor
+                for shard in shards
+                for name, tensor in load_file(folder / Path(shard).name).items()
+            }
+        if pickled.exists():
+            # weights_only refuses a pickle that would run code.
+            return pickled, torch.load(pickled, map_location="cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise EncoderError(f"{folder}: the weights cannot be read: {reason}") from error
+    raise EncoderError(f"{folder}: expected model.safetensors or pytorch_model.bin, found neither")
+
+
+def from_checkpoint(
+    tensors: Mapping[str, Tensor], config: EncoderConfig, source: Path
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Checkpoint tensors -> (our state dict in float32, names of known extras left out).
+
+    Understands the prefixes `bert.` and `roberta.` and the old names gamma and beta.
+    Raises EncoderError naming a tensor that is missing, unexpected or of the wrong shape.
+    """
+    theirs, extras = {}, []
+    for original, tensor in tensors.items():
+        name = PREFIX.sub("", original)
+        for old, new in OLD_NAMES:
+            name = name.replace(old, new)
+        if KNOWN_EXTRAS.match(name):
+            extras.append(original)
+        else:
+            theirs[name] = tensor
+    with torch.device("meta"):
+        shapes = {name: value.shape for name, value in Encoder(config).state_dict().items()}
+    ours = {}
+    for name, parts in name_table(config).items():
+        for part in parts:
+            if part not in theirs:
+                raise EncoderError(f"{source}: expected a tensor {part!r}, found none")
+        stacked = [theirs.pop(part) for part in parts]
+        expected = (shapes[name][0] // len(parts), *shapes[name][1:])
+        for part, tensor in zip(parts, stacked, strict=True):
+            if tuple(tensor.shape) != expected:
+                raise EncoderError(
+                    f"{source}: {part!r}: expected shape {expected}, found {tuple(tensor.shape)}"
+                )
+        # A copy of its own: the loaded tensor may be a window onto the file.
+        ours[name] = torch.cat(stacked).to(torch.float32, copy=True)
+    if theirs:
+        name, tensor = next(iter(theirs.items()))
+        raise EncoderError(
+            f"{source}: found a tensor that this encoder does not have: {name!r} "
+            f"{tuple(tensor.shape)}" + (f" and {len(theirs) - 1} more" if len(theirs) > 1 else "")
+        )
+    return ours, extras
+
+
+def to_checkpoint(encoder: Encoder) -> dict[str, Tensor]:
+    """Our parameters under the names of a Hugging Face checkpoint, contiguous, on the CPU."""
+    state = encoder.state_dict()
+    return {
+        part: chunk.detach().cpu().clone().contiguous()
+        for ours, theirs in name_table(encoder.config).items()
+        for part, chunk in zip(theirs, state[ours].chunk(len(theirs)), strict=True)
+    }
+
+
+def load_encoder(folder: Path, config: EncoderConfig) -> tuple[Encoder, list[str]]:
+    """An encoder with the weights of `folder`, and the extras left out."""
+    source, tensors = read_checkpoint(folder)
+    state, extras = from_checkpoint(tensors, config, source)
+    with torch.device("meta"):  # no random initialisation that would be overwritten at once
+        encoder = Encoder(config)
+    encoder.load_state_dict(state, assign=True)
+    return encoder.requires_grad_(True), extras
+
+
+def save_encoder(encoder: Encoder, folder: Path) -> None:
+    """Write `model.safetensors` as transformers names its tensors."""
+    save_file(to_checkpoint(encoder), folder / "model.safetensors", metadata={"format": "pt"})

@@ -1,0 +1,1 @@
+"""The one training loop, for one task or several, and its parts."""

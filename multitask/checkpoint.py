@@ -1,0 +1,85 @@
+"""What a run needs to go on after an epoch: safetensors and JSON, written aside, then renamed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message is one line for the user."""
+
+
+def publish(folder: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a temporary folder and put it in the place of `folder` once it is whole."""
+    temporary, old = folder.with_name(folder.name + ".tmp"), folder.with_name(folder.name + ".old")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    write(temporary)
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    temporary.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def published(folder: Path) -> Path | None:
+    """The folder, or the one it was about to replace when the process ended; None without either."""
+    for candidate in (folder, folder.with_name(folder.name + ".old")):
+        if candidate.exists():
+            return candidate
+    return None
+
+
+def save_training(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
+) -> None:
+    """Weights, optimiser moments, PyTorch's random state and `state` (JSON) into `folder`."""
+
+    def write(target: Path) -> None:
+        tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
+        tensors |= {
+            f"optimizer/{index}/{name}": value
+            for index, moments in optimizer.state_dict()["state"].items()
+            for name, value in moments.items()
+        }
+        tensors |= {"random/cpu": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            tensors |= {"random/cuda": torch.cuda.get_rng_state()}
+        save_file(
+            {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
+            target / "state.safetensors",
+        )
+        (target / "state.json").write_text(json.dumps(state))
+
+    publish(folder, write)
+
+
+def load_training(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Restore what `save_training` wrote into model, optimiser and PyTorch's generator."""
+    tensors = load_file(folder / "state.safetensors")
+    state: dict[str, Any] = json.loads((folder / "state.json").read_text("utf-8"))
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "random": {}}
+    for name, value in tensors.items():
+        part, rest = name.split("/", 1)
+        parts[part][rest] = value
+    model.load_state_dict(parts["model"])
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, value in parts["optimizer"].items():
+        index, kind = name.split("/", 1)
+        moments.setdefault(int(index), {})[kind] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    torch.set_rng_state(parts["random"]["cpu"])
+    if "cuda" in parts["random"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state(parts["random"]["cuda"])
+    return state

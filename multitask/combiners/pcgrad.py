@@ -1,0 +1,64 @@
+"""PCGrad, gradient surgery (Yu et al., 2020, Algorithm 1), on the Gram matrix alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from multitask.combiners.base import Combined
+
+
+def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
+    """Weights of the original gradients in the *sum* of the projected ones.
+
+    Gradient i starts as it is and meets the other tasks in the order `order[i]`: where its present
+    state p conflicts with the original g_j (p . g_j < 0), the part along g_j is taken away. Since p
+    stays a combination of the original gradients, their inner products are all that is needed.
+
+    Args:
+        gram: (m, m) inner products of the m gradients; array or tensor.
+        order: m orders of the other tasks' indices.
+
+    Returns:
+        float64 (m,): `weights @ G` is the sum over i of the projected gradients.
+    """
+    matrix = np.asarray(gram, np.float64)
+    m = len(matrix)
+    if matrix.shape != (m, m):
+        raise ValueError(f"gram: expected a square matrix, found shape {matrix.shape}")
+    for i, others in enumerate(order):
+        if sorted(others) != [j for j in range(m) if j != i]:
+            raise ValueError(f"order[{i}]: expected each other task once, found {list(others)}")
+    if len(order) != m:
+        raise ValueError(f"order: expected {m} rows, found {len(order)}")
+    projected = np.eye(m)  # row i: the present state of gradient i in terms of the originals
+    for i, others in enumerate(order):
+        for j in others:
+            dot = projected[i] @ matrix[:, j]
+            if dot < 0:  # then g_j is not zero, and the division is safe
+                projected[i, j] -= dot / matrix[j, j]
+    return projected.sum(0)
+
+
+class PCGrad:
+    """Gradient surgery with a fresh random order of the others for every task and step."""
+
+    needs_gram = True
+
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng([seed, 0x9C6])
+
+    def combine(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
+        m = len(gram)
+        order = [[int(j) for j in self.generator.permutation(m) if j != i] for i in range(m)]
+        weights = pcgrad_weights(gram, order)
+        conflict = bool((gram < 0).any())
+        return Combined(weights, "projected" if conflict else "no conflict")
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self.generator.bit_generator.state)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.generator.bit_generator.state = state

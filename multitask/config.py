@@ -1,0 +1,57 @@
+"""Everything that decides what a run computes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run, complete: the same configuration computes the same run.
+
+    Defaults: learning rate of the heads, warm-up and clipping are usual for fine-tuning BERT;
+    weight decay is BEES' (section 5.3). `task_options` holds the options of each task's maker.
+    """
+
+    mode: str
+    tasks: tuple[str, ...]
+    task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    data: str = "sample"
+    limit: int | None = None
+    encoder: str = "minilm"
+    pooling: str | None = None
+    init: str | None = None
+    freeze_encoder: bool = False
+    sampling: str = "round-robin"
+    batches_per_step: int = 1
+    combiner: str = "sum"
+    epochs: int = 3
+    steps_per_epoch: int | None = None
+    batch_size: int = 16
+    lr: float = 5e-5
+    head_lr: float = 1e-3
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    clip: float = 1.0
+    patience: int | None = None
+    seed: int = 11711
+    precision: str = "fp32"
+    device: str = "auto"
+
+    def to_json(self) -> dict[str, object]:
+        return json.loads(json.dumps(asdict(self)))
+
+    def digest(self) -> str:
+        """A short hash that names the configuration."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:8]
+
+    def difference(self, other: Mapping[str, object]) -> str | None:
+        """The first key in which `other`, a configuration read from JSON, differs; None if none."""
+        mine = self.to_json()
+        for key in sorted(mine.keys() | other.keys()):
+            if mine.get(key) != other.get(key):
+                return f"{key} is {other.get(key)!r} there and {mine.get(key)!r} here"
+        return None

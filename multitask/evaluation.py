@@ -1,0 +1,72 @@
+"""Scores of a split: probabilities, predictions, metrics, and the figure that selects an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from minbert.batching import sorted_batches
+from multitask.model import MultiTaskModel
+from tasks.base import Task
+from tasks.data import Split
+from tasks.metrics import overall_plain_mean, overall_score
+
+EVALUATION_BATCH = 64
+Metrics = dict[str, dict[str, float]]
+
+
+@torch.inference_mode()
+def score_split(model: MultiTaskModel, task: Task, split: Split, precision: str) -> np.ndarray:
+    """(n, C) probabilities or (n,) similarities, float32, in the file's order."""
+    model.eval()
+    head = model.heads[task.name]
+    batches = sorted_batches(split.lengths, EVALUATION_BATCH)
+    parts = [
+        task.scores(head, model.embed(split.batch(rows), precision)).float().cpu().numpy()
+        for rows in batches
+    ]
+    scores = np.empty((len(split.examples), *parts[0].shape[1:]), np.float32)
+    scores[np.concatenate(batches)] = np.concatenate(parts)
+    return scores
+
+
+def evaluate(
+    model: MultiTaskModel, tasks: Mapping[str, Task], splits: Mapping[str, Split], precision: str
+) -> tuple[Metrics, dict[str, np.ndarray]]:
+    """Metrics and scores of each task on a labelled split."""
+    scores = {name: score_split(model, tasks[name], splits[name], precision) for name in tasks}
+    metrics = {}
+    for name, task in tasks.items():
+        targets = splits[name].examples.targets
+        assert targets is not None
+        metrics[name] = task.kind.metrics(task.kind.predictions(scores[name]), targets)
+    return metrics, scores
+
+
+def overall(metrics: Metrics) -> dict[str, float]:
+    """Both overall scores where all three CS224N tasks are there, else nothing."""
+    if not {"sst", "qqp", "sts"} <= metrics.keys():
+        return {}
+    figures = (
+        metrics["sst"]["accuracy"],
+        metrics["qqp"]["accuracy"],
+        metrics["sts"]["pearson"],
+    )
+    return {
+        "overall": overall_score(*figures),
+        "overall_plain_mean": overall_plain_mean(*figures),
+    }
+
+
+def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
+    """What chooses the best epoch: the mean of the tasks' main metrics, correlations as (r + 1) / 2.
+
+    With the three CS224N tasks this is the overall score (BEES, Eq. 6).
+    """
+    figures = []
+    for name, task in tasks.items():
+        value = metrics[name][task.kind.main_metric]
+        figures.append((value + 1) / 2 if task.kind.main_metric == "pearson" else value)
+    return float(np.mean(figures))

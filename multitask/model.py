@@ -1,0 +1,76 @@
+"""The shared bi-encoder and one head a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from minbert.batching import Batch
+from minbert.bi_encoder import BiEncoder, autocast
+from tasks.base import Task
+
+
+class MultiTaskModel(nn.Module):
+    """Sentences go through one encoder; each task has its own head in `heads`."""
+
+    def __init__(self, bi_encoder: BiEncoder, tasks: Mapping[str, Task], seed: int) -> None:
+        super().__init__()
+        self.bi_encoder = bi_encoder
+        self.frozen = False
+        # Each head's random start depends on the seed alone, not on the other tasks of the run.
+        self.heads = nn.ModuleDict()
+        for name, task in tasks.items():
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                self.heads[name] = task.build_head(bi_encoder.width)
+
+    def embed(self, batch: Batch, precision: str) -> tuple[Tensor, ...]:
+        """A batch -> float32 sentence embeddings, one (B, H) tensor a text."""
+        with (
+            autocast(self.bi_encoder.device, precision),
+            torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen),
+        ):
+            return batch.split(self.bi_encoder.embed(batch))
+
+    def freeze_encoder(self) -> None:
+        """Train the heads alone (BEES, M1): no gradient and no dropout in the encoder."""
+        self.frozen = True
+        self.bi_encoder.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> MultiTaskModel:
+        super().train(mode)
+        if self.frozen:
+            self.bi_encoder.eval()
+        return self
+
+    def save(self, folder: Path) -> None:
+        """The encoder in a folder that transformers opens, the heads beside it."""
+        self.bi_encoder.save_pretrained(folder)
+        heads = {name: value.contiguous() for name, value in self.heads.state_dict().items()}
+        save_file(heads, folder / "heads.safetensors")
+
+    def load(self, folder: Path) -> None:
+        """Weights that `save` wrote for the same encoder and heads."""
+        saved = BiEncoder.from_pretrained(folder)
+        self.bi_encoder.load_state_dict(saved.state_dict())
+        self.heads.load_state_dict(load_file(folder / "heads.safetensors"))
+
+    def load_matching_heads(self, folder: Path) -> list[str]:
+        """Start from the heads of another run where task and shapes agree; their names."""
+        saved = load_file(folder / "heads.safetensors")
+        taken = []
+        for name, head in self.heads.items():
+            own = {
+                key.removeprefix(f"{name}."): value
+                for key, value in saved.items()
+                if key.startswith(f"{name}.")
+            }
+            shapes = {key: value.shape for key, value in head.state_dict().items()}
+            if own and {key: value.shape for key, value in own.items()} == shapes:
+                head.load_state_dict(own)
+                taken.append(name)
+        return taken

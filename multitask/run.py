@@ -1,0 +1,165 @@
+"""One training run from configuration to prediction files, metrics and checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import tasks.sample
+from minbert.bi_encoder import BiEncoder
+from multitask.checkpoint import published
+from multitask.config import RunConfig
+from multitask.evaluation import evaluate, overall, score_split
+from multitask.model import MultiTaskModel
+from multitask.run_folder import RunError, write_json
+from multitask.trainer import Trainer
+from tasks import build_task
+from tasks.base import Task
+from tasks.data import Split, load_split
+from tasks.predictions import write_predictions, write_scores
+
+SPLITS = ("train", "dev", "test")
+
+
+def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]:
+    """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
+
+    Raises DataError, EncoderError or RunError, each with one line for the user.
+    """
+    begin = time.perf_counter()
+    device = choose_device(config.device)
+    warn_if_slow(config.precision, device)
+    chosen = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    model = build_model(config, chosen, device)
+    splits = load_splits(config, chosen, model.bi_encoder)
+    trainer = Trainer(model, chosen, splits, config, folder)
+    if resume and trainer.resume():
+        print(f"resumed after epoch {trainer.progress.epoch} of {config.epochs}", flush=True)
+    trainer.fit()
+    trainer.load_best()
+    metrics, dev_scores = evaluate(
+        model, chosen, {name: splits[name]["dev"] for name in chosen}, config.precision
+    )
+    write_split(folder, "dev", chosen, splits, dev_scores)
+    test_scores = {
+        name: score_split(model, task, splits[name]["test"], config.precision)
+        for name, task in chosen.items()
+    }
+    write_split(folder, "test", chosen, splits, test_scores)
+    progress = trainer.progress
+    result = {
+        "dev": metrics | overall(metrics),
+        "best_epoch": progress.best_epoch,
+        "epochs": progress.epoch,
+        "steps": progress.step,
+        "training_seconds": round(progress.seconds, 1),
+        "examples_per_second": round(progress.examples / progress.seconds, 1),
+        "seconds": round(time.perf_counter() - begin, 1),
+        "history": progress.history,
+    }
+    write_json(folder / "metrics.json", result)
+    return result
+
+
+def build_model(
+    config: RunConfig, chosen: Mapping[str, Task], device: torch.device
+) -> MultiTaskModel:
+    """Encoder and heads, from the named encoder or, with `init`, from another run's best epoch."""
+    source = config.encoder
+    if config.init is not None:
+        best = published(Path(config.init) / "checkpoint" / "best")
+        if best is None:
+            raise RunError(f"{config.init}: expected a run with checkpoint/best, found none")
+        source = str(best)
+    bi_encoder = BiEncoder.from_pretrained(source, config.pooling)
+    if bi_encoder.skipped_tensors:
+        print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
+    model = MultiTaskModel(bi_encoder, chosen, config.seed)
+    if config.init is not None:
+        heads = model.load_matching_heads(Path(source))
+        print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)
+    if config.freeze_encoder:
+        model.freeze_encoder()
+    return model.to(device)
+
+
+def load_splits(
+    config: RunConfig, chosen: Mapping[str, Task], bi_encoder: BiEncoder
+) -> dict[str, dict[str, Split]]:
+    """All splits of all tasks, tokenised; what was read is said aloud."""
+    folder = data_folder(config.data)
+    splits = {}
+    for name, task in chosen.items():
+        splits[name] = {
+            split: load_split(
+                task,
+                folder,
+                split,
+                bi_encoder.tokenizer,
+                config.limit if split == "train" else None,
+            )
+            for split in SPLITS
+        }
+        counts = ", ".join(f"{split} {len(splits[name][split].examples):,}" for split in SPLITS)
+        print(f"{name}: {counts} examples", flush=True)
+        for split in SPLITS:
+            if blank := splits[name][split].examples.blank_labels:
+                where = folder / task.files[split]
+                print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)
+    return splits
+
+
+def data_folder(data: str) -> Path:
+    """`sample` is the bundled one."""
+    if data == "sample":
+        return Path(tasks.sample.__file__).parent
+    return Path(data).expanduser()
+
+
+def write_split(
+    folder: Path,
+    split: str,
+    chosen: Mapping[str, Task],
+    splits: Mapping[str, Mapping[str, Split]],
+    scores: Mapping[str, np.ndarray],
+) -> None:
+    """Prediction file and probabilities of every task for one split."""
+    target = folder / "predictions"
+    for name, task in chosen.items():
+        ids = splits[name][split].examples.ids
+        predictions = task.kind.predictions(scores[name])
+        file = target / f"{task.output_stem}-{split}-output.csv"
+        write_predictions(file, task.output_column, ids, list(predictions), task.output_format)
+        write_scores(target / f"{name}-{split}-probabilities.npz", ids, scores[name])
+
+
+def choose_device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise RunError(
+            f"--device: expected auto, cpu or a GPU this PyTorch finds, found {name!r}"
+        ) from error
+    return device
+
+
+def warn_if_slow(precision: str, device: torch.device) -> None:
+    """Say so where bf16 has to be emulated."""
+    able = torch.cpu.get_capabilities()
+    emulated = able["architecture"] == "x86_64" and not (
+        able.get("avx512_bf16") or able.get("amx_bf16")
+    )
+    if precision == "bf16" and device.type == "cpu" and emulated:
+        print(
+            "note: this CPU has no bfloat16 instructions; bf16 is emulated here and slower "
+            "than --precision fp32",
+            flush=True,
+        )

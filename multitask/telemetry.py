@@ -1,0 +1,41 @@
+"""What a run shows while it goes on: TensorBoard scalars and a progress bar an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Scalars:
+    """TensorBoard scalars, its slow import put off until the first figure is written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._writer: Any = None
+
+    def write(self, figures: Mapping[str, float], step: int) -> None:
+        if self._writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self.folder))
+        for name, value in figures.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def epoch_bar(epoch: int, epochs: int, examples: int) -> Any:
+    """A bar that counts examples, with examples/s and the time left."""
+    from tqdm import tqdm
+
+    return tqdm(
+        total=examples,
+        desc=f"epoch {epoch}/{epochs}",
+        unit="ex",
+        unit_scale=False,
+        dynamic_ncols=True,
+        mininterval=0.5,
+    )

@@ -1,0 +1,1 @@
+"""Tables and, later, statistics and figures of runs."""

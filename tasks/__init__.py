@@ -1,0 +1,19 @@
+"""What is learned: readers, heads, losses, metrics and prediction files of each task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.base import Task
+
+TASK_NAMES = ("sst", "qqp", "sts")
+
+
+def build_task(name: str, **options: str) -> Task:
+    """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
+    from tasks.qqp import qqp
+    from tasks.sst import sst
+    from tasks.sts import sts
+
+    return {"sst": sst, "qqp": qqp, "sts": sts}[name](**options)

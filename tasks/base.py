@@ -1,0 +1,114 @@
+"""What a task is: where its files are, what its head computes, how it is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tasks.metrics import accuracy, f1, pearson, spearman
+from tasks.readers import Examples, read_examples
+
+Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the outputs of a head become losses, scores, predictions and metrics.
+
+    `losses(outputs, targets)` -> named scalars; `scores(outputs)` -> (B, C) probabilities or (B,)
+    values, both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> named
+    figures, of which `main_metric` selects the best epoch.
+    """
+
+    losses: Callable[[Tensor, Tensor], dict[str, Tensor]]
+    scores: Callable[[Tensor], Tensor]
+    predictions: Callable[[np.ndarray], np.ndarray]
+    metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
+    main_metric: str
+    target_type: type
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of the shared encoder.
+
+    `files` gives the file name of each split; `output` the stem, header and number format of the
+    leaderboard's prediction file; `build_head(H)` a module from embeddings to outputs.
+    """
+
+    name: str
+    kind: Kind
+    files: Mapping[str, str]
+    text_columns: tuple[str, ...]
+    label_column: str
+    parse_label: Callable[[str], float]
+    clean_text: Callable[[str], str]
+    build_head: Callable[[int], nn.Module]
+    output_stem: str
+    output_column: str
+    output_format: Callable[[float], str]
+
+    def read(self, folder: Path, split: str) -> Examples:
+        """Examples of `train`, `dev` or `test` (no labels); DataError names file and line."""
+        return read_examples(
+            folder / self.files[split],
+            self.text_columns,
+            self.clean_text,
+            None if split == "test" else self.label_column,
+            self.parse_label,
+            self.kind.target_type,
+        )
+
+    def losses(self, head: nn.Module, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
+        """Named scalar losses of a batch of sentence embeddings."""
+        return self.kind.losses(head(*texts), targets)
+
+    def scores(self, head: nn.Module, texts: Embeddings) -> Tensor:
+        """(B, C) class probabilities or (B,) similarities."""
+        return self.kind.scores(head(*texts))
+
+
+def argmax(scores: np.ndarray) -> np.ndarray:
+    return scores.argmax(1)
+
+
+def identity(scores: np.ndarray) -> np.ndarray:
+    return scores
+
+
+def classification(f1_average: str) -> Kind:
+    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes."""
+    f1_name = "f1" if f1_average == "binary" else f"{f1_average}_f1"
+    return Kind(
+        losses=lambda logits, targets: {"cross_entropy": F.cross_entropy(logits, targets)},
+        scores=lambda logits: logits.softmax(-1),
+        predictions=argmax,
+        metrics=lambda predictions, targets: {
+            "accuracy": accuracy(predictions, targets),
+            f1_name: f1(predictions, targets, f1_average),
+        },
+        main_metric="accuracy",
+        target_type=np.int64,
+    )
+
+
+def similarity(scale: float) -> Kind:
+    """Squared error of values (B,) from 0 to `scale`, both divided by `scale`."""
+    return Kind(
+        losses=lambda values, targets: {
+            "squared_error": F.mse_loss(values / scale, targets / scale)
+        },
+        scores=lambda values: values,
+        predictions=identity,
+        metrics=lambda predictions, targets: {
+            "pearson": pearson(predictions, targets),
+            "spearman": spearman(predictions, targets),
+        },
+        main_metric="pearson",
+        target_type=np.float32,
+    )

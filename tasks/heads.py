@@ -1,0 +1,79 @@
+"""Task heads: sentence embeddings -> logits or similarities. B examples, H width, C classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+HEAD_DROPOUT = 0.3  # BEES, section 5.3
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "sigmoid": torch.sigmoid,
+    "none": lambda cosine: cosine,
+}
+
+
+class HiddenClassifier(nn.Module):
+    """Hidden layer -> ReLU -> dropout -> logits: (B, H) -> (B, C) (BEES, M4)."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(width, width)
+        self.dropout = nn.Dropout(HEAD_DROPOUT)
+        self.output = nn.Linear(width, classes)
+
+    def forward(self, embedding: Tensor) -> Tensor:
+        return self.output(self.dropout(F.relu(self.hidden(embedding))))
+
+
+class SoftmaxClassifier(nn.Module):
+    """Logits straight from the embedding, usually [CLS]: (B, H) -> (B, C) (BEES, M1)."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(HEAD_DROPOUT)
+        self.output = nn.Linear(width, classes)
+
+    def forward(self, embedding: Tensor) -> Tensor:
+        return self.output(self.dropout(embedding))
+
+
+class PairClassifier(nn.Module):
+    """Both embeddings, with or without |u - v| -> dropout -> hidden -> ReLU -> logits (B, C).
+
+    With the difference: BEES, M5 (Reimers and Gurevych, 2019); without: its baseline M2.
+    """
+
+    def __init__(self, width: int, classes: int, difference: bool) -> None:
+        super().__init__()
+        self.difference = difference
+        self.dropout = nn.Dropout(HEAD_DROPOUT)
+        self.hidden = nn.Linear(width * (3 if difference else 2), width)
+        self.output = nn.Linear(width, classes)
+
+    def forward(self, u: Tensor, v: Tensor) -> Tensor:
+        parts = [u, v, (u - v).abs()] if self.difference else [u, v]
+        return self.output(F.relu(self.hidden(self.dropout(torch.cat(parts, -1)))))
+
+
+class CosineSimilarity(nn.Module):
+    """Cosine of both embeddings -> activation -> times `scale`: two (B, H) -> (B,).
+
+    With a hidden layer first: BEES, M6; without: its baseline M3. The hidden layer starts as the
+    identity, so that training begins from the similarities the encoder already knows.
+    """
+
+    def __init__(self, width: int, scale: float, hidden: bool, activation: str) -> None:
+        super().__init__()
+        self.scale, self.activation = scale, ACTIVATIONS[activation]
+        self.hidden = nn.Linear(width, width) if hidden else nn.Identity()
+        if isinstance(self.hidden, nn.Linear):
+            nn.init.eye_(self.hidden.weight)
+            nn.init.zeros_(self.hidden.bias)
+
+    def forward(self, u: Tensor, v: Tensor) -> Tensor:
+        cosine = F.cosine_similarity(self.hidden(u), self.hidden(v))
+        return self.activation(cosine) * self.scale

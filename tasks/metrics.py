@@ -1,0 +1,63 @@
+"""Scores of predictions. scikit-learn and SciPy are imported when first used: they load slowly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Share of the predictions that are right."""
+    return float(np.mean(np.asarray(predictions) == np.asarray(targets)))
+
+
+def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") -> float:
+    """F1 of class 1 (`binary`) or the mean over the classes (`macro`); 0 where undefined."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(targets, predictions, average=average, zero_division=0))
+
+
+def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Linear correlation; 0, not NaN, where either side is constant."""
+    from scipy.stats import pearsonr
+
+    if is_constant(predictions) or is_constant(targets):
+        return 0.0
+    return finite(pearsonr(as_float64(predictions), as_float64(targets)).statistic)
+
+
+def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Rank correlation; 0, not NaN, where either side is constant."""
+    from scipy.stats import spearmanr
+
+    if is_constant(predictions) or is_constant(targets):
+        return 0.0
+    return finite(spearmanr(as_float64(predictions), as_float64(targets)).statistic)
+
+
+def overall_score(
+    sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
+) -> float:
+    """The leaderboard's score: correlation moved to [0, 1], then the mean (BEES, Eq. 6)."""
+    return (sentiment_accuracy + paraphrase_accuracy + (similarity_pearson + 1) / 2) / 3
+
+
+def overall_plain_mean(
+    sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
+) -> float:
+    """The mean of the three figures as they are, as some reports give it."""
+    return (sentiment_accuracy + paraphrase_accuracy + similarity_pearson) / 3
+
+
+def as_float64(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values, np.float64)
+
+
+def is_constant(values: np.ndarray) -> bool:
+    values = as_float64(values)
+    return len(values) < 2 or bool(np.all(values == values[0]))
+
+
+def finite(value: float) -> float:
+    """0 for a NaN that rounding makes of nearly constant values."""
+    return float(value) if np.isfinite(value) else 0.0

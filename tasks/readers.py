@@ -1,0 +1,188 @@
+"""CS224N files -> examples, each fault in one line with its file and line number."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+
+class DataError(ValueError):
+    """A data file that cannot be used; the message is one line for the user."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """n examples of one file, in its order.
+
+    `texts` holds one list of n strings a text column; `targets` is (n,), int64 class or float32
+    score, None in a test file; `blank_labels` counts rows left out for want of a label.
+    """
+
+    ids: list[str]
+    texts: tuple[list[str], ...]
+    targets: np.ndarray | None
+    blank_labels: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def first(self, limit: int | None) -> Examples:
+        """The first `limit` examples; all of them for None."""
+        if limit is None:
+            return self
+        return replace(
+            self,
+            ids=self.ids[:limit],
+            texts=tuple(column[:limit] for column in self.texts),
+            targets=None if self.targets is None else self.targets[:limit],
+        )
+
+
+def read_examples(
+    path: Path,
+    text_columns: tuple[str, ...],
+    clean_text: Callable[[str], str],
+    label_column: str | None = None,
+    parse_label: Callable[[str], float] = float,
+    target_type: type = np.float32,
+) -> Examples:
+    """Read a tab-separated file by column name, as the CS224N starter code does.
+
+    Args:
+        text_columns: one or two names; each text goes through `clean_text`.
+        label_column: None for a file without labels.
+        parse_label: text of a label -> number; its ValueError says what was expected.
+
+    Raises:
+        DataError: file, line, what was expected and what was found.
+    """
+    needed = ("id", *text_columns, *((label_column,) if label_column else ()))
+    ids: list[str] = []
+    texts: tuple[list[str], ...] = tuple([] for _ in text_columns)
+    targets: list[float] = []
+    blank, lines = 0, {}
+    for line, row in rows_by_name(path, needed):
+        identity = row["id"].lower().strip()
+        if not identity:
+            raise DataError(f"{path}, line {line}: expected an id, found a blank field")
+        if identity in lines:
+            raise DataError(
+                f"{path}, line {line}: expected ids that differ, "
+                f"found {identity!r} again (first in line {lines[identity]})"
+            )
+        lines[identity] = line
+        if label_column:
+            label = row[label_column].strip()
+            if not label:
+                blank += 1
+                continue
+            try:
+                targets.append(parse_label(label))
+            except ValueError as error:
+                raise DataError(
+                    f"{path}, line {line}: {label_column}: {error}, found {label!r}"
+                ) from error
+        ids.append(identity)
+        for column, name in zip(texts, text_columns, strict=True):
+            column.append(clean_text(row[name]))
+    if not ids:
+        found = f"{blank} rows with a blank label" if blank else "only a header line"
+        raise DataError(f"{path}: expected at least one example, found {found}")
+    return Examples(ids, texts, np.array(targets, target_type) if label_column else None, blank)
+
+
+def rows_by_name(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, fields by name) of each row; the columns' order does not matter."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t")
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
+        for name in needed:
+            if header.count(name) != 1:
+                found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
+                raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
+        begin = reader.line_num + 1
+        for fields in reader:
+            if fields:  # a blank line is no row
+                if len(fields) != len(header):
+                    raise DataError(
+                        f"{path}, line {begin}: expected {len(header)} tab-separated fields, "
+                        f"found {len(fields)}"
+                    )
+                yield begin, dict(zip(header, fields, strict=True))
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(
+            f"{path}, line {reader.line_num}: expected tab-separated fields, found: {error}"
+        ) from error
+
+
+def read_text(path: Path) -> str:
+    """The whole file as UTF-8, with or without a byte-order mark."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        place = path if path.parent.is_dir() else path.parent
+        raise DataError(f"{path}: expected a data file, found no {place}") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{path}, line {line}: expected UTF-8 text, found byte 0x{content[error.start]:02x}"
+        ) from error
+
+
+def clean_sentence(text: str) -> str:
+    """SST: lower case, stripped."""
+    return text.lower().strip()
+
+
+def clean_pair_text(text: str) -> str:
+    """Quora and STS: lower case, a space before . ? , ' and single spaces between words."""
+    text = text.lower()
+    for mark in ".?,'":
+        text = text.replace(mark, f" {mark}")
+    return " ".join(text.split())
+
+
+def class_label(classes: int) -> Callable[[str], float]:
+    """A parser of whole numbers from 0 to `classes` - 1, `1.0` allowed."""
+
+    def parse(label: str) -> float:
+        value = to_number(label)
+        if value is None or value not in range(classes):
+            raise ValueError(f"expected a whole number from 0 to {classes - 1}")
+        return value
+
+    return parse
+
+
+def score_label(low: float, high: float) -> Callable[[str], float]:
+    """A parser of numbers from `low` to `high`."""
+
+    def parse(label: str) -> float:
+        value = to_number(label)
+        if value is None or not low <= value <= high:
+            raise ValueError(f"expected a number from {low:g} to {high:g}")
+        return value
+
+    return parse
+
+
+def to_number(label: str) -> float | None:
+    """A finite number, or None."""
+    try:
+        value = float(label)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""Small sample data for trying the tasks out, made by generate.py."""

@@ -1,0 +1,38 @@
+"""Stanford Sentiment Treebank: one sentence, five classes from very negative to very positive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import nn
+
+from tasks.base import Task, classification
+from tasks.heads import HiddenClassifier, SoftmaxClassifier
+from tasks.readers import class_label, clean_sentence
+
+CLASSES = 5
+HEADS: dict[str, Callable[[int], nn.Module]] = {
+    "hidden": lambda width: HiddenClassifier(width, CLASSES),
+    "softmax": lambda width: SoftmaxClassifier(width, CLASSES),
+}
+
+
+def sst(head: str = "hidden") -> Task:
+    """Sentiment; `hidden` is BEES' M4, `softmax` its baseline M1."""
+    return Task(
+        name="sst",
+        kind=classification("macro"),
+        files={
+            "train": "ids-sst-train.csv",
+            "dev": "ids-sst-dev.csv",
+            "test": "ids-sst-test-student.csv",
+        },
+        text_columns=("sentence",),
+        label_column="sentiment",
+        parse_label=class_label(CLASSES),
+        clean_text=clean_sentence,
+        build_head=HEADS[head],
+        output_stem="sst",
+        output_column="Predicted_Sentiment",
+        output_format=lambda value: str(int(value)),
+    )
