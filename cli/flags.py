@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
-from tasks import TASK_NAMES
 
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
 SAMPLINGS = ("round-robin", "annealed")
 COMBINERS = ("sum", "pcgrad")
-TASK_OPTIONS = {
+TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
     "qqp": {"head": ("difference", "concat")},
     "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
@@ -69,12 +69,12 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         "--encoder",
         default=d.encoder,
         metavar="NAME",
-        help="minilm, bert-base-uncased, roberta-base, tiny, a local folder, or a hub id owner/name",
+        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name",
     )
     encoder.add_argument(
         "--pooling",
         choices=POOLINGS,
-        help="how tokens become one embedding; by default what the encoder's folder says, else mean",
+        help="tokens -> one embedding; by default what the encoder's folder says, else mean",
     )
     encoder.add_argument("--freeze-encoder", action="store_true", help="train the heads alone")
     encoder.add_argument(
@@ -183,21 +183,14 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def training_config(args: argparse.Namespace, **more: Any) -> RunConfig:
-    """The configuration that the shared flags and a mode's own (`more`) describe."""
-    names = (
-        "limit encoder pooling init freeze_encoder epochs steps_per_epoch batch_size lr head_lr "
-        "weight_decay warmup clip patience seed precision device"
-    ).split()
+def training_config(args: argparse.Namespace, **mode: Any) -> RunConfig:
+    """The configuration that the shared flags and a mode's own settings describe."""
+    values = {f.name: getattr(args, f.name) for f in fields(RunConfig) if hasattr(args, f.name)}
     options = {
-        task: {option: getattr(args, f"{task}_{option}") for option in options}
-        for task, options in TASK_OPTIONS.items()
-        if task in more["tasks"]
+        task: {option: getattr(args, f"{task}_{option}") for option in TASK_OPTIONS[task]}
+        for task in mode["tasks"]
     }
-    data = args.data if args.data == "sample" else str(Path(args.data).expanduser())
-    return RunConfig(
-        data=data, task_options=options, **{name: getattr(args, name) for name in names}, **more
-    )
+    return RunConfig(**(values | {"task_options": options} | mode))
 
 
 def check_task_flags(
@@ -212,6 +205,3 @@ def check_task_flags(
                 )
     if args.resume and args.overwrite:
         parser.error("--resume and --overwrite: expected at most one of them")
-
-
-assert set(TASK_OPTIONS) == set(TASK_NAMES)

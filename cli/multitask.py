@@ -1,4 +1,4 @@
-"""Train several tasks on one encoder: python run.py --mode multitask --sampling annealed --pcgrad"""
+"""Train several tasks on one encoder: run.py --mode multitask --sampling annealed --pcgrad"""
 
 from __future__ import annotations
 

@@ -80,8 +80,9 @@ class BiEncoder(nn.Module):
                 f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
                 f"found a tokenizer with {tokenizer.vocab_size}"
             )
+        skipped: list[str] = []
         if str(name_or_path) == "tiny":
-            encoder, skipped = random_encoder(config), []
+            encoder = random_encoder(config)
         else:
             encoder, skipped = load_encoder(folder, config)
         return cls(encoder, tokenizer, pooling or said.pooling or "mean", said.normalize, skipped)

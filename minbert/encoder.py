@@ -44,13 +44,19 @@ class Embeddings(nn.Module):
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
-        words = batch.embeddings if batch.ids is None else self.word(batch.ids)  # (T, H)
+        words = self.words(batch)  # (T, H)
         if batch.segments is None:
             types = self.token_type.weight[0]  # (H,)
         else:
             types = self.token_type(batch.segments)  # (T, H)
         positions = self.position(batch.positions + self.position_offset)  # (T, H)
         return self.dropout(self.norm(words + types + positions))
+
+    def words(self, batch: Batch) -> Tensor:
+        """Word embeddings (T, H), which adversarial training perturbs."""
+        if batch.embeddings is not None:
+            return batch.embeddings
+        return self.word(batch.ids)
 
 
 class SelfAttention(nn.Module):

@@ -41,7 +41,7 @@ OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerN
 
 def name_table(config: EncoderConfig) -> dict[str, tuple[str, ...]]:
     """Our parameter names -> the names in a checkpoint that make each up."""
-    table = dict(EMBEDDING_NAMES)
+    table: dict[str, tuple[str, ...]] = {**EMBEDDING_NAMES}
     for layer in range(config.num_layers):
         for ours, theirs in LAYER_NAMES.items():
             for kind in ("weight", "bias"):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -31,7 +32,7 @@ def publish(folder: Path, write: Callable[[Path], None]) -> None:
 
 
 def published(folder: Path) -> Path | None:
-    """The folder, or the one it was about to replace when the process ended; None without either."""
+    """The folder, or the one it was replacing when the process ended; None without either."""
     for candidate in (folder, folder.with_name(folder.name + ".old")):
         if candidate.exists():
             return candidate
@@ -66,8 +67,13 @@ def load_training(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
     """Restore what `save_training` wrote into model, optimiser and PyTorch's generator."""
-    tensors = load_file(folder / "state.safetensors")
-    state: dict[str, Any] = json.loads((folder / "state.json").read_text("utf-8"))
+    try:
+        tensors = load_file(folder / "state.safetensors")
+        state: dict[str, Any] = json.loads((folder / "state.json").read_text("utf-8"))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{folder}: the checkpoint cannot be read: {error}; --overwrite starts again"
+        ) from error
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "random": {}}
     for name, value in tensors.items():
         part, rest = name.split("/", 1)

@@ -61,7 +61,7 @@ def overall(metrics: Metrics) -> dict[str, float]:
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
-    """What chooses the best epoch: the mean of the tasks' main metrics, correlations as (r + 1) / 2.
+    """What chooses the best epoch: the mean of the main metrics, a correlation as (r + 1) / 2.
 
     With the three CS224N tasks this is the overall score (BEES, Eq. 6).
     """

@@ -14,6 +14,7 @@ import tasks.sample
 from minbert.bi_encoder import BiEncoder
 from multitask.checkpoint import published
 from multitask.config import RunConfig
+from multitask.environment import environment
 from multitask.evaluation import evaluate, overall, score_split
 from multitask.model import MultiTaskModel
 from multitask.run_folder import RunError, write_json
@@ -60,6 +61,7 @@ def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),
+        "environment": environment(),
         "history": progress.history,
     }
     write_json(folder / "metrics.json", result)

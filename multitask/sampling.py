@@ -7,7 +7,7 @@ the epoch or pass, so an epoch can be repeated without the ones before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,7 +93,10 @@ class Annealed:
         return generator.choice(len(chances), size=steps * work.batches_per_step, p=chances)
 
 
-SAMPLERS = {"round-robin": RoundRobin, "annealed": Annealed}
+SAMPLERS: dict[str, Callable[[Workload], Sampler]] = {
+    "round-robin": RoundRobin,
+    "annealed": Annealed,
+}
 
 
 class BatchStream:

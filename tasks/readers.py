@@ -66,7 +66,8 @@ def read_examples(
     ids: list[str] = []
     texts: tuple[list[str], ...] = tuple([] for _ in text_columns)
     targets: list[float] = []
-    blank, lines = 0, {}
+    lines: dict[str, int] = {}  # id -> line
+    blank = 0
     for line, row in rows_by_name(path, needed):
         identity = row["id"].lower().strip()
         if not identity:

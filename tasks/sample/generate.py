@@ -257,7 +257,7 @@ def graded_pair(rng: random.Random, number: int) -> tuple[str, str, float]:
 
 def write(stem: str, columns: list[str], make: Callable[..., tuple], rng: random.Random) -> None:
     """Fill the three files of one task; no text or unordered pair comes twice."""
-    found = {}
+    found: dict[frozenset[str], tuple] = {}
     while len(found) < sum(SIZES.values()):
         row = make(rng, len(found))
         key = frozenset(text.casefold() for text in row[:-1])

@@ -1,0 +1,1 @@
+"""This toolkit beside named peers, in one run, as ratios."""

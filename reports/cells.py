@@ -1,0 +1,40 @@
+"""One small JSON a finished run, to be kept under results/: python -m reports.cells RUN FILE"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from multitask.config import RunConfig
+from multitask.run_folder import RunError, finished_metrics, write_json
+
+
+def cell(run: Path) -> dict[str, Any]:
+    """Configuration (only what differs from the defaults), environment and metrics of a run.
+
+    The data folder is named without its path. Raises RunError if the run is not finished.
+    """
+    metrics = finished_metrics(run)
+    if metrics is None:
+        raise RunError(f"{run}: expected a finished run with metrics.json, found none")
+    config = json.loads((run / "config.json").read_text("utf-8"))
+    plain = RunConfig(mode="", tasks=()).to_json()
+    config["data"] = Path(config["data"]).name
+    return {"config": {k: v for k, v in config.items() if v != plain[k]}} | metrics
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m reports.cells", description=__doc__)
+    parser.add_argument("run", type=Path, help="folder of a finished run")
+    parser.add_argument(
+        "file", type=Path, help="JSON file to write, such as results/STUDY/CELL.json"
+    )
+    args = parser.parse_args()
+    args.file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(args.file, cell(args.run))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,319 @@
+"""Bad data, encoders and folders, through the command line: one line, exit status 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
+
+
+@pytest.fixture
+def out(tmp_path) -> Path:
+    return tmp_path / "run"
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Time and content of every file."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+# Data
+
+Edit = Callable[[bytes], bytes]
+
+
+def last_line(row: bytes) -> Edit:
+    return lambda content: content + row
+
+
+DAMAGE: dict[str, tuple[str, str, Edit, str]] = {
+    "short row": ("sst", "ids-sst-train.csv", last_line(b"40\tx\tt\n"), "line 42: expected 4"),
+    "long row": ("sst", "ids-sst-dev.csv", last_line(b"40\tx\tt\t1\t\n"), "line 42: expected 4"),
+    "test row": ("sst", "ids-sst-test-student.csv", last_line(b"40\tx\n"), "line 42: expected 3"),
+    "class": ("sst", "ids-sst-train.csv", last_line(b"40\tx\tt\t5\n"), "line 42: sentiment: exp"),
+    "half": ("qqp", "quora-train.csv", last_line(b"40\tx\ta\tb\t0.5\n"), "line 42: is_duplicate"),
+    "score": ("sts", "sts-dev.csv", last_line(b"40\tx\ta\tb\t5.1\n"), "line 42: similarity: exp"),
+    "nan": ("sts", "sts-train.csv", last_line(b"40\tx\ta\tb\tnan\n"), "found 'nan'"),
+    "blank id": ("sts", "sts-dev.csv", last_line(b"40\t\ta\tb\t5\n"), "line 42: expected an id"),
+    "same id": ("sst", "ids-sst-dev.csv", last_line(b"\tx\tt\t1\n\tX\tt\t1\n"), "line 43"),
+    "not UTF-8": ("sst", "ids-sst-train.csv", last_line(b"40\tx\t\xff\t1\n"), "line 42: expected"),
+    "UTF-16": ("sst", "ids-sst-train.csv", lambda b: b.decode().encode("utf-16"), "line 1"),
+    "commas": ("sst", "ids-sst-train.csv", lambda b: b.replace(b"\t", b","), "line 1: expected a"),
+    "no label": ("qqp", "quora-dev.csv", lambda b: b.replace(b"is_duplicate", b"x", 1), "line 1"),
+    "empty": ("sst", "ids-sst-dev.csv", lambda b: b"", "expected a header line"),
+    "header": ("sst", "ids-sst-dev.csv", lambda b: b.split(b"\n")[0], "only a header line"),
+}
+
+
+@pytest.mark.parametrize(("task", "name", "edit", "expected"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_data(task, name, edit, expected, data, out, refused):
+    (data / name).write_bytes(edit((data / name).read_bytes()))
+    command = ["--mode", "single", "--task", task, "--encoder", "tiny", "--data", data]
+    line = refused(1, *command, "--output", out)
+    assert str(data / name) in line
+    assert expected in line
+
+
+def test_missing_file_and_missing_folder(data, out, refused):
+    (data / "ids-sst-dev.csv").unlink()
+    assert "ids-sst-dev.csv" in refused(1, *SST, "--data", data, "--output", out)
+    line = refused(1, *SST, "--data", data / "nope", "--output", out.with_name("other"))
+    assert f"found no {data / 'nope'}" in line
+
+
+def test_a_file_given_as_the_data_folder(data, out, refused):
+    assert "ids-sst-dev.csv" in refused(
+        1, *SST, "--data", data / "ids-sst-dev.csv", "--output", out
+    )
+
+
+def test_files_of_tasks_that_are_not_trained_may_be_absent(data, out, run):
+    for path in data.glob("[qs]*.csv"):
+        path.unlink()
+    assert run(*SST, "--data", data, "--output", out).returncode == 0
+
+
+def test_blank_labels_are_counted_aloud(data, out, run):
+    path = data / "ids-sst-train.csv"
+    path.write_bytes(path.read_bytes() + b"40\tx\tt\t\n41\ty\tt\t \n")
+    found = run(*SST, "--data", data, "--output", out)
+    assert found.returncode == 0
+    assert f"2 rows with a blank label left out of {path}" in found.stdout
+    assert "train 40" in found.stdout
+
+
+def test_a_users_folder_called_sample_is_not_the_bundled_one(data, out, refused, monkeypatch):
+    data.rename(data.with_name("sample"))
+    (data.with_name("sample") / "ids-sst-dev.csv").unlink()
+    monkeypatch.chdir(data.parent)
+    assert "ids-sst-dev.csv" in refused(1, *SST, "--data", "./sample", "--output", out)
+
+
+def test_after_a_fault_in_the_data_is_mended_the_same_command_works(data, small, out, refused, run):
+    path = data / "ids-sst-train.csv"
+    path.write_bytes(path.read_bytes() + b"40\tx\tt\t7\n")
+    command = [*SST, "--data", data, "--output", out]
+    refused(1, *command)
+    path.write_bytes((small / path.name).read_bytes())
+    assert run(*command).returncode == 0
+
+
+def test_after_a_wrong_encoder_the_right_one_works_in_the_same_folder(small, out, refused, run):
+    refused(1, *SST, "--encoder", "nope", "--data", small, "--output", out)
+    assert run(*SST, "--data", small, "--output", out).returncode == 0
+
+
+# Encoders
+
+
+def test_unknown_encoder(out, refused):
+    line = refused(1, *SST, "--encoder", "nope", "--output", out)
+    assert "unknown encoder 'nope': expected one of minilm" in line
+
+
+def test_encoder_folder_without_config(tmp_path, out, refused):
+    line = refused(1, *SST, "--encoder", tmp_path, "--output", out)
+    assert f"{tmp_path}: expected an encoder's config.json" in line
+
+
+@pytest.mark.parametrize("name", ["", "~nobody-of-this-name", "x" * 5000, "a\nb", "../nope"])
+def test_strange_encoder_names(name, out, refused):
+    refused(1, *SST, "--encoder", name, "--output", out)
+
+
+# Output folders
+
+
+@pytest.mark.parametrize("flags", [(), ("--overwrite",), ("--resume",)])
+def test_a_file_in_the_place_of_the_run_folder(flags, tmp_path, refused):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert str(file) in refused(1, *SST, *flags, "--output", file)
+    assert str(file) in refused(1, *SST, *flags, "--output", file / "below")
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "tensorboard", "predictions"])
+def test_a_file_in_the_place_of_a_folder_of_the_run(name, out, small, refused):
+    out.mkdir()
+    (out / name).write_text("mine")
+    assert str(out) in refused(1, *SST, "--data", small, "--output", out)
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.json"])
+def test_a_folder_in_the_place_of_a_file_of_the_run(name, out, small, refused):
+    (out / name).mkdir(parents=True)
+    assert str(out) in refused(1, *SST, "--data", small, "--output", out)
+
+
+def test_a_name_that_is_too_long(tmp_path, refused):
+    refused(1, *SST, "--output", tmp_path / ("x" * 300))
+
+
+def test_a_tilde_the_shell_left_alone(small, tmp_path, run, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert run(*SST, "--data", small, "--output", "~/run").returncode == 0
+    assert (tmp_path / "run" / "metrics.json").exists()
+    assert not (tmp_path / "~").exists()
+
+
+# Runs that are already there
+
+
+def test_a_finished_run_is_shown_and_left_alone(run_copy, run):
+    folder, command = run_copy
+    before = tree(folder)
+    for flags in ([], ["--resume"]):
+        found = run(*command, *flags)
+        assert found.returncode == 0
+        assert found.stderr == ""
+        assert "finished" in found.stdout
+        metrics = json.loads((folder / "metrics.json").read_text())
+        assert f"{metrics['dev']['overall']:.4f}" in found.stdout
+        assert tree(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "key"),
+    [
+        (["--epochs", "3"], "epochs"),
+        (["--seed", "1"], "seed"),
+        (["--sts-head", "cosine"], "task_options"),
+        (["--tasks", "sst"], "tasks"),
+    ],
+)
+def test_another_configuration_is_refused_by_the_key(flags, key, run_copy, refused):
+    folder, command = run_copy
+    if key == "tasks":
+        command.remove("--pcgrad")
+    before = tree(folder)
+    line = refused(1, *command, *flags)
+    assert str(folder) in line
+    assert key in line
+    assert tree(folder) == before
+
+
+def test_an_unfinished_run_needs_resume_or_overwrite(run_copy, refused, run):
+    folder, command = run_copy
+    (folder / "metrics.json").unlink()
+    before = tree(folder)
+    line = refused(1, *command)
+    assert "--resume" in line
+    assert "--overwrite" in line
+    assert tree(folder) == before
+    assert run(*command, "--resume").returncode == 0
+    assert (folder / "metrics.json").exists()
+
+
+def test_overwrite_removes_the_runs_own_files_only(run_copy, run):
+    folder, command = run_copy
+    mine = [folder / "notes.txt", folder / "predictions" / "notes.txt", folder / "plots" / "a.png"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    old = folder / "checkpoint" / "old.safetensors"
+    old.write_text("old")
+    assert run(*command, "--overwrite", "--seed", "2").returncode == 0
+    assert json.loads((folder / "config.json").read_text())["seed"] == 2
+    assert [path.read_text() for path in mine if path.exists()] == ["mine"] * 3
+
+
+def test_overwrite_leaves_a_folder_alone_that_holds_no_run(tmp_path, small, run):
+    mine = tmp_path / "mine"
+    (mine / "checkpoint").mkdir(parents=True)
+    (mine / "checkpoint" / "precious").write_text("mine")
+    run(*SST, "--data", small, "--overwrite", "--output", mine)
+    assert (mine / "checkpoint" / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
+@pytest.mark.parametrize("name", ["config.json", "metrics.json"])
+def test_damaged_json_of_a_run(name, content, run_copy, refused):
+    folder, command = run_copy
+    (folder / name).write_bytes(content)
+    assert str(folder / name) in refused(1, *command)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda p: p.write_bytes(b"{"), Path.unlink], ids=["bad", "gone"]
+)
+@pytest.mark.parametrize("name", ["last/state.json", "last/state.safetensors"])
+def test_damaged_checkpoint(name, damage, run_copy, refused):
+    folder, command = run_copy
+    (folder / "metrics.json").unlink()
+    damage(folder / "checkpoint" / name)
+    assert str(folder / "checkpoint" / "last") in refused(1, *command, "--resume")
+
+
+# --init
+
+
+def test_init_of_a_folder_that_is_no_run(tmp_path, out, refused):
+    for name in (tmp_path, tmp_path / "nope"):
+        line = refused(1, *SST, "--init", name, "--output", out.with_name(f"run{len(str(name))}"))
+        assert f"{name}: expected a run with checkpoint/best" in line
+
+
+@pytest.mark.parametrize("name", ["heads.safetensors", "model.safetensors", "config.json"])
+def test_init_of_a_run_with_a_file_gone(name, run_copy, out, small, refused):
+    folder, _ = run_copy
+    (folder / "checkpoint" / "best" / name).unlink()
+    line = refused(1, *SST, "--data", small, "--init", folder, "--output", out)
+    assert str(folder) in line
+
+
+def test_a_run_cannot_start_from_itself_and_overwrite_itself(run_copy, run):
+    folder, _ = run_copy
+    before = tree(folder)
+    found = run(*SST, "--init", folder, "--output", folder, "--overwrite")
+    assert found.returncode in (1, 2)
+    assert tree(folder) == before
+
+
+def test_init_and_another_encoder_contradict_each_other(run_copy, out, small, run):
+    """--init brings its own encoder; naming another one as well must not be passed over."""
+    folder, _ = run_copy
+    command = ["--mode", "single", "--task", "sst", "--data", small, "--encoder", "minilm"]
+    assert run(*command, "--init", folder, "--output", out).returncode == 2
+
+
+# Training that went wrong
+
+
+def test_a_run_that_diverged_says_so(small, out, refused):
+    """Predictions that are no numbers must not end as a finished run."""
+    wild = ["--lr", "1e30", "--head-lr", "1e30", "--clip", "1e30"]
+    found = refused.run(*SST, "--data", small, *wild, "--output", out)
+    assert found.returncode == 1
+    assert not (out / "metrics.json").exists()
+
+
+def test_a_closed_pipe_gives_no_traceback(small, tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+
+    root = Path(__file__).parents[2]
+    command = [
+        sys.executable,
+        "run.py",
+        *SST,
+        "--data",
+        str(small),
+        "--output",
+        str(tmp_path / "r"),
+    ]
+    found = subprocess.run(command, cwd=root, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert "Traceback" not in found.stderr

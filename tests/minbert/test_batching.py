@@ -1,0 +1,127 @@
+"""Packing, length buckets and the bookkeeping of a batch against naive loops."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minbert.batching import Batch, TokenLists, bucketed_batches, pack, sorted_batches
+
+sequences = st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=6), min_size=1, max_size=8)
+
+
+def token_lists(rows, segments=None):
+    def flat(lists, dtype):
+        return np.array([x for row in lists for x in row], dtype)
+
+    return TokenLists(
+        ids=flat(rows, np.int32),
+        offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+        segments=None if segments is None else flat(segments, np.int8),
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=sequences, data=st.data())
+def test_pack_equals_a_naive_loop(rows, data):
+    n = len(rows)
+    second = data.draw(st.none() | st.lists(st.lists(st.integers(0, 99), min_size=1), min_size=n,
+                                            max_size=n))  # fmt: skip
+    picked = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=10))
+    marked = data.draw(st.booleans())
+    segments = [[i % 2 for i in range(len(row))] for row in rows] if marked else None
+    texts = [token_lists(rows, segments)] + ([] if second is None else [token_lists(second)])
+    batch = pack(texts, np.array(picked))
+    expected = [rows[i] for i in picked] + ([second[i] for i in picked] if second else [])
+    assert batch.ids.tolist() == [token for row in expected for token in row]
+    assert batch.lengths.tolist() == [len(row) for row in expected]
+    assert (batch.texts, batch.examples) == (len(texts), len(picked))
+    assert batch.longest == max(map(len, expected))
+    assert batch.sequence.tolist() == [s for s, row in enumerate(expected) for _ in row]
+    assert batch.positions.tolist() == [p for row in expected for p in range(len(row))]
+    starts = [sum(len(row) for row in expected[:s]) for s in range(len(expected))]
+    assert batch.starts.tolist() == starts
+    if segments is None:
+        assert batch.segments is None
+    else:
+        first = [x for i in picked for x in segments[i]]
+        assert batch.segments.tolist() == first + [0] * (len(batch.ids) - len(first))
+
+
+def test_token_lists_know_their_lengths():
+    tokens = token_lists([[1, 2, 3], [4], [5, 6]])
+    assert len(tokens) == 3
+    assert tokens.lengths.tolist() == [3, 1, 2]
+    assert tokens.token_index(np.array([2, 0])).tolist() == [4, 5, 0, 1, 2]
+
+
+def test_a_batch_holds_either_ids_or_embeddings():
+    lengths, ids, embeddings = torch.tensor([2]), torch.tensor([1, 2]), torch.zeros(2, 4)
+    with pytest.raises(ValueError, match="exactly one"):
+        Batch(lengths=lengths)
+    with pytest.raises(ValueError, match="exactly one"):
+        Batch(lengths=lengths, ids=ids, embeddings=embeddings)
+    assert Batch(lengths=lengths, embeddings=embeddings).sequence.tolist() == [0, 0]
+
+
+def test_two_texts_need_an_even_number_of_sequences():
+    with pytest.raises(ValueError, match="multiple of 2 sequences, found 3"):
+        Batch(lengths=torch.tensor([1, 1, 1]), ids=torch.tensor([1, 2, 3]), texts=2)
+
+
+def test_split_gives_one_tensor_a_text():
+    batch = Batch(lengths=torch.tensor([1, 1, 1, 1]), ids=torch.arange(4), texts=2)
+    embeddings = torch.arange(8.0).view(4, 2)
+    first, second = batch.split(embeddings)
+    assert torch.equal(first, embeddings[:2])
+    assert torch.equal(second, embeddings[2:])
+
+
+def test_to_keeps_a_batch_that_is_there_and_moves_its_tokens():
+    batch = Batch(lengths=torch.tensor([2, 1]), ids=torch.arange(3), segments=torch.zeros(3))
+    assert batch.to("cpu") is batch
+    moved = batch.to("meta")
+    assert moved.ids.device.type == moved.segments.device.type == "meta"
+    assert moved.lengths.device.type == "cpu"
+
+
+lengths_of = st.lists(st.integers(1, 60), min_size=1, max_size=200).map(np.array)
+
+
+@settings(deadline=None, max_examples=40)
+@given(lengths=lengths_of, batch_size=st.integers(1, 20))
+def test_sorted_batches_cover_all_rows_longest_first(lengths, batch_size):
+    batches = sorted_batches(lengths, batch_size)
+    rows = np.concatenate(batches)
+    assert sorted(rows) == list(range(len(lengths)))
+    assert (np.diff(lengths[rows]) <= 0).all()
+    assert [len(b) for b in batches[:-1]] == [batch_size] * (len(batches) - 1)
+
+
+@settings(deadline=None, max_examples=40)
+@given(lengths=lengths_of, batch_size=st.integers(1, 20), seed=st.integers(0, 9),
+       window=st.integers(1, 5))  # fmt: skip
+def test_bucketed_batches_are_a_permutation(lengths, batch_size, seed, window):
+    batches = bucketed_batches(lengths, batch_size, np.random.default_rng(seed), window)
+    assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
+    assert max(len(b) for b in batches) <= batch_size
+    assert sum(len(b) < batch_size for b in batches) <= 1
+    again = bucketed_batches(lengths, batch_size, np.random.default_rng(seed), window)
+    assert all(np.array_equal(a, b) for a, b in zip(batches, again, strict=True))
+
+
+def test_bucketed_batches_are_random_and_alike_in_length():
+    lengths = np.random.default_rng(0).integers(1, 100, 5000)
+    one, other = (bucketed_batches(lengths, 16, np.random.default_rng(s)) for s in (1, 2))
+    assert {frozenset(b) for b in one}.isdisjoint({frozenset(b) for b in other})
+    spread = np.mean([np.ptp(lengths[b]) for b in one])
+    assert spread < 5
+    means = np.array([lengths[b].mean() for b in one])
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2  # order of batches is random
+
+
+def test_no_rows_give_no_batches():
+    nothing = np.zeros(0, np.int64)
+    assert sorted_batches(nothing, 4) == []
+    assert bucketed_batches(nothing, 4, np.random.default_rng(0)) == []

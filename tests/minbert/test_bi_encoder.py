@@ -1,0 +1,261 @@
+"""Sentences -> embeddings as sentence-transformers gives them, and folders that it opens."""
+
+import peer_models
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from minbert import BiEncoder
+from minbert.batching import pack
+from minbert.errors import EncoderError
+from minbert.pooling import POOLINGS
+
+TOLERANCE = 1e-5
+TEXTS = [
+    "A cat sleeps.",
+    "",
+    "Long: " + "the quick brown fox jumps over the lazy dog " * 60,
+    "Zoë's café serves crème brûlée 🙂🚀",
+    "日本語のテキスト",
+    "x " * 254 + "exactly at the limit",
+    "\tTabs\nand  newlines ",
+    "A CAT SLEEPS.",
+] + [f"sentence {i} " + "word " * (i % 23) for i in range(70)]
+
+
+def cosines(a, b):
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def peer_states(folder, inputs):
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        return model(**inputs).last_hidden_state
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return BiEncoder.from_pretrained("minilm")
+
+
+@pytest.fixture(scope="module")
+def minilm_peer():
+    from sentence_transformers import SentenceTransformer
+
+    from minbert.sources import find_folder
+
+    return SentenceTransformer(str(find_folder("minilm")), device="cpu")
+
+
+@pytest.mark.slow
+def test_minilm_equals_sentence_transformers(minilm, minilm_peer):
+    ours = minilm.encode(TEXTS, normalize=True)
+    theirs = minilm_peer.encode(TEXTS)
+    assert ours.dtype == np.float32
+    assert minilm.tokenizer(TEXTS).lengths.max() == 256
+    np.testing.assert_allclose(ours, theirs, atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.slow
+def test_minilm_keeps_the_order_and_follows_its_folder(minilm):
+    together = minilm.encode(TEXTS[:8])
+    assert minilm.normalize
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
+    for row, text in enumerate(TEXTS[:8]):
+        np.testing.assert_allclose(minilm.encode([text])[0], together[row], atol=1e-6)
+    free = minilm.encode(TEXTS[:8], normalize=False)
+    assert abs(np.linalg.norm(free, axis=1) - 1).min() > 0.1
+    nothing = minilm.encode([])
+    assert nothing.shape == (0, 384)
+    assert nothing.dtype == np.float32
+
+
+@pytest.mark.slow
+def test_minilm_in_bfloat16_stays_close(minilm):
+    half = minilm.encode(TEXTS, precision="bf16")
+    assert half.dtype == np.float32
+    assert cosines(half, minilm.encode(TEXTS)).min() >= 0.999
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_bfloat16_stays_close(bert_original, pooling):
+    model = BiEncoder.from_pretrained(bert_original, pooling=pooling)
+    full = model.encode(peer_models.SENTENCES)
+    half = model.encode(peer_models.SENTENCES, precision="bf16")
+    assert not np.array_equal(full, half)
+    assert cosines(full, half).min() >= 0.999
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_embed_is_encode_with_gradients(tiny, pooling):
+    model = BiEncoder(tiny.encoder, tiny.tokenizer, pooling).eval()
+    tokens = model.tokenizer(peer_models.SENTENCES)
+    embeddings = model.embed(pack([tokens], np.arange(len(tokens))))
+    assert embeddings.requires_grad
+    assert embeddings.dtype == torch.float32
+    encoded = model.encode(peer_models.SENTENCES)
+    np.testing.assert_allclose(embeddings.detach().numpy(), encoded, atol=1e-6)
+
+
+def test_encode_is_deterministic_in_training_and_leaves_the_mode_alone(tiny):
+    for training in (True, False):
+        tiny.train(training)
+        first = tiny.encode(peer_models.SENTENCES)
+        assert np.array_equal(first, tiny.encode(peer_models.SENTENCES))
+        assert tiny.training is training
+    tiny.train()
+    with pytest.raises(TypeError):
+        tiny.encode([None])
+    assert tiny.training
+
+
+def test_more_sentences_than_a_batch_keep_their_order(tiny):
+    texts = [TEXTS[i % len(TEXTS)][: 5 + i] for i in range(150)]
+    together = tiny.encode(texts)
+    picked = [0, 1, 63, 64, 65, 149]
+    np.testing.assert_allclose(tiny.encode([texts[i] for i in picked]), together[picked], atol=1e-6)
+    assert together.shape == (150, tiny.width)
+
+
+def test_normalisation_is_what_the_folder_says_unless_asked(tiny, tmp_path):
+    model = BiEncoder(tiny.encoder, tiny.tokenizer, normalize=True)
+    model.save_pretrained(tmp_path)
+    again = BiEncoder.from_pretrained(tmp_path)
+    assert again.normalize
+    np.testing.assert_allclose(np.linalg.norm(again.encode(TEXTS), axis=1), 1, atol=1e-6)
+    assert np.array_equal(again.encode(TEXTS, normalize=False), tiny.encode(TEXTS))
+
+
+def test_progress_is_shown_only_when_asked(tiny, capsys):
+    tiny.encode(TEXTS)
+    assert capsys.readouterr().err == ""
+    tiny.encode(TEXTS, progress=True)
+    assert "sentence" in capsys.readouterr().err
+
+
+def test_wrong_arguments_are_refused(tiny):
+    with pytest.raises(TypeError, match="expected a list of strings, found one string"):
+        tiny.encode("one string")
+    with pytest.raises(ValueError, match="precision: expected one of fp32, bf16, found 'fp16'"):
+        tiny.encode(["a"], precision="fp16")
+    with pytest.raises(EncoderError, match="pooling: expected one of mean, cls, max, found 'sum'"):
+        BiEncoder.from_pretrained("tiny", pooling="sum")
+
+
+def test_tiny_is_the_same_each_time(tiny):
+    again = BiEncoder.from_pretrained("tiny")
+    assert all(torch.equal(v, again.state_dict()[k]) for k, v in tiny.state_dict().items())
+    assert np.array_equal(tiny.encode(TEXTS), again.encode(TEXTS))
+    assert tiny.encode(TEXTS).std(0).min() > 0  # texts are told apart
+
+
+@pytest.mark.parametrize(
+    "kind", ["BertModel", "BertForMaskedLM", "RobertaModel", "XLMRobertaModel"]
+)
+@pytest.mark.parametrize("single_file", [True, False])
+def test_transformers_finds_the_same_model_in_a_saved_folder(tmp_path, kind, single_file):
+    from transformers import AutoTokenizer
+
+    original, saved = tmp_path / "original", tmp_path / "saved"
+    peer_models.save(original, kind, single_file=single_file)
+    model = BiEncoder.from_pretrained(original)
+    model.save_pretrained(saved)
+    pad_id = model.encoder.config.pad_id
+    inputs = peer_models.padded(model.tokenizer(peer_models.SENTENCES), pad_id)
+    assert torch.equal(peer_states(original, inputs), peer_states(saved, inputs))
+    tokenizer = AutoTokenizer.from_pretrained(saved)
+    theirs = tokenizer(peer_models.SENTENCES, padding=True, truncation=True, return_tensors="pt")
+    assert torch.equal(theirs["input_ids"], inputs["input_ids"])
+    assert torch.equal(theirs["attention_mask"], inputs["attention_mask"])
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_casing_survives_saving(tmp_path, lower):
+    from transformers import AutoTokenizer
+
+    original, saved = tmp_path / "original", tmp_path / "saved"
+    peer_models.save(original, lower=lower)
+    model = BiEncoder.from_pretrained(original)
+    model.save_pretrained(saved)
+    ids = model.tokenizer(["The Cat É"]).ids.tolist()
+    assert BiEncoder.from_pretrained(saved).tokenizer(["The Cat É"]).ids.tolist() == ids
+    assert AutoTokenizer.from_pretrained(saved)("The Cat É")["input_ids"] == ids
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
+def test_sentence_transformers_opens_a_saved_folder(tmp_path, kind, pooling, normalize):
+    from sentence_transformers import SentenceTransformer
+
+    peer_models.save(tmp_path / "original", kind)
+    loaded = BiEncoder.from_pretrained(tmp_path / "original")
+    loaded.tokenizer.backend.enable_truncation(20)
+    loaded.tokenizer.max_tokens = 20
+    model = BiEncoder(loaded.encoder, loaded.tokenizer, pooling, normalize)
+    model.save_pretrained(tmp_path / "saved")
+    peer = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert peer.max_seq_length == 20
+    theirs = peer.encode(peer_models.SENTENCES)
+    np.testing.assert_allclose(model.encode(peer_models.SENTENCES), theirs, atol=TOLERANCE, rtol=0)
+    again = BiEncoder.from_pretrained(tmp_path / "saved")
+    assert (again.pooling, again.normalize, again.tokenizer.max_tokens) == (pooling, normalize, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_folder_that_sentence_transformers_saved(tmp_path, pooling, lower):
+    from sentence_transformers import SentenceTransformer, models
+
+    peer_models.save(tmp_path / "plain", lower=lower)
+    transformer = models.Transformer(str(tmp_path / "plain"), max_seq_length=21)
+    poolings = models.Pooling(32, pooling_mode=pooling)
+    peer = SentenceTransformer(modules=[transformer, poolings, models.Normalize()], device="cpu")
+    peer.save(str(tmp_path / "theirs"))
+    model = BiEncoder.from_pretrained(tmp_path / "theirs")
+    assert (model.pooling, model.normalize, model.tokenizer.max_tokens) == (pooling, True, 21)
+    np.testing.assert_allclose(
+        model.encode(peer_models.SENTENCES),
+        peer.encode(peer_models.SENTENCES),
+        atol=TOLERANCE,
+        rtol=0,
+    )
+
+
+@pytest.mark.slow
+def test_minilm_survives_saving(minilm, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    from minbert.sources import find_folder
+
+    minilm.save_pretrained(tmp_path)
+    texts = TEXTS[:12]
+    assert np.array_equal(BiEncoder.from_pretrained(tmp_path).encode(texts), minilm.encode(texts))
+    peer = SentenceTransformer(str(tmp_path), device="cpu")
+    np.testing.assert_allclose(minilm.encode(texts), peer.encode(texts), atol=TOLERANCE, rtol=0)
+    original = load_file(find_folder("minilm") / "model.safetensors")
+    saved = load_file(tmp_path / "model.safetensors")
+    assert set(original) - set(saved) == set(minilm.skipped_tensors)
+    assert all(torch.equal(tensor, original[name]) for name, tensor in saved.items())
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
+def test_ours_to_ours_is_exact_and_repeatable(tmp_path, kind):
+    peer_models.save(tmp_path / "peer", kind)
+    model = BiEncoder.from_pretrained(tmp_path / "peer", pooling="max")
+    model.save_pretrained(tmp_path / "once")
+    again = BiEncoder.from_pretrained(tmp_path / "once")
+    again.save_pretrained(str(tmp_path / "twice"))
+    again.save_pretrained(tmp_path / "twice")  # over an existing folder
+    files = [f for f in (tmp_path / "once").rglob("*") if f.is_file()]
+    for file in files:
+        copy = tmp_path / "twice" / file.relative_to(tmp_path / "once")
+        assert file.read_bytes() == copy.read_bytes(), file.name
+    assert again.encoder.config == model.encoder.config
+    assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
+    assert again.skipped_tensors == ()

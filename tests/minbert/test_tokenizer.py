@@ -1,0 +1,161 @@
+"""Token ids equal those of transformers' tokenizers, from every layout of files."""
+
+import json
+
+import peer_models
+import pytest
+
+from minbert.errors import EncoderError
+from minbert.tokenizer import load_tokenizer
+
+TEXTS = [
+    *peer_models.SENTENCES,
+    *peer_models.CORPUS,
+    "  two  spaces\tand a tab\n",
+    "don't [MASK] the [SEP] cat",
+    "CAFÉ",
+    "\u0000control\u200b and \ufffd",
+    "a" * 101,
+]
+
+
+def rows(tokens):
+    bounds = zip(tokens.offsets, tokens.offsets[1:], strict=False)
+    return [tokens.ids[begin:end].tolist() for begin, end in bounds]
+
+
+def no_files(folder):
+    """A folder for tokenizer files only."""
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return no_files(tmp_path / "tokenizer")
+
+
+def peer_tokenizer(folder, lower):
+    from transformers import BertTokenizer
+
+    return BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=lower)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("single_file", [True, False])
+def test_wordpiece_equals_transformers(folder, lower, single_file):
+    peer_models.write_wordpiece(folder, lower)
+    peer = peer_tokenizer(folder, lower)
+    if single_file:
+        peer.save_pretrained(folder)
+        (folder / "vocab.txt").unlink(missing_ok=True)
+        assert (folder / "tokenizer.json").exists()
+    ours = load_tokenizer(folder, "bert", max_tokens=30)
+    expected = peer(TEXTS, truncation=True, max_length=30)["input_ids"]
+    assert rows(ours(TEXTS)) == expected
+    assert max(map(len, expected)) == 30
+    assert rows(ours(["Café"])) == (rows(ours(["cafe"])) if lower else rows(ours(["Café"])))
+
+
+def test_cased_and_uncased_differ(tmp_path):
+    found = []
+    for lower in (True, False):
+        folder = no_files(tmp_path / str(lower))
+        peer_models.write_wordpiece(folder, lower)
+        found.append(rows(load_tokenizer(folder, "bert", 30)(["The Cat", "the cat"])))
+    uncased, cased = found
+    assert uncased[0] == uncased[1]
+    assert cased[0] != cased[1]
+
+
+def test_two_texts_are_joined_and_cut_as_transformers_does(folder):
+    peer_models.write_wordpiece(folder)
+    peer = peer_tokenizer(folder, lower=True)
+    pairs = TEXTS[::-1]
+    expected = peer(TEXTS, pairs, truncation=True, max_length=30)
+    ours = load_tokenizer(folder, "bert", 30)(TEXTS, pairs)
+    assert rows(ours) == expected["input_ids"]
+    assert ours.segments.tolist() == [x for row in expected["token_type_ids"] for x in row]
+
+
+def test_byte_level_bpe_from_two_files_equals_the_single_file(tmp_path):
+    from transformers import RobertaTokenizer
+
+    one, two = no_files(tmp_path / "one"), no_files(tmp_path / "two")
+    peer_models.write_bpe(one, single_file=True)
+    peer_models.write_bpe(two, single_file=False)
+    from_one, from_two = (load_tokenizer(f, "roberta", 30)(TEXTS) for f in (one, two))
+    assert rows(from_one) == rows(from_two)
+    peer = RobertaTokenizer(vocab=str(two / "vocab.json"), merges=str(two / "merges.txt"))
+    assert rows(from_two) == peer(TEXTS, truncation=True, max_length=30)["input_ids"]
+    pairs = TEXTS[::-1]
+    joined = load_tokenizer(two, "roberta", 30)(TEXTS, pairs)
+    assert rows(joined) == peer(TEXTS, pairs, truncation=True, max_length=30)["input_ids"]
+    assert not joined.segments.any()  # RoBERTa has one segment
+
+
+def test_truncation_and_padding_of_the_file_are_ignored(folder):
+    peer_models.write_wordpiece(folder)
+    plain = load_tokenizer(folder, "bert", 30)
+    expected = rows(plain(TEXTS))
+    backend = plain.backend
+    backend.enable_padding(length=128)
+    backend.enable_truncation(5)
+    backend.save(str(folder / "tokenizer.json"))
+    assert json.loads((folder / "tokenizer.json").read_text())["padding"] is not None
+    assert rows(load_tokenizer(folder, "bert", 30)(TEXTS)) == expected
+
+
+def test_saved_files_bring_no_truncation_and_the_tokenizer_goes_on_cutting(folder):
+    peer_models.write_wordpiece(folder)
+    tokenizer = load_tokenizer(folder, "bert", 7)
+    tokenizer.save(folder)
+    saved = json.loads((folder / "tokenizer.json").read_text())
+    assert saved["truncation"] is None
+    assert saved["padding"] is None
+    assert tokenizer(TEXTS).lengths.max() == 7
+    assert json.loads((folder / "tokenizer_config.json").read_text())["model_max_length"] == 7
+
+
+def test_lower_is_applied_before_the_tokenizer(folder):
+    peer_models.write_wordpiece(folder, lower=False)
+    plain, lowered = (load_tokenizer(folder, "bert", 30, lower) for lower in (False, True))
+    assert rows(lowered(["The Cat"])) == rows(plain(["the cat"]))
+    assert rows(lowered(["The"], ["Cat"])) == rows(plain(["the"], ["cat"]))
+
+
+def test_more_texts_than_a_chunk_and_none_at_all(folder, monkeypatch):
+    peer_models.write_wordpiece(folder)
+    tokenizer = load_tokenizer(folder, "bert", 30)
+    expected = rows(tokenizer(TEXTS)), tokenizer(TEXTS, TEXTS).segments.tolist()
+    monkeypatch.setattr("minbert.tokenizer.CHUNK", 4)
+    assert (rows(tokenizer(TEXTS)), tokenizer(TEXTS, TEXTS).segments.tolist()) == expected
+    nothing = tokenizer([])
+    assert (len(nothing), nothing.ids.tolist(), nothing.offsets.tolist()) == (0, [], [0])
+
+
+def test_texts_and_pairs_of_different_number_are_refused(folder):
+    peer_models.write_wordpiece(folder)
+    with pytest.raises(ValueError, match="zip"):
+        load_tokenizer(folder, "bert", 30)(["a", "b"], ["c"])
+
+
+@pytest.mark.parametrize(
+    ("family", "files", "message"),
+    [
+        ("bert", {}, "expected tokenizer.json or vocab.txt, found neither"),
+        ("bert", {"vocab.json": "{}"}, "expected tokenizer.json or vocab.txt, found neither"),
+        ("bert", {"vocab.txt": "[PAD]\n[UNK]\n"}, "vocab.txt: expected a line '[CLS]'"),
+        ("roberta", {}, "expected tokenizer.json or vocab.json with merges.txt, found neither"),
+        ("roberta", {"vocab.json": "{}"}, "merges.txt: expected beside vocab.json, found none"),
+        ("roberta", {"vocab.json": '{"a": 0}', "merges.txt": ""}, "expected a key '<s>'"),
+    ],
+)
+def test_missing_files_and_pieces_are_named(folder, family, files, message):
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    with pytest.raises(EncoderError) as caught:
+        load_tokenizer(folder, family, 30)
+    assert message in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,40 @@
+"""A trainer on the bundled sample and the random tiny encoder, small enough to step in tests."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from multitask.config import RunConfig
+from multitask.run import build_model, load_splits
+from multitask.trainer import Trainer
+from tasks import TASK_NAMES, build_task
+
+BASE = RunConfig(
+    mode="multitask",
+    tasks=TASK_NAMES,
+    encoder="tiny",
+    sampling="annealed",
+    combiner="pcgrad",
+    batches_per_step=3,
+    batch_size=4,
+    epochs=2,
+    limit=40,
+)
+
+
+@pytest.fixture
+def make_trainer(tmp_path):
+    """`make_trainer(folder_name, **changes of the configuration)` -> Trainer."""
+
+    def make(name="run", **changes) -> Trainer:
+        config = replace(BASE, **changes)
+        chosen = {task: build_task(task) for task in config.tasks}
+        model = build_model(config, chosen, torch.device("cpu"))
+        splits = load_splits(config, chosen, model.bi_encoder)
+        folder = Path(tmp_path / name)
+        folder.mkdir(exist_ok=True)
+        return Trainer(model, chosen, splits, config, folder)
+
+    return make

@@ -1,0 +1,127 @@
+"""Combiners: golden vectors and the properties that all of them share."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from multitask.combiners import COMBINERS, pcgrad_weights
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/pcgrad.json").read_text())
+
+
+def project_explicitly(gradients, order):
+    """PCGrad as the paper writes it, in D dimensions."""
+    projected = []
+    for i, others in enumerate(order):
+        p = gradients[i].copy()
+        for j in others:
+            dot = p @ gradients[j]
+            if dot < 0:
+                p -= dot / (gradients[j] @ gradients[j]) * gradients[j]
+        projected.append(p)
+    return np.array(projected)
+
+
+def random_order(generator, m):
+    return [[int(j) for j in generator.permutation(m) if j != i] for i in range(m)]
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])
+def test_pcgrad_equals_the_golden_vectors(case):
+    gradients = np.array(case["inputs"]["task_gradients"], np.float64)
+    order = [[j for j in row if j != i] for i, row in enumerate(case["inputs"]["projection_order"])]
+    loose = {"nearly_parallel", "opposite"} & set(case["tags"])
+    scale = max(1.0, np.abs(gradients).max())
+    np.testing.assert_allclose(
+        pcgrad_weights(gradients @ gradients.T, order) @ gradients,
+        case["expected"]["sum"],
+        rtol=1e-6 if loose else GOLDEN["tolerance"]["rtol"],
+        atol=(1e-9 if loose else GOLDEN["tolerance"]["atol"]) * scale,
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_pcgrad_on_the_gram_matrix_equals_projection_of_the_gradients(m, scale):
+    generator = np.random.default_rng(m)
+    for _ in range(40):
+        gradients = generator.normal(size=(m, 7)) * scale * 10 ** generator.uniform(-2, 2, (m, 1))
+        order = random_order(generator, m)
+        expected = project_explicitly(gradients, order).sum(0)
+        found = pcgrad_weights(gradients @ gradients.T, order) @ gradients
+        assert np.linalg.norm(found - expected) <= 1e-9 * np.linalg.norm(expected) + 1e-300
+
+
+def test_pcgrad_is_equivariant_under_renaming_of_the_tasks():
+    generator = np.random.default_rng(0)
+    for _ in range(100):
+        gradients = generator.normal(size=(4, 5))
+        order = random_order(generator, 4)
+        renamed = generator.permutation(4)  # new task k is old task renamed[k]
+        place = np.argsort(renamed)
+        new_order = [[int(place[j]) for j in order[old]] for old in renamed]
+        gram = gradients @ gradients.T
+        np.testing.assert_allclose(
+            pcgrad_weights(gram[np.ix_(renamed, renamed)], new_order),
+            pcgrad_weights(gram, order)[renamed],
+            rtol=1e-9,
+        )
+
+
+def test_pcgrad_takes_tensors_and_returns_float64():
+    weights = pcgrad_weights(torch.eye(2), [[1], [0]])
+    assert weights.dtype == np.float64
+    assert weights.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("order", [[[1]], [[0], [0]], [[1], []], [[1, 1], [0]]])
+def test_pcgrad_refuses_an_order_that_does_not_name_each_other_task_once(order):
+    with pytest.raises(ValueError, match="order"):
+        pcgrad_weights(np.eye(2), order)
+
+
+def test_pcgrad_of_two_tasks_makes_no_task_worse():
+    generator = np.random.default_rng(1)
+    for _ in range(200):
+        gradients = generator.normal(size=(2, 3))
+        step = pcgrad_weights(gradients @ gradients.T, [[1], [0]]) @ gradients
+        assert (gradients @ step >= -1e-9).all()
+
+
+@pytest.mark.parametrize("name", COMBINERS)
+def test_combiners_add_up_what_does_not_conflict(name):
+    generator = np.random.default_rng(2)
+    for m in (1, 2, 4):
+        gradients = generator.uniform(size=(m, 6))  # no negative inner product
+        combined = COMBINERS[name](7).combine(gradients @ gradients.T, np.ones(m))
+        np.testing.assert_array_equal(combined.weights, np.ones(m))
+
+
+@pytest.mark.parametrize("name", COMBINERS)
+def test_combiners_stay_finite_when_a_gradient_vanishes(name):
+    gradients = np.array([[1.0, -2.0], [0.0, 0.0], [-1.0, 1.0]])
+    combined = COMBINERS[name](7).combine(gradients @ gradients.T, np.ones(3))
+    assert np.isfinite(combined.weights).all()
+
+
+@pytest.mark.parametrize("name", COMBINERS)
+def test_a_combiner_goes_on_from_its_state(name):
+    gradients = np.random.default_rng(3).normal(size=(4, 3))
+    gram, losses = gradients @ gradients.T, np.ones(4)
+    first, second = COMBINERS[name](1), COMBINERS[name](2)
+    for _ in range(5):
+        first.combine(gram, losses)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    for _ in range(5):
+        np.testing.assert_array_equal(
+            first.combine(gram, losses).weights, second.combine(gram, losses).weights
+        )
+
+
+def test_pcgrad_says_whether_anything_conflicted():
+    combiner = COMBINERS["pcgrad"](0)
+    assert combiner.combine(np.eye(2), np.ones(2)).status == "no conflict"
+    assert combiner.combine(np.array([[1.0, -0.5], [-0.5, 1.0]]), np.ones(2)).status == "projected"

@@ -1,0 +1,40 @@
+"""Scores in file order, the overall scores, and the figure that selects an epoch."""
+
+import numpy as np
+import pytest
+import torch
+
+from multitask.evaluation import overall, score_split, selection_score
+from tasks import build_task
+
+METRICS = {
+    "sst": {"accuracy": 0.5, "macro_f1": 0.4},
+    "qqp": {"accuracy": 0.8, "f1": 0.7},
+    "sts": {"pearson": 0.6, "spearman": 0.5},
+}
+TASKS = {name: build_task(name) for name in METRICS}
+
+
+def test_scores_come_in_the_files_order(make_trainer):
+    trainer = make_trainer()
+    for name, task in trainer.tasks.items():
+        split = trainer.splits[name]["dev"]
+        scores = score_split(trainer.model, task, split, "fp32")
+        for row in (0, 7, 99):
+            with torch.inference_mode():
+                one = trainer.model.embed(split.batch(np.array([row])), "fp32")
+                alone = task.scores(trainer.model.heads[name], one)[0]
+            np.testing.assert_allclose(scores[row], alone, atol=1e-5)
+
+
+def test_overall_needs_all_three_tasks():
+    assert overall(METRICS) == pytest.approx(
+        {"overall": (0.5 + 0.8 + 0.8) / 3, "overall_plain_mean": (0.5 + 0.8 + 0.6) / 3}
+    )
+    assert overall({"sst": METRICS["sst"]}) == {}
+
+
+def test_the_epoch_is_selected_by_the_overall_score_of_the_tasks_there_are():
+    assert selection_score(METRICS, TASKS) == pytest.approx(overall(METRICS)["overall"])
+    assert selection_score(METRICS, {"sts": TASKS["sts"]}) == pytest.approx(0.8)
+    assert selection_score(METRICS, {"sst": TASKS["sst"]}) == pytest.approx(0.5)

@@ -1,0 +1,43 @@
+"""Parameter groups, and the learning rate's way up and down."""
+
+import numpy as np
+import pytest
+
+from multitask.optimizer import learning_rate_factor, set_learning_rate
+
+
+def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
+    trainer = make_trainer(lr=1e-4, head_lr=1e-2, weight_decay=0.3)
+    groups = trainer.optimizer.param_groups
+    assert [(g["peak_lr"], g["weight_decay"]) for g in groups] == [
+        (1e-4, 0.3),
+        (1e-4, 0.0),
+        (1e-2, 0.3),
+        (1e-2, 0.0),
+    ]
+    for group in groups:
+        assert all((p.ndim > 1) == (group["weight_decay"] > 0) for p in group["params"])
+    held = sum(p.numel() for g in groups for p in g["params"])
+    assert held == sum(p.numel() for p in trainer.model.parameters())
+
+
+def test_the_rate_rises_over_the_warm_up_and_falls_to_zero():
+    factors = [learning_rate_factor(step, 100, 0.1) for step in range(101)]
+    np.testing.assert_allclose(factors[:10], np.arange(1, 11) / 10)
+    np.testing.assert_allclose(factors[10:], np.linspace(1, 0, 91))
+
+
+@pytest.mark.parametrize("total", [1, 2, 3])
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
+def test_even_the_shortest_run_takes_a_step(total, warmup):
+    assert all(0 < learning_rate_factor(step, total, warmup) <= 1 for step in range(total))
+
+
+def test_the_factor_scales_each_groups_own_peak(make_trainer):
+    trainer = make_trainer(lr=1e-4, head_lr=1e-2)
+    set_learning_rate(trainer.optimizer, 0.5)
+    assert [g["lr"] for g in trainer.optimizer.param_groups] == [5e-5, 5e-5, 5e-3, 5e-3]
+
+
+def test_the_optimizer_is_fused(make_trainer):
+    assert all(group["fused"] for group in make_trainer().optimizer.param_groups)

@@ -1,0 +1,69 @@
+"""Names of run folders and what may be written where."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from multitask.config import RunConfig
+from multitask.run_folder import RunError, default_folder, prepare, write_json
+
+CONFIG = RunConfig(mode="single", tasks=("sts",))
+
+
+def test_the_folders_name_tells_the_run_and_changes_with_any_setting():
+    names = {
+        str(default_folder(config))
+        for config in (CONFIG, replace(CONFIG, lr=1e-3), replace(CONFIG, seed=5))
+    }
+    assert len(names) == 3
+    assert all(name.startswith("runs/single-sts-minilm-fp32-seed") for name in names)
+
+
+def test_the_digest_is_the_same_for_the_same_configuration_read_back():
+    stored = json.loads(json.dumps(CONFIG.to_json()))
+    assert CONFIG.difference(stored) is None
+    assert CONFIG.difference(stored | {"lr": 1.0}) == "lr is 1.0 there and 5e-05 here"
+
+
+def test_an_empty_folder_is_made_ready(tmp_path):
+    assert not prepare(tmp_path / "a" / "b", CONFIG, resume=True, overwrite=False)
+    assert json.loads((tmp_path / "a/b/config.json").read_text())["tasks"] == ["sts"]
+
+
+def test_a_finished_run_is_left_alone(tmp_path):
+    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    write_json(tmp_path / "metrics.json", {"dev": {}})
+    assert prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    assert prepare(tmp_path, CONFIG, resume=True, overwrite=False)
+
+
+def test_another_runs_folder_is_refused(tmp_path):
+    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    with pytest.raises(RunError, match="seed is 11711 there and 3 here"):
+        prepare(tmp_path, replace(CONFIG, seed=3), resume=True, overwrite=False)
+
+
+def test_an_unfinished_run_asks_for_resume_or_overwrite(tmp_path):
+    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    with pytest.raises(RunError, match="--resume"):
+        prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    assert not prepare(tmp_path, CONFIG, resume=True, overwrite=False)
+
+
+def test_overwrite_removes_the_run_and_nothing_else(tmp_path):
+    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    write_json(tmp_path / "metrics.json", {})
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    assert not prepare(tmp_path, replace(CONFIG, seed=3), resume=False, overwrite=True)
+    assert not (tmp_path / "metrics.json").exists()
+    assert not (tmp_path / "checkpoint").exists()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written") as error:
+        prepare(tmp_path / "file" / "run", CONFIG, resume=False, overwrite=False)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,28 @@
+"""A finished run as one small JSON."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from multitask.config import RunConfig
+from multitask.run_folder import RunError, write_json
+from reports.cells import cell
+
+CONFIG = RunConfig(mode="single", tasks=("sts",))
+
+
+def test_a_cell_names_what_differs_and_hides_the_datas_path(tmp_path):
+    config = replace(CONFIG, data="/home/someone/cs224n", seed=3)
+    write_json(tmp_path / "config.json", config.to_json())
+    write_json(tmp_path / "metrics.json", {"dev": {"sts": {"pearson": 0.5}}})
+    assert cell(tmp_path) == {
+        "config": {"mode": "single", "tasks": ["sts"], "data": "cs224n", "seed": 3},
+        "dev": {"sts": {"pearson": 0.5}},
+    }
+    json.dumps(cell(tmp_path))
+
+
+def test_an_unfinished_run_has_no_cell(tmp_path):
+    with pytest.raises(RunError, match="expected a finished run"):
+        cell(tmp_path)

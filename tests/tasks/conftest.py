@@ -1,0 +1,34 @@
+"""Data folders in the CS224N format, written into a temporary folder."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write_rows(tmp_path: Path) -> Write:
+    """`write_rows(name, header, *rows)` writes a tab-separated file and returns its path."""
+
+    def write(name: str, *rows: list[str]) -> Path:
+        path = tmp_path / name
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(rows)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_bytes(tmp_path: Path) -> Write:
+    def write(name: str, content: bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write

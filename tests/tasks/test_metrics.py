@@ -1,0 +1,90 @@
+"""Metrics against scikit-learn and SciPy, and the overall score against its golden values."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics as sklearn
+
+from tasks.metrics import accuracy, f1, overall_plain_mean, overall_score, pearson, spearman
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "overall_score.json").read_text())
+FIGURES = st.floats(-1e3, 1e3, allow_nan=False, width=32)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_classification_equals_scikit_learn(classes, seed):
+    rng = np.random.default_rng(seed)
+    targets, predictions = rng.integers(0, classes, (2, 57))
+    assert accuracy(predictions, targets) == pytest.approx(
+        sklearn.accuracy_score(targets, predictions)
+    )
+    average = "binary" if classes == 2 else "macro"
+    assert f1(predictions, targets, average) == pytest.approx(
+        sklearn.f1_score(targets, predictions, average=average)
+    )
+
+
+def test_binary_f1_by_hand():
+    # 2 hits, 1 false alarm, 2 misses: precision 2/3, recall 1/2
+    assert f1(np.array([1, 1, 1, 0, 0, 0]), np.array([1, 1, 0, 1, 1, 0])) == pytest.approx(4 / 7)
+
+
+def test_f1_without_any_positive_is_0_without_a_warning(recwarn):
+    assert f1(np.zeros(5, int), np.zeros(5, int)) == 0
+    assert f1(np.zeros(5, int), np.array([0, 1, 0, 1, 0])) == 0
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_correlations_equal_scipy(seed, dtype):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(2, 83)).astype(dtype)
+    y = np.round(y + x, 1)  # with ties
+    assert pearson(x, y) == pytest.approx(stats.pearsonr(x.astype(float), y.astype(float))[0])
+    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y)[0])
+
+
+@pytest.mark.parametrize("correlation", [pearson, spearman])
+@pytest.mark.parametrize("constant", [0.0, 5.0, 0.1])
+def test_constant_figures_correlate_by_0(correlation, constant, recwarn):
+    flat, rising = np.full(9, constant, np.float32), np.arange(9, dtype=np.float32)
+    assert correlation(flat, rising) == 0
+    assert correlation(rising, flat) == 0
+    assert correlation(flat, flat) == 0
+    assert correlation(rising[:1], rising[:1]) == 0
+    assert not recwarn.list
+
+
+@given(st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=20))
+def test_correlations_are_numbers_from_minus_1_to_1(pairs):
+    x, y = np.array(pairs, np.float32).T
+    for value in (pearson(x, y), spearman(x, y)):
+        assert isinstance(value, float)
+        assert -1 - 1e-9 <= value <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])
+def test_overall_score_equals_the_golden_values(case):
+    found = overall_score(**case["inputs"])
+    assert math.isclose(found, case["expected"]["overall"], **isclose(GOLDEN["tolerance"]))
+
+
+def isclose(tolerance: dict[str, float]) -> dict[str, float]:
+    return {"rel_tol": tolerance["rtol"], "abs_tol": tolerance["atol"]}
+
+
+def test_overall_scores_by_hand():
+    assert overall_score(0.6, 0.9, 0.8) == pytest.approx((0.6 + 0.9 + 0.9) / 3)
+    assert overall_plain_mean(0.6, 0.9, 0.8) == pytest.approx((0.6 + 0.9 + 0.8) / 3)
+    assert overall_score(1, 1, 1) == overall_plain_mean(1, 1, 1) == 1
+    assert overall_score(0, 0, -1) == 0

@@ -1,0 +1,63 @@
+"""Prediction files, byte for byte."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasks import build_task
+from tasks.predictions import write_predictions, write_scores
+
+EXPECTED = {
+    "sst": b"id \t Predicted_Sentiment \nabc , 3 \nd\xc3\xa9 , 0 \n",
+    "qqp": b"id \t Predicted_Is_Paraphrase \nabc , 1.0 \nd\xc3\xa9 , 0.0 \n",
+    "sts": b"id \t Predicted_Similiary \nabc , 4.25 \nd\xc3\xa9 , 0.1 \n",
+}
+SCORES = {
+    "sst": np.eye(5, dtype=np.float32)[[3, 0]],
+    "qqp": np.eye(2, dtype=np.float32)[[1, 0]],
+    "sts": np.array([4.25, 0.1], np.float32),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_leaderboards_bytes(name, tmp_path):
+    task, path = build_task(name), tmp_path / "output.csv"
+    predictions = list(task.kind.predictions(SCORES[name]))
+    write_predictions(path, task.output_column, ["abc", "dé"], predictions, task.output_format)
+    assert path.read_bytes() == EXPECTED[name]
+    assert [file.name for file in tmp_path.iterdir()] == ["output.csv"]
+
+
+def test_the_stems_of_the_file_names():
+    assert [build_task(n).output_stem for n in ("sst", "qqp", "sts")] == ["sst", "para", "sts"]
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, 1e-7, 3.9194524, -0.25])
+def test_similarities_are_written_to_the_last_bit(value):
+    text = build_task("sts").output_format(np.float32(value))
+    assert np.float32(float(text)) == np.float32(value)
+
+
+def test_an_older_file_is_replaced(tmp_path):
+    path = tmp_path / "output.csv"
+    path.write_text("old and much longer than the new one " * 9)
+    write_predictions(path, "C", ["a"], [1], str)
+    assert path.read_bytes() == b"id \t C \na , 1 \n"
+
+
+def test_ids_and_predictions_of_different_number_write_nothing(tmp_path):
+    with pytest.raises(ValueError, match="zip"):
+        write_predictions(tmp_path / "output.csv", "C", ["a", "b"], [1], str)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("scores", [SCORES["sts"], SCORES["sst"], SCORES["sts"].astype(np.float64)])
+def test_probabilities(scores, tmp_path):
+    write_scores(tmp_path / "p.npz", ["abc", "dé"], scores)
+    with np.load(tmp_path / "p.npz", allow_pickle=False) as file:
+        assert set(file) == {"ids", "probabilities"}
+        assert file["ids"].tolist() == ["abc", "dé"]
+        assert file["probabilities"].dtype == np.float32
+        np.testing.assert_array_equal(file["probabilities"], scores.astype(np.float32))
+    assert [file.name for file in tmp_path.iterdir()] == ["p.npz"]

@@ -1,0 +1,61 @@
+"""The bundled sample: clean, of the stated size, without a leak, and made by its script."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import tasks.sample
+from tasks import TASK_NAMES, build_task
+
+SAMPLE = Path(tasks.sample.__file__).parent
+SIZES = {"train": 300, "dev": 100, "test": 100}
+
+
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_every_split_reads_cleanly(name):
+    task = build_task(name)
+    for split, size in SIZES.items():
+        found = task.read(SAMPLE, split)
+        assert len(found) == size
+        assert found.blank_labels == 0
+        assert all(text for column in found.texts for text in column)
+        assert (found.targets is None) == (split == "test")
+
+
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_no_text_comes_twice_within_a_split_or_across(name):
+    task = build_task(name)
+    found = {split: task.read(SAMPLE, split) for split in SIZES}
+    examples = Counter(
+        frozenset(texts) for part in found.values() for texts in zip(*part.texts, strict=True)
+    )
+    assert examples.most_common(1)[0][1] == 1
+    ids = Counter(i for part in found.values() for i in part.ids)
+    assert ids.most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize(("name", "classes"), [("sst", 5), ("qqp", 2)])
+def test_every_class_is_there(name, classes):
+    for split in ("train", "dev"):
+        found = build_task(name).read(SAMPLE, split).targets
+        assert set(found.tolist()) == set(range(classes))
+
+
+def test_similarities_cover_the_scale():
+    found = build_task("sts").read(SAMPLE, "train").targets
+    assert 0 <= found.min() < 1
+    assert 4 < found.max() <= 5
+
+
+def test_the_script_writes_the_committed_bytes(tmp_path):
+    shutil.copy(SAMPLE / "generate.py", tmp_path)
+    subprocess.run([sys.executable, tmp_path / "generate.py"], check=True, cwd=tmp_path)
+    committed = {path.name: path.read_bytes() for path in SAMPLE.glob("*.csv")}
+    assert len(committed) == 9
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")} == committed

@@ -1,0 +1,97 @@
+"""Losses, scores, predictions and metrics of each task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tasks import TASK_NAMES, build_task
+
+H = 4
+LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.25], [-3.0, 3.0]])
+
+
+def fixed(outputs: torch.Tensor) -> nn.Module:
+    """A head that gives these outputs, whatever it is given."""
+    head = nn.Module()
+    head.forward = lambda *texts: outputs
+    return head
+
+
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_a_task_knows_its_name_and_files(name):
+    task = build_task(name)
+    assert task.name == name
+    assert set(task.files) == {"train", "dev", "test"}
+    assert isinstance(task.build_head(H), nn.Module)
+
+
+def test_unknown_task_and_unknown_option():
+    with pytest.raises(KeyError):
+        build_task("nope")
+    with pytest.raises(TypeError):
+        build_task("sst", activation="relu")
+
+
+@pytest.mark.parametrize("name", ["sst", "qqp"])
+def test_classification_loss_is_the_mean_cross_entropy(name):
+    task, targets = build_task(name), torch.tensor([0, 0, 1])
+    losses = task.losses(fixed(LOGITS), (), targets)
+    rows = LOGITS.numpy().astype(float)
+    expected = np.mean(
+        [-r[t] + np.log(np.exp(r).sum()) for r, t in zip(rows, targets, strict=True)]
+    )
+    assert losses.keys() == {"cross_entropy"}
+    assert losses["cross_entropy"].shape == ()
+    assert losses["cross_entropy"].item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sst", "qqp"])
+def test_classification_scores_are_probabilities_and_predictions_their_largest(name):
+    task = build_task(name)
+    scores = task.scores(fixed(LOGITS), ()).numpy()
+    expected = np.exp(LOGITS.numpy()) / np.exp(LOGITS.numpy()).sum(1, keepdims=True)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+    assert scores.dtype == np.float32
+    assert task.kind.predictions(scores).tolist() == [0, 0, 1]
+
+
+def test_classification_metrics():
+    predictions, targets = np.array([1, 1, 0, 0]), np.array([1, 0, 0, 1])
+    found = build_task("qqp").kind.metrics(predictions, targets)
+    assert found == {"accuracy": 0.5, "f1": pytest.approx(0.5)}
+    found = build_task("sst").kind.metrics(np.array([0, 1, 4]), np.array([0, 1, 3]))
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["macro_f1"] == pytest.approx(2 / 4)  # classes 0 and 1 right, 3 and 4 wrong
+
+
+def test_similarity_loss_is_the_squared_error_of_a_fifth_of_the_score():
+    values, targets = torch.tensor([5.0, 0.0, 2.5]), torch.tensor([4.0, 0.0, 5.0])
+    values.requires_grad_()
+    losses = build_task("sts").losses(fixed(values), (), targets)
+    expected = ((1.0 - 0.8) ** 2 + 0 + (0.5 - 1.0) ** 2) / 3
+    assert losses.keys() == {"squared_error"}
+    assert losses["squared_error"].item() == pytest.approx(expected, rel=1e-6)
+    losses["squared_error"].backward()
+    np.testing.assert_allclose(values.grad, 2 / 3 * np.array([0.2, 0, -0.5]) / 5, rtol=1e-5)
+
+
+def test_similarity_scores_and_predictions_are_the_values():
+    task, values = build_task("sts"), torch.tensor([0.5, 4.5, 1.0])
+    scores = task.scores(fixed(values), ()).numpy()
+    assert scores.tolist() == task.kind.predictions(scores).tolist() == [0.5, 4.5, 1.0]
+
+
+def test_similarity_metrics():
+    found = build_task("sts").kind.metrics(np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0, 5.0]))
+    assert found["pearson"] == pytest.approx(np.corrcoef([1, 2, 4], [0, 1, 5])[0, 1])
+    assert found["spearman"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"), [("sst", "accuracy"), ("qqp", "accuracy"), ("sts", "pearson")]
+)
+def test_the_metric_that_selects_is_the_leaderboards(name, metric):
+    assert build_task(name).kind.main_metric == metric

@@ -1,0 +1,47 @@
+"""Who may import whom: each room only those to its right (see CONTRIBUTING.md)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAY_IMPORT = {
+    "minbert": set(),
+    "tasks": {"minbert"},
+    "multitask": {"tasks", "minbert"},
+    "reports": {"multitask", "tasks", "minbert"},
+    "cli": {"reports", "multitask", "tasks", "minbert"},
+    "benchmarks": {"cli", "reports", "multitask", "tasks", "minbert"},
+}
+SLOW = {"transformers", "sentence_transformers"}
+FILES = [path for room in MAY_IMPORT for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level names of all modules that a file imports, wherever in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: expected absolute imports"
+            names.add(node.module or "")
+    return {name.split(".")[0] for name in names}
+
+
+def test_every_room_has_its_rule():
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert rooms == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_rooms_import_only_what_stands_to_their_right(path):
+    room = path.relative_to(ROOT).parts[0]
+    assert imported(path) & set(MAY_IMPORT) <= MAY_IMPORT[room] | {room}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_on_the_way_of_training_imports_the_slow_libraries(path):
+    if path.relative_to(ROOT).parts[0] != "benchmarks":
+        assert not imported(path) & SLOW
