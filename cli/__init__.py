@@ -51,12 +51,20 @@ def main(argv: list[str]) -> int:
         return int(mode.main(args, parser))
     except user_errors() as error:
         print(f"run.py: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, wrong_values()) else 1
     except KeyboardInterrupt:
         print(
             "run.py: interrupted; --resume goes on after the last finished epoch", file=sys.stderr
         )
         return 130
+
+
+def wrong_values() -> tuple[type[Exception], ...]:
+    """Those of the user's errors that are a wrong value of a flag."""
+    from minbert.errors import UnknownEncoderError
+    from multitask.run_folder import UnknownDeviceError
+
+    return UnknownEncoderError, UnknownDeviceError
 
 
 def show_defaults(parser: argparse.ArgumentParser) -> None:

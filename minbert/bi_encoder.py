@@ -98,8 +98,9 @@ class BiEncoder(nn.Module):
 
     def embed(self, batch: Batch) -> Tensor:
         """Sequences -> float32 embeddings (S, H), differentiable, never normalised."""
-        hidden = self.encoder(batch.to(self.device))  # (T, H)
-        return POOLINGS[self.pooling](hidden.float(), batch.to(self.device))
+        batch = batch.to(self.device)
+        hidden = self.encoder(batch)  # (T, H)
+        return POOLINGS[self.pooling](hidden.float(), batch)
 
     def encode(
         self,

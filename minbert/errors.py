@@ -1,5 +1,9 @@
-"""The one exception that an encoder folder or name which cannot be used raises."""
+"""What an encoder's folder or name that cannot be used raises."""
 
 
 class EncoderError(ValueError):
     """An encoder cannot be found, read or understood; the message is one line for the user."""
+
+
+class UnknownEncoderError(EncoderError):
+    """A name that is no named encoder, no local folder and no hub id."""

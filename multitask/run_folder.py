@@ -17,6 +17,10 @@ class RunError(ValueError):
     """A run folder that cannot be used as asked; the message is one line for the user."""
 
 
+class UnknownDeviceError(RunError):
+    """A device that this PyTorch does not find."""
+
+
 def default_folder(config: RunConfig) -> Path:
     """`runs/<what differs>-<hash>`: mode, tasks or sampling and combiner, encoder, seed."""
     parts = [config.mode]
@@ -44,15 +48,17 @@ def finished_metrics(folder: Path) -> dict[str, Any] | None:
 def prepare(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:
     """Make the folder ready for this run; True if it already holds the very run, finished.
 
-    Raises RunError in one line if the folder holds another run, or an unfinished one that is
-    neither to be resumed nor overwritten, or if it cannot be written.
+    A folder in which nothing was computed yet counts as empty. Raises RunError in one line if the
+    folder holds another run, or an unfinished one that is neither to be resumed nor overwritten,
+    or if it cannot be written.
     """
     if overwrite:
         for name in CONTENTS:
             path = folder / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     stored = folder / "config.json"
-    if stored.exists():
+    begun = (folder / "metrics.json").exists() or (folder / "checkpoint").exists()
+    if stored.exists() and begun:
         difference = config.difference(json.loads(stored.read_text("utf-8")))
         if difference:
             raise RunError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,7 +25,7 @@ from multitask.telemetry import Scalars, epoch_bar
 from tasks.base import Task
 from tasks.data import Split
 
-LOG_EVERY = 20  # steps between two points of the training curves
+LOG_EVERY = 10  # steps between two points of the training curves
 
 
 @dataclass
@@ -209,6 +210,10 @@ class Trainer:
             stream.position = (position[0], position[1])
         self.combiner.load_state_dict(state["combiner"])
         return True
+
+    def forget(self) -> None:
+        """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
+        shutil.rmtree(self.last_folder, ignore_errors=True)
 
     def load_best(self) -> None:
         """Put the best epoch's weights into the model."""

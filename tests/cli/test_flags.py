@@ -163,7 +163,7 @@ def test_a_wrong_number_is_shown_with_what_was_expected(flag, values, refused, t
         else ("a whole number")
     )
     for value in values:
-        line = refused(2, *SST, "--output", tmp_path / "run", flag, value)
+        line = refused(2, *SST, "--output", tmp_path / "run", f"{flag}={value}")
         assert f"{flag}: expected {kind}" in line
         assert f"found {value!r}" in line
     assert not (tmp_path / "run").exists()

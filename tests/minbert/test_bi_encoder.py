@@ -1,7 +1,7 @@
 """Sentences -> embeddings as sentence-transformers gives them, and folders that it opens."""
 
-import peer_models
 import numpy as np
+import peer_models
 import pytest
 import torch
 from safetensors.torch import load_file

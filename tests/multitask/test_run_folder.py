@@ -38,14 +38,27 @@ def test_a_finished_run_is_left_alone(tmp_path):
     assert prepare(tmp_path, CONFIG, resume=True, overwrite=False)
 
 
+def begin(folder):
+    """A run that has finished an epoch."""
+    prepare(folder, CONFIG, resume=False, overwrite=False)
+    (folder / "checkpoint" / "last").mkdir(parents=True)
+
+
 def test_another_runs_folder_is_refused(tmp_path):
-    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    begin(tmp_path)
     with pytest.raises(RunError, match="seed is 11711 there and 3 here"):
         prepare(tmp_path, replace(CONFIG, seed=3), resume=True, overwrite=False)
 
 
-def test_an_unfinished_run_asks_for_resume_or_overwrite(tmp_path):
+def test_a_run_that_computed_nothing_leaves_no_trace(tmp_path):
     prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    changed = replace(CONFIG, seed=3)
+    assert not prepare(tmp_path, changed, resume=False, overwrite=False)
+    assert json.loads((tmp_path / "config.json").read_text())["seed"] == 3
+
+
+def test_an_unfinished_run_asks_for_resume_or_overwrite(tmp_path):
+    begin(tmp_path)
     with pytest.raises(RunError, match="--resume"):
         prepare(tmp_path, CONFIG, resume=False, overwrite=False)
     assert not prepare(tmp_path, CONFIG, resume=True, overwrite=False)
@@ -54,7 +67,7 @@ def test_an_unfinished_run_asks_for_resume_or_overwrite(tmp_path):
 def test_overwrite_removes_the_run_and_nothing_else(tmp_path):
     prepare(tmp_path, CONFIG, resume=False, overwrite=False)
     write_json(tmp_path / "metrics.json", {})
-    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "best").mkdir(parents=True)
     (tmp_path / "notes.txt").write_text("mine")
     assert not prepare(tmp_path, replace(CONFIG, seed=3), resume=False, overwrite=True)
     assert not (tmp_path / "metrics.json").exists()
