@@ -14,13 +14,8 @@ from minbert.batching import Batch, pack, sorted_batches
 from minbert.config import config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder, random_encoder
 from minbert.errors import EncoderError
-from minbert.folder import (
-    SentenceSettings,
-    read_json,
-    read_sentence_settings,
-    write_json,
-    write_sentence_settings,
-)
+from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
+from minbert.json_files import read_json, write_json
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
 from minbert.tokenizer import Tokenizer, load_tokenizer
@@ -64,12 +59,15 @@ class BiEncoder(nn.Module):
                 wrote; a hub id `owner/name`.
             pooling: `mean`, `cls` or `max`; None for what the folder says, else `mean`.
 
+        Returns the model in evaluation mode, as transformers does.
+
         Raises:
             EncoderError: one line, naming the file or tensor that is wrong.
         """
         folder = find_folder(str(name_or_path))
+        content = read_json(folder / "config.json")
         try:
-            config = config_from_transformers(read_json(folder / "config.json"))
+            config = config_from_transformers(content)
         except EncoderError as error:
             raise EncoderError(f"{folder / 'config.json'}: {error}") from error
         said = read_sentence_settings(folder)
@@ -85,7 +83,8 @@ class BiEncoder(nn.Module):
             encoder = random_encoder(config)
         else:
             encoder, skipped = load_encoder(folder, config)
-        return cls(encoder, tokenizer, pooling or said.pooling or "mean", said.normalize, skipped)
+        pooling = pooling or said.pooling or "mean"
+        return cls(encoder, tokenizer, pooling, said.normalize, skipped).eval()
 
     @property
     def width(self) -> int:
@@ -144,7 +143,7 @@ class BiEncoder(nn.Module):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that transformers, sentence-transformers and `from_pretrained` open."""
         folder = Path(folder)
-        (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "config.json", config_to_transformers(self.encoder.config))
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from minbert.errors import EncoderError
@@ -15,6 +16,22 @@ MODEL_TYPES = {
     "xlm-roberta": ("roberta", "XLMRobertaModel"),
 }
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
+
+
+# field, kind, lowest and highest value
+CHECKS = (
+    ("vocab_size", int, 1, inf),
+    ("hidden_size", int, 1, inf),
+    ("num_layers", int, 1, inf),
+    ("num_heads", int, 1, inf),
+    ("intermediate_size", int, 1, inf),
+    ("max_positions", int, 3, inf),
+    ("type_vocab_size", int, 1, inf),
+    ("pad_id", int, 0, inf),
+    ("layer_norm_eps", float, 0, 1),
+    ("hidden_dropout", float, 0, 1),
+    ("attention_dropout", float, 0, 1),
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +57,15 @@ class EncoderConfig:
     pad_id: int = 0
 
     def __post_init__(self) -> None:
+        for name, kind, low, high in CHECKS:
+            value = getattr(self, name)
+            right = isinstance(value, int) if kind is int else isinstance(value, int | float)
+            if not right or isinstance(value, bool) or not low <= value <= high:
+                what = "a whole number" if kind is int else "a number"
+                span = f"from {low:g} to {high:g}" if high < inf else f"of at least {low:g}"
+                raise EncoderError(
+                    f"{TRANSFORMERS_KEYS[name]}: expected {what} {span}, found {value!r}"
+                )
         if self.model_type not in MODEL_TYPES:
             raise EncoderError(
                 f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {self.model_type!r}"
@@ -89,10 +115,7 @@ TRANSFORMERS_KEYS = {
     "attention_dropout": "attention_probs_dropout_prob",
     "pad_id": "pad_token_id",
 }
-FAMILY_DEFAULTS: dict[str, dict[str, Any]] = {
-    "bert": {},
-    "roberta": {"vocab_size": 50265, "pad_id": 1},
-}
+FAMILY_DEFAULTS: dict[str, dict[str, Any]] = {"bert": {}, "roberta": {"pad_id": 1}}
 
 
 def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
@@ -102,10 +125,12 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
     a decoder, an activation we lack.
     """
     model_type = content.get("model_type")
-    if model_type not in MODEL_TYPES:
+    if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
         raise EncoderError(
             f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {model_type!r}"
         )
+    if "vocab_size" not in content:
+        raise EncoderError("vocab_size: expected a whole number, found none")
     positions = content.get("position_embedding_type", "absolute")
     if positions not in (None, "absolute"):
         raise EncoderError(f"position_embedding_type: expected 'absolute', found {positions!r}")

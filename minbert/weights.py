@@ -7,6 +7,7 @@ import pickle
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -36,6 +37,7 @@ LAYER_NAMES = {
 }
 PREFIX = re.compile(r"^(bert|roberta)\.")
 KNOWN_EXTRAS = re.compile(r"^(pooler\.|cls\.|lm_head\.|embeddings\.position_ids$)")
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError)  # content of the wrong form
 OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
 
 
@@ -67,11 +69,26 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
             }
         if pickled.exists():
             # weights_only refuses a pickle that would run code.
-            return pickled, torch.load(pickled, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, OSError, ValueError) as error:
+            return pickled, tensors_of(torch.load(pickled, "cpu", weights_only=True))
+    except pickle.UnpicklingError as error:
+        raise EncoderError(
+            f"{pickled}: expected tensors alone, found a pickle that is damaged or would run code; "
+            "nothing of it was run"
+        ) from error
+    except (SafetensorError, RuntimeError, OSError, EOFError, *MALFORMED) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise EncoderError(f"{folder}: the weights cannot be read: {reason}") from error
     raise EncoderError(f"{folder}: expected model.safetensors or pytorch_model.bin, found neither")
+
+
+def tensors_of(content: Any) -> dict[str, Tensor]:
+    """The content of a pickled checkpoint, if it is a dict of tensors."""
+    if not isinstance(content, dict):
+        raise TypeError(f"expected a dict of tensors, found a {type(content).__name__}")
+    for name, value in content.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"expected tensors alone, found {name!r}, a {type(value).__name__}")
+    return content
 
 
 def from_checkpoint(
@@ -105,8 +122,8 @@ def from_checkpoint(
                 raise EncoderError(
                     f"{source}: {part!r}: expected shape {expected}, found {tuple(tensor.shape)}"
                 )
-        # A copy of its own: the loaded tensor may be a window onto the file.
-        ours[name] = torch.cat(stacked).to(torch.float32, copy=True)
+        # `cat` copies even a single tensor: the loaded one may be a window onto the file.
+        ours[name] = torch.cat(stacked).to(torch.float32)
     if theirs:
         name, tensor = next(iter(theirs.items()))
         raise EncoderError(

@@ -13,6 +13,7 @@ import pytest
 
 import cli
 import tasks.sample
+from multitask.trainer import Trainer
 
 ROOT = Path(cli.__file__).parents[1]
 SAMPLE = Path(tasks.sample.__file__).parent
@@ -107,3 +108,19 @@ def run_copy(finished, tmp_path) -> tuple[Path, list[str]]:
     folder, command = finished
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     return copy, [*command, "--output", str(copy)]
+
+
+@pytest.fixture
+def interrupted(finished, tmp_path, monkeypatch) -> tuple[Path, list[str]]:
+    """The same run stopped after its first epoch, and its command with --output."""
+    folder, finish = tmp_path / "interrupted", Trainer.finish_epoch
+
+    def stop(*args: object) -> None:
+        finish(*args)
+        raise KeyboardInterrupt
+
+    command = [*finished[1], "--output", str(folder)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "finish_epoch", stop)
+        assert cli.main(command) == 130
+    return folder, command

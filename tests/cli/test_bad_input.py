@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -110,7 +111,7 @@ def test_after_a_fault_in_the_data_is_mended_the_same_command_works(data, small,
 
 
 def test_after_a_wrong_encoder_the_right_one_works_in_the_same_folder(small, out, refused, run):
-    refused(1, *SST, "--encoder", "nope", "--data", small, "--output", out)
+    refused(2, *SST, "--encoder", "nope", "--data", small, "--output", out)
     assert run(*SST, "--data", small, "--output", out).returncode == 0
 
 
@@ -118,7 +119,7 @@ def test_after_a_wrong_encoder_the_right_one_works_in_the_same_folder(small, out
 
 
 def test_unknown_encoder(out, refused):
-    line = refused(1, *SST, "--encoder", "nope", "--output", out)
+    line = refused(2, *SST, "--encoder", "nope", "--output", out)
     assert "unknown encoder 'nope': expected one of minilm" in line
 
 
@@ -127,9 +128,33 @@ def test_encoder_folder_without_config(tmp_path, out, refused):
     assert f"{tmp_path}: expected an encoder's config.json" in line
 
 
-@pytest.mark.parametrize("name", ["", "~nobody-of-this-name", "x" * 5000, "a\nb", "../nope"])
+@pytest.mark.parametrize("name", ["~nobody-of-this-name", "x" * 5000, "a\nb", "../nope"])
 def test_strange_encoder_names(name, out, refused):
-    refused(1, *SST, "--encoder", name, "--output", out)
+    refused(2, *SST, "--encoder", name, "--output", out)
+
+
+def test_a_hub_that_cannot_be_reached(out, refused, monkeypatch):
+    """Whatever the hub's client raises ends as one line that says what works offline."""
+    import huggingface_hub
+
+    class ConnectError(Exception):  # as httpx's: no OSError
+        pass
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise ConnectError("name or service not known")
+
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", fail)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    assert "owner/name" in refused(1, *SST, "--encoder", "owner/name", "--output", out)
+
+
+def test_a_damaged_encoder_folder_is_told_by_the_file(finished, tmp_path, refused):
+    for name in ("config.json", "tokenizer.json", "modules.json", "tokenizer_config.json"):
+        folder = tmp_path / name
+        shutil.copytree(finished[0] / "checkpoint" / "best", folder)
+        (folder / name).write_bytes(b"{")
+        line = refused(1, *SST, "--encoder", folder, "--output", tmp_path / "run")
+        assert str(folder / name) in line, name
 
 
 # Output folders
@@ -203,9 +228,8 @@ def test_another_configuration_is_refused_by_the_key(flags, key, run_copy, refus
     assert tree(folder) == before
 
 
-def test_an_unfinished_run_needs_resume_or_overwrite(run_copy, refused, run):
-    folder, command = run_copy
-    (folder / "metrics.json").unlink()
+def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, refused, run):
+    folder, command = interrupted
     before = tree(folder)
     line = refused(1, *command)
     assert "--resume" in line
@@ -213,6 +237,13 @@ def test_an_unfinished_run_needs_resume_or_overwrite(run_copy, refused, run):
     assert tree(folder) == before
     assert run(*command, "--resume").returncode == 0
     assert (folder / "metrics.json").exists()
+
+
+def test_an_unfinished_run_is_not_resumed_with_another_configuration(interrupted, refused):
+    folder, command = interrupted
+    before = tree(folder)
+    assert "epochs is 2 there and 5 here" in refused(1, *command, "--epochs", "5", "--resume")
+    assert tree(folder) == before
 
 
 def test_overwrite_removes_the_runs_own_files_only(run_copy, run):
@@ -237,6 +268,15 @@ def test_overwrite_leaves_a_folder_alone_that_holds_no_run(tmp_path, small, run)
     assert (mine / "checkpoint" / "precious").read_text() == "mine"
 
 
+def test_overwrite_follows_no_link(tmp_path, small, run_copy, run):
+    folder, command = run_copy
+    (folder / "checkpoint").rename(tmp_path / "elsewhere")
+    (folder / "checkpoint").symlink_to(tmp_path / "elsewhere")
+    before = tree(tmp_path / "elsewhere")
+    assert run(*command, "--overwrite").returncode == 0
+    assert tree(tmp_path / "elsewhere") == before
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
 @pytest.mark.parametrize("name", ["config.json", "metrics.json"])
 def test_damaged_json_of_a_run(name, content, run_copy, refused):
@@ -249,9 +289,8 @@ def test_damaged_json_of_a_run(name, content, run_copy, refused):
     "damage", [lambda p: p.write_bytes(b"{"), Path.unlink], ids=["bad", "gone"]
 )
 @pytest.mark.parametrize("name", ["last/state.json", "last/state.safetensors"])
-def test_damaged_checkpoint(name, damage, run_copy, refused):
-    folder, command = run_copy
-    (folder / "metrics.json").unlink()
+def test_damaged_checkpoint(name, damage, interrupted, refused):
+    folder, command = interrupted
     damage(folder / "checkpoint" / name)
     assert str(folder / "checkpoint" / "last") in refused(1, *command, "--resume")
 
@@ -299,6 +338,7 @@ def test_a_run_that_diverged_says_so(small, out, refused):
     assert not (out / "metrics.json").exists()
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_gives_no_traceback(small, tmp_path):
     read, write = os.pipe()
     os.close(read)

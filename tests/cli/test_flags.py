@@ -102,6 +102,26 @@ def test_help_and_wrong_flags_import_no_torch(argv):
     assert subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
 
 
+def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
+    """Importing torch again after an interrupted import of it ends in a traceback."""
+    code = (
+        "import sys, cli, cli.single\n"
+        "def stop(*args): raise KeyboardInterrupt\n"
+        "cli.single.main = stop\n"
+        "sys.exit(1 if 'torch' in sys.modules else cli.main(sys.argv[1:]))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code, *SST],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    lines = found.stderr.splitlines()
+    assert found.returncode == 130
+    assert lines[-1].startswith("run.py: interrupted")
+    assert not any(line.endswith(" torch") for line in lines)
+
+
 # Wrong flags and values
 
 

@@ -75,9 +75,9 @@ def test_minilm_keeps_the_order_and_follows_its_folder(minilm):
 
 @pytest.mark.slow
 def test_minilm_in_bfloat16_stays_close(minilm):
-    half = minilm.encode(TEXTS, precision="bf16")
+    half = minilm.encode(TEXTS[:8], precision="bf16")
     assert half.dtype == np.float32
-    assert cosines(half, minilm.encode(TEXTS)).min() >= 0.999
+    assert cosines(half, minilm.encode(TEXTS[:8])).min() >= 0.999
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -64,7 +64,7 @@ def test_a_pooling_we_lack_is_refused(tmp_path, content, found):
 
 def test_a_module_we_lack_is_refused(tmp_path):
     sentence_folder(tmp_path, {"pooling_mode": "mean"}, kinds=("Pooling", "Dense"))
-    with pytest.raises(EncoderError, match="modules.json: expected .* found Dense"):
+    with pytest.raises(EncoderError, match=r"modules\.json: expected .* found Dense"):
         read_sentence_settings(tmp_path)
 
 

@@ -39,14 +39,14 @@ def hub(monkeypatch, bert_original):
     calls = []
     files = [file.name for file in bert_original.iterdir()]
 
-    def list_repo_files(repo, **_):
-        return files
+    def model_info(repo, **_):
+        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=name) for name in files])
 
     def snapshot_download(repo, allow_patterns=None, **_):
         calls.append((repo, allow_patterns))
         return str(bert_original)
 
-    monkeypatch.setattr("huggingface_hub.list_repo_files", list_repo_files)
+    monkeypatch.setattr("huggingface_hub.model_info", model_info)
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
     calls.append(files)
     return calls
@@ -77,6 +77,42 @@ def test_a_name_that_the_hub_does_not_allow(offline):
     expect_error("what is/this", "what is/this")
 
 
+class UnreachableError(Exception):
+    """The library lets errors of its HTTP client through, of whatever class they are."""
+
+
+def unreachable(repo, **_):
+    raise UnreachableError("Name or service not known")
+
+
+def test_an_http_client_that_cannot_connect_is_said_in_one_line(monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.model_info", unreachable)
+    expect_error("someone/something", "someone/something", "could not be reached")
+
+
+def test_files_that_were_never_wanted_are_not_missed_in_the_cache(
+    offline, tmp_path, bert_original
+):
+    """bert-base-uncased has a README and weights of other libraries, which are left out."""
+    import shutil
+
+    from huggingface_hub import _tree_cache
+
+    store, commit = tmp_path / "cache" / "models--some--bert", "a" * 40
+    shutil.copytree(bert_original, store / "snapshots" / commit)
+    (store / "refs").mkdir()
+    (store / "refs" / "main").write_text(commit)
+    names = [file.name for file in bert_original.iterdir()] + ["README.md", "tf_model.h5"]
+    entry = _tree_cache.TreeCacheEntry(
+        size=1, blob_id="0" * 40, lfs_sha256=None, lfs_size=None, xet_hash=None
+    )
+    _tree_cache.write_tree_cache(str(store), commit, dict.fromkeys(names, entry))
+    assert find_folder("some/bert") == store / "snapshots" / commit
+
+
 @pytest.mark.parametrize("status", [401, 404, 503])
 def test_an_answer_of_the_hub_is_said_in_one_line(monkeypatch, status):
     from huggingface_hub.errors import HfHubHTTPError
@@ -85,15 +121,18 @@ def test_an_answer_of_the_hub_is_said_in_one_line(monkeypatch, status):
         response = SimpleNamespace(status_code=status, headers={}, request=None)
         raise HfHubHTTPError("a\nlong\nstory", response=response)
 
-    monkeypatch.setattr("huggingface_hub.list_repo_files", refuse)
+    monkeypatch.setattr("huggingface_hub.model_info", refuse)
     expect_error("someone/something", "someone/something", f"it answered {status}")
 
 
 @pytest.mark.parametrize(
     ("name", "repo"),
-    [("someone/something", "someone/something"), ("bert-base-uncased", "google-bert/bert-base-uncased"),
-     ("roberta-base", "FacebookAI/roberta-base")],
-)  # fmt: skip
+    [
+        ("someone/something", "someone/something"),
+        ("bert-base-uncased", "google-bert/bert-base-uncased"),
+        ("roberta-base", "FacebookAI/roberta-base"),
+    ],
+)
 def test_the_hub_is_asked_for_an_encoders_files_only(hub, name, repo):
     assert BiEncoder.from_pretrained(name).width == 32
     asked, patterns = hub[-1]
@@ -109,10 +148,7 @@ def test_pickled_weights_are_asked_for_only_without_safetensors(hub):
 
 
 def test_what_is_in_the_cache_needs_no_network(hub, monkeypatch, bert_original):
-    def unreachable(repo, **_):
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr("huggingface_hub.list_repo_files", unreachable)
+    monkeypatch.setattr("huggingface_hub.model_info", unreachable)
     assert find_folder("someone/something") == bert_original
 
 
