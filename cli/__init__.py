@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from typing import NoReturn
+
+from safetensors import SafetensorError
+
+from minbert.errors import UserError
 
 MODES = {
     "single": "train one task",
@@ -38,49 +43,27 @@ def main(argv: list[str]) -> int:
             front.print_help()
             return 0
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
-    mode = importlib.import_module(f"cli.{chosen.mode}")
-    parser = Parser(
-        prog=f"run.py --mode {chosen.mode}",
-        allow_abbrev=False,
-        description=mode.__doc__,
-    )
-    mode.add_flags(parser)
-    show_defaults(parser)
-    args = parser.parse_args(rest)
     try:
-        return int(mode.main(args, parser))
-    except user_errors() as error:
-        print(f"run.py: {error}", file=sys.stderr)
-        return 2 if isinstance(error, wrong_values()) else 1
-    except KeyboardInterrupt:
-        print(
-            "run.py: interrupted; --resume goes on after the last finished epoch", file=sys.stderr
+        mode = importlib.import_module(f"cli.{chosen.mode}")
+        parser = Parser(
+            prog=f"run.py --mode {chosen.mode}", allow_abbrev=False, description=mode.__doc__
         )
-        return 130
+        mode.add_flags(parser)
+        return int(mode.main(parser.parse_args(rest), parser))
+    except KeyboardInterrupt:
+        return tell("interrupted; --resume goes on after the last finished epoch", 130)
+    except BrokenPipeError:  # the reader of our output went away: nobody is left to be told
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except UserError as error:
+        return tell(str(error), error.status)
+    except (OSError, SafetensorError) as error:  # a full disk, a folder taken away while running
+        name = getattr(error, "filename", None)
+        reason = getattr(error, "strerror", None) or str(error)
+        return tell(f"{name}: {reason}" if name else reason, 1)
 
 
-def wrong_values() -> tuple[type[Exception], ...]:
-    """Those of the user's errors that are a wrong value of a flag."""
-    from minbert.errors import UnknownEncoderError
-    from multitask.run_folder import UnknownDeviceError
-
-    return UnknownEncoderError, UnknownDeviceError
-
-
-def show_defaults(parser: argparse.ArgumentParser) -> None:
-    """Add "(default: X)" to the help of flags that have one worth showing."""
-    for action in parser._actions:
-        if action.default not in (None, False, argparse.SUPPRESS):
-            default = action.default
-            shown = " ".join(default) if isinstance(default, list) else default
-            action.help = f"{action.help} (default: {shown})"
-
-
-def user_errors() -> tuple[type[Exception], ...]:
-    """Faults of data, encoders and folders that are told in one line instead of a traceback."""
-    from minbert.errors import EncoderError
-    from multitask.checkpoint import CheckpointError
-    from multitask.run_folder import RunError
-    from tasks.readers import DataError
-
-    return EncoderError, DataError, RunError, CheckpointError
+def tell(message: str, status: int) -> int:
+    """One line on standard error."""
+    print(f"run.py: {' '.join(message.split())}", file=sys.stderr)
+    return status

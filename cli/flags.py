@@ -1,75 +1,65 @@
-"""Flags that training modes share, and the configuration they make."""
+"""Flags that training modes share, and the configuration they make.
+
+A flag that is not given is None and takes the default of `RunConfig`, so that a mode can tell what
+was asked for from what goes without saying.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from cli.values import number, path
 from multitask.config import RunConfig
+from multitask.run_folder import encoder_of
 
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
 SAMPLINGS = ("round-robin", "annealed")
 COMBINERS = ("sum", "pcgrad")
+# Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
     "qqp": {"head": ("difference", "concat")},
     "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
 }
+MANY = 1_000_000
+COUNT = number(int, 1, MANY)
+RATE = number(float, 0, MANY, above=True)
+TRAINING_NUMBERS = (
+    ("epochs", COUNT, "N", "how many epochs"),
+    ("steps_per_epoch", COUNT, "N", "optimiser steps of an epoch; by default the data decide"),
+    ("batch_size", COUNT, "N", "examples of a batch"),
+    ("lr", RATE, "RATE", "peak learning rate of the encoder"),
+    ("head_lr", RATE, "RATE", "peak learning rate of the heads"),
+    ("weight_decay", number(float, 0, MANY), "X", "AdamW's decay of weight matrices"),
+    ("warmup", number(float, 0, 1), "SHARE", "share of the steps over which the rates rise"),
+    ("clip", RATE, "NORM", "largest norm of a step's gradient"),
+    ("patience", COUNT, "N", "stop after N epochs that brought nothing better"),
+    ("seed", number(int, 0, 2**32 - 1), "N", "of everything drawn at random"),
+)
 DEFAULTS = RunConfig(mode="", tasks=())
-
-
-def number(
-    kind: Callable[[str], float], low: float, high: float = float("inf"), above: bool = False
-) -> Callable[[str], Any]:
-    """A flag's type: a number from `low` (or above it) to `high`."""
-
-    def parse(text: str) -> float:
-        span = f"above {low:g}" if above else f"of at least {low:g}"
-        span += f" and at most {high:g}" if high != float("inf") else ""
-        what = "a whole number" if kind is int else "a number"
-        try:
-            value = kind(text)
-        except ValueError:
-            value = float("nan")
-        if (
-            not (low < value if above else low <= value)
-            or not value <= high
-            or value == float("inf")
-        ):
-            raise argparse.ArgumentTypeError(f"expected {what} {span}, found {text!r}")
-        return value
-
-    return parse
 
 
 def add_training_flags(parser: argparse.ArgumentParser) -> None:
     """Flags of every mode that trains."""
-    d = DEFAULTS
     data = parser.add_argument_group("data")
     data.add_argument(
-        "--data",
-        default="sample",
-        metavar="DIR",
-        help="folder with the CS224N files, or the bundled sample",
+        "--data", type=path, metavar="DIR", help="folder with the CS224N files" + default("data")
     )
     data.add_argument(
-        "--limit",
-        type=number(int, 1),
-        metavar="N",
-        help="use the first N training examples of a task",
+        "--limit", type=COUNT, metavar="N", help="the first N training examples of a task alone"
     )
 
     encoder = parser.add_argument_group("encoder")
     encoder.add_argument(
         "--encoder",
-        default=d.encoder,
         metavar="NAME",
-        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name",
+        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name"
+        + default("encoder"),
     )
     encoder.add_argument(
         "--pooling",
@@ -78,130 +68,84 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
     )
     encoder.add_argument("--freeze-encoder", action="store_true", help="train the heads alone")
     encoder.add_argument(
-        "--init", metavar="RUN", help="start from the best epoch of the run in this folder"
+        "--init", type=path, metavar="RUN", help="start from the best epoch of the run in a folder"
     )
 
     heads = parser.add_argument_group("heads")
     for task, options in TASK_OPTIONS.items():
         for option, choices in options.items():
-            heads.add_argument(
-                f"--{task}-{option}",
-                choices=choices,
-                default=choices[0],
-                help=f"{option} of the {task} task",
-            )
+            text = f"{option} of the {task} task (default: {choices[0]})"
+            heads.add_argument(f"--{task}-{option}", choices=choices, help=text)
 
     training = parser.add_argument_group("training")
-    training.add_argument(
-        "--epochs", type=number(int, 1), default=d.epochs, metavar="N", help="how many epochs"
-    )
-    training.add_argument(
-        "--steps-per-epoch",
-        type=number(int, 1),
-        metavar="N",
-        help="optimiser steps of an epoch; by default the sampling decides",
-    )
-    training.add_argument(
-        "--batch-size",
-        type=number(int, 1),
-        default=d.batch_size,
-        metavar="N",
-        help="examples of a batch",
-    )
-    training.add_argument(
-        "--lr",
-        type=number(float, 0, above=True),
-        default=d.lr,
-        metavar="RATE",
-        help="peak learning rate of the encoder",
-    )
-    training.add_argument(
-        "--head-lr",
-        type=number(float, 0, above=True),
-        default=d.head_lr,
-        metavar="RATE",
-        help="peak learning rate of the heads",
-    )
-    training.add_argument(
-        "--weight-decay",
-        type=number(float, 0),
-        default=d.weight_decay,
-        metavar="X",
-        help="AdamW's decay of weight matrices",
-    )
-    training.add_argument(
-        "--warmup",
-        type=number(float, 0, 1),
-        default=d.warmup,
-        metavar="SHARE",
-        help="share of the steps over which the learning rate rises",
-    )
-    training.add_argument(
-        "--clip",
-        type=number(float, 0, above=True),
-        default=d.clip,
-        metavar="NORM",
-        help="largest norm of a step's gradient",
-    )
-    training.add_argument(
-        "--patience",
-        type=number(int, 1),
-        metavar="N",
-        help="stop after N epochs that brought nothing better",
-    )
-    training.add_argument(
-        "--seed",
-        type=number(int, 0, 2**32 - 1),
-        default=d.seed,
-        metavar="N",
-        help="of everything drawn at random",
-    )
+    for name, kind, metavar, text in TRAINING_NUMBERS:
+        flag = f"--{name.replace('_', '-')}"
+        training.add_argument(flag, type=kind, metavar=metavar, help=text + default(name))
     training.add_argument(
         "--precision",
         choices=PRECISIONS,
-        default=d.precision,
-        help="of the encoder's matrix products",
+        help="of the encoder's matrix products" + default("precision"),
     )
     training.add_argument(
-        "--device", default=d.device, metavar="NAME", help="auto, cpu, cuda or cuda:N"
+        "--device", metavar="NAME", help="auto, cpu, cuda or cuda:N" + default("device")
     )
 
     output = parser.add_argument_group("output")
     output.add_argument(
         "--output",
-        type=Path,
+        type=path,
         metavar="DIR",
         help="folder of the run; by default one under runs/ named by the configuration",
     )
     output.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on with an unfinished run after its last finished epoch",
+        "--resume", action="store_true", help="go on after the last finished epoch of the run"
     )
     output.add_argument(
         "--overwrite", action="store_true", help="start again in a folder that holds a run"
     )
 
 
+def default(name: str) -> str:
+    """The end of a help text that tells the default; nothing where there is none."""
+    value = getattr(DEFAULTS, name)
+    return "" if value is None else f" (default: {value})"
+
+
 def training_config(args: argparse.Namespace, **mode: Any) -> RunConfig:
     """The configuration that the shared flags and a mode's own settings describe."""
-    values = {f.name: getattr(args, f.name) for f in fields(RunConfig) if hasattr(args, f.name)}
+    given = {f.name: getattr(args, f.name, None) for f in fields(RunConfig)}
+    given = {name: value for name, value in given.items() if value is not None}
+    if args.init is not None:
+        given["encoder"] = encoder_of(Path(args.init))
     options = {
-        task: {option: getattr(args, f"{task}_{option}") for option in TASK_OPTIONS[task]}
+        task: {
+            option: getattr(args, f"{task}_{option}") or choices[0]
+            for option, choices in TASK_OPTIONS[task].items()
+        }
         for task in mode["tasks"]
     }
-    return RunConfig(**(values | {"task_options": options} | mode))
+    return RunConfig(**(given | {"task_options": options} | mode))
 
 
-def check_task_flags(
+def check_training_flags(
     args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
 ) -> None:
-    """Refuse a head's flag for a task that is not trained, and flags that contradict each other."""
+    """Refuse flags that would do nothing, or that contradict each other."""
     for task, options in TASK_OPTIONS.items():
-        for option, choices in options.items():
-            if task not in tasks and getattr(args, f"{task}_{option}") != choices[0]:
+        for option in options:
+            if task not in tasks and getattr(args, f"{task}_{option}") is not None:
                 parser.error(
                     f"--{task}-{option}: expected {task} among the tasks, found {', '.join(tasks)}"
                 )
     if args.resume and args.overwrite:
         parser.error("--resume and --overwrite: expected at most one of them")
+    if args.init is not None and args.encoder is not None:
+        brought = encoder_of(Path(args.init))
+        if args.encoder != brought:
+            parser.error(
+                f"--encoder: expected {brought}, which --init brings, found {args.encoder}"
+            )
+    if args.freeze_encoder and args.lr is not None:
+        parser.error("--freeze-encoder and --lr: expected --head-lr alone")
+    if args.init and args.output and Path(args.init).resolve() == Path(args.output).resolve():
+        parser.error("--init and --output: expected two folders, found the same")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cli.flags import add_training_flags, check_task_flags, training_config
+from cli.flags import add_training_flags, check_training_flags, training_config
 from cli.train import train
 from tasks import TASK_NAMES
 
@@ -15,5 +15,5 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    check_task_flags(args, parser, (args.task,))
+    check_training_flags(args, parser, (args.task,))
     return train(training_config(args, mode="single", tasks=(args.task,)), args)

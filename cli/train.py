@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
@@ -12,7 +13,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
     from multitask.run_folder import default_folder, finished_metrics, prepare
 
-    folder = args.output or default_folder(config)
+    folder = Path(args.output) if args.output else default_folder(config)
     if prepare(folder, config, args.resume, args.overwrite):
         result = finished_metrics(folder) or {}
         print(f"{folder} holds this run, finished; --overwrite would repeat it")

@@ -115,7 +115,12 @@ TRANSFORMERS_KEYS = {
     "attention_dropout": "attention_probs_dropout_prob",
     "pad_id": "pad_token_id",
 }
-FAMILY_DEFAULTS: dict[str, dict[str, Any]] = {"bert": {}, "roberta": {"pad_id": 1}}
+# Where transformers' defaults differ from BERT's.
+TYPE_DEFAULTS: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "roberta": {"vocab_size": 50265, "pad_id": 1},
+    "xlm-roberta": {"pad_id": 1},
+}
 
 
 def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
@@ -129,14 +134,12 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
         raise EncoderError(
             f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {model_type!r}"
         )
-    if "vocab_size" not in content:
-        raise EncoderError("vocab_size: expected a whole number, found none")
     positions = content.get("position_embedding_type", "absolute")
     if positions not in (None, "absolute"):
         raise EncoderError(f"position_embedding_type: expected 'absolute', found {positions!r}")
     if content.get("is_decoder"):
         raise EncoderError("is_decoder: expected false (an encoder), found true")
-    fields = dict(FAMILY_DEFAULTS[MODEL_TYPES[model_type][0]])
+    fields = dict(TYPE_DEFAULTS[model_type])
     fields |= {
         ours: content[theirs]
         for ours, theirs in TRANSFORMERS_KEYS.items()

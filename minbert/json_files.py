@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import EncoderError
+from minbert.errors import EncoderError, UserError
 
 
-def read_json(file: Path) -> dict[str, Any]:
+def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
+    """The object in a file; `error_class`, with one line, for anything else."""
     try:
         content = json.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise EncoderError(f"{file}: expected a JSON object, found {error}") from error
+    except (OSError, ValueError) as error:
+        raise error_class(f"{file}: expected a JSON object, found: {error}") from error
     if not isinstance(content, dict):
-        raise EncoderError(f"{file}: expected a JSON object, found a {type(content).__name__}")
+        raise error_class(f"{file}: expected a JSON object, found a {type(content).__name__}")
     return content
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    file.write_text(json.dumps(content, indent=2) + "\n")
+    """Write under a temporary name, then rename: the file is never half there."""
+    temporary = file.with_name(file.name + ".tmp")
+    temporary.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+    os.replace(temporary, file)

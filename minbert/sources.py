@@ -30,8 +30,8 @@ def find_folder(name: str) -> Path:
         return Path(__file__).with_name("tiny")
     if name == "minilm":
         return minilm_folder()
-    folder = Path(name).expanduser()
-    if name and folder.is_dir():
+    folder = local_folder(name)
+    if folder is not None:
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
         return folder
@@ -43,6 +43,15 @@ def find_folder(name: str) -> Path:
         f"unknown encoder {name!r}: expected one of {', '.join(NAMED_ENCODERS)}, "
         "an existing local folder, or a hub id owner/name"
     )
+
+
+def local_folder(name: str) -> Path | None:
+    """The folder of this name, None if there is none."""
+    try:
+        folder = Path(name).expanduser()
+        return folder if name and folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # too long, ~nobody, a NUL byte: no folder's name
+        return None
 
 
 def minilm_folder() -> Path:
@@ -93,7 +102,7 @@ def cached(repo: str) -> Path | None:
             folder = Path(
                 snapshot_download(repo, allow_patterns=SMALL_FILES + weights, local_files_only=True)
             )
-        except (OSError, ValueError):  # not in the cache, or not all of it; or no valid id
+        except Exception:  # not in the cache or not whole: the library has no one class for it
             continue
         if any(any(folder.glob(pattern)) for pattern in weights):
             return folder

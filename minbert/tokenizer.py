@@ -83,7 +83,9 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
         raise
     except Exception as error:  # the library's own faults have no class of their own
         reason = " ".join(str(error).split())
-        raise EncoderError(f"{folder}: the tokenizer's files cannot be read: {reason}") from error
+        names = ("tokenizer.json", "vocab.txt", "vocab.json")
+        file = next(folder / name for name in names if (folder / name).exists())
+        raise EncoderError(f"{file}: the tokenizer's files cannot be read: {reason}") from error
 
 
 def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokenizers.Tokenizer:

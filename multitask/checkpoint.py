@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,9 +12,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from minbert.errors import UserError
+from minbert.json_files import read_json, write_json
 
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message is one line for the user."""
+
+class CheckpointError(UserError):
+    """A checkpoint that cannot be used."""
 
 
 def publish(folder: Path, write: Callable[[Path], None]) -> None:
@@ -58,22 +60,25 @@ def save_training(
             {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
             target / "state.safetensors",
         )
-        (target / "state.json").write_text(json.dumps(state))
+        write_json(target / "state.json", dict(state))
 
     publish(folder, write)
+
+
+def load_tensors(file: Path) -> dict[str, Tensor]:
+    """Tensors of a safetensors file; CheckpointError in one line if it is damaged or missing."""
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{file}: the checkpoint cannot be read: {error}") from error
 
 
 def load_training(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
     """Restore what `save_training` wrote into model, optimiser and PyTorch's generator."""
-    try:
-        tensors = load_file(folder / "state.safetensors")
-        state: dict[str, Any] = json.loads((folder / "state.json").read_text("utf-8"))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(
-            f"{folder}: the checkpoint cannot be read: {error}; --overwrite starts again"
-        ) from error
+    tensors = load_tensors(folder / "state.safetensors")
+    state = read_json(folder / "state.json", CheckpointError)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "random": {}}
     for name, value in tensors.items():
         part, rest = name.split("/", 1)

@@ -21,7 +21,7 @@ class RunConfig:
     task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     data: str = "sample"
     limit: int | None = None
-    encoder: str = "minilm"
+    encoder: str = "minilm"  # with `init`, the encoder that run began from
     pooling: str | None = None
     init: str | None = None
     freeze_encoder: bool = False

@@ -9,6 +9,7 @@ import torch
 
 from minbert.batching import sorted_batches
 from multitask.model import MultiTaskModel
+from multitask.run_folder import RunError
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall_plain_mean, overall_score
@@ -29,6 +30,9 @@ def score_split(model: MultiTaskModel, task: Task, split: Split, precision: str)
     ]
     scores = np.empty((len(split.examples), *parts[0].shape[1:]), np.float32)
     scores[np.concatenate(batches)] = np.concatenate(parts)
+    strange = scores[~np.isfinite(scores)]
+    if len(strange):
+        raise RunError(f"{task.name}: expected finite scores, found {strange[0]}")
     return scores
 
 

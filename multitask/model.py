@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder, autocast
+from multitask.checkpoint import load_tensors
 from tasks.base import Task
 
 
@@ -57,11 +58,11 @@ class MultiTaskModel(nn.Module):
         """Weights that `save` wrote for the same encoder and heads."""
         saved = BiEncoder.from_pretrained(folder)
         self.bi_encoder.load_state_dict(saved.state_dict())
-        self.heads.load_state_dict(load_file(folder / "heads.safetensors"))
+        self.heads.load_state_dict(load_tensors(folder / "heads.safetensors"))
 
     def load_matching_heads(self, folder: Path) -> list[str]:
         """Start from the heads of another run where task and shapes agree; their names."""
-        saved = load_file(folder / "heads.safetensors")
+        saved = load_tensors(folder / "heads.safetensors")
         taken = []
         for name, head in self.heads.items():
             own = {

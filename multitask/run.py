@@ -12,12 +12,13 @@ import torch
 
 import tasks.sample
 from minbert.bi_encoder import BiEncoder
+from minbert.json_files import write_json
 from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.evaluation import evaluate, overall, score_split
 from multitask.model import MultiTaskModel
-from multitask.run_folder import RunError, UnknownDeviceError, write_json
+from multitask.run_folder import RunError, UnknownDeviceError
 from multitask.trainer import Trainer
 from tasks import build_task
 from tasks.base import Task
@@ -121,7 +122,7 @@ def data_folder(data: str) -> Path:
     """`sample` is the bundled one."""
     if data == "sample":
         return Path(tasks.sample.__file__).parent
-    return Path(data).expanduser()
+    return Path(data)
 
 
 def write_split(
@@ -142,16 +143,14 @@ def write_split(
 
 
 def choose_device(name: str) -> torch.device:
+    """The device of this name; UnknownDeviceError for one that is not there."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise UnknownDeviceError(
-            f"--device: expected auto, cpu or a GPU this PyTorch finds, found {name!r}"
-        ) from error
-    return device
+    gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    known = ["auto", "cpu", *(["cuda", *gpus] if gpus else [])]
+    if name not in known:
+        raise UnknownDeviceError(f"--device: expected {', '.join(known)}, found {name!r}")
+    return torch.device(name)
 
 
 def warn_if_slow(precision: str, device: torch.device) -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
+from minbert.errors import UserError
+from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 
-CONTENTS = ("config.json", "metrics.json", "predictions", "checkpoint", "tensorboard")
+FILES = ("config.json", "metrics.json")
+FOLDERS = ("predictions", "checkpoint", "tensorboard")
 
 
-class RunError(ValueError):
-    """A run folder that cannot be used as asked; the message is one line for the user."""
+class RunError(UserError):
+    """A run that cannot be made or used as asked."""
 
 
 class UnknownDeviceError(RunError):
     """A device that this PyTorch does not find."""
+
+    status = 2
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -32,49 +35,93 @@ def default_folder(config: RunConfig) -> Path:
     return Path("runs") / "-".join(parts)
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON under a temporary name, then rename."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
-    os.replace(temporary, path)
-
-
 def finished_metrics(folder: Path) -> dict[str, Any] | None:
     """The metrics of a finished run, None if the folder holds none."""
     path = folder / "metrics.json"
-    return json.loads(path.read_text("utf-8")) if path.exists() else None
+    if not path.exists():
+        return None
+    metrics = read_json(path, RunError)
+    if not isinstance(metrics.get("dev"), dict):
+        raise RunError(f"{path}: expected the metrics of a run with a key 'dev', found none")
+    return metrics
+
+
+def encoder_of(folder: Path) -> str:
+    """The encoder that the run in a folder began from; RunError if there is no run."""
+    if not (folder / "config.json").exists():
+        raise RunError(f"{folder}: expected a run with a config.json, found none")
+    encoder = read_json(folder / "config.json", RunError).get("encoder")
+    if not isinstance(encoder, str):
+        raise RunError(f"{folder / 'config.json'}: expected a run's encoder, found {encoder!r}")
+    return encoder
 
 
 def prepare(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:
     """Make the folder ready for this run; True if it already holds the very run, finished.
 
     A folder in which nothing was computed yet counts as empty. Raises RunError in one line if the
-    folder holds another run, or an unfinished one that is neither to be resumed nor overwritten,
-    or if it cannot be written.
+    folder holds something that is no run, another run, or an unfinished one that is neither to be
+    resumed nor overwritten, or if it cannot be written.
     """
-    if overwrite:
-        for name in CONTENTS:
-            path = folder / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    stored = folder / "config.json"
-    begun = (folder / "metrics.json").exists() or (folder / "checkpoint").exists()
-    if stored.exists() and begun:
-        difference = config.difference(json.loads(stored.read_text("utf-8")))
-        if difference:
-            raise RunError(
-                f"{folder}: expected this run's configuration, found another: {difference}; "
-                "choose another --output, or --overwrite it"
-            )
-        if finished_metrics(folder) is not None:
-            return True
-        if not resume:
-            raise RunError(
-                f"{folder}: found an unfinished run; add --resume to go on with it, "
-                "or --overwrite to start again"
-            )
     try:
+        stored = stored_config(folder)
+        if stored is not None and overwrite:
+            remove_run(folder)
+        elif stored is not None and begun(folder):
+            difference = config.difference(stored)
+            if difference:
+                raise RunError(
+                    f"{folder}: expected this run's configuration, found another: {difference}; "
+                    "choose another --output, or --overwrite it"
+                )
+            if finished_metrics(folder) is not None:
+                return True
+            if not resume:
+                raise RunError(
+                    f"{folder}: found an unfinished run; add --resume to go on with it, "
+                    "or --overwrite to start again"
+                )
         (folder / "predictions").mkdir(parents=True, exist_ok=True)
-        write_json(stored, config.to_json())
+        write_json(folder / "config.json", config.to_json())
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
     return False
+
+
+def stored_config(folder: Path) -> dict[str, Any] | None:
+    """The configuration of the run in a folder; None in one that has no part of a run.
+
+    Raises RunError where something that is no run's has the name of one of its parts: nothing of a
+    user's own is ever overwritten.
+    """
+    for name in FILES + FOLDERS:
+        path = folder / name
+        if path.exists() and path.is_dir() != (name in FOLDERS):
+            kind = "a folder" if name in FOLDERS else "a file"
+            raise RunError(f"{path}: expected {kind} of a run, or nothing, found neither")
+    if (folder / "config.json").exists():
+        stored = read_json(folder / "config.json", RunError)
+        if not {"mode", "tasks", "seed"} <= stored.keys():
+            raise RunError(f"{folder / 'config.json'}: expected a run's, found another program's")
+        return stored
+    found = [name for name in FILES + FOLDERS if (folder / name).exists()]
+    if found:
+        raise RunError(
+            f"{folder}: expected an empty folder or a run, found {found[0]} without a config.json"
+        )
+    return None
+
+
+def begun(folder: Path) -> bool:
+    """Whether an epoch was finished, or all of them."""
+    return (folder / "metrics.json").exists() or (folder / "checkpoint").exists()
+
+
+def remove_run(folder: Path) -> None:
+    """Delete a run's own files and folders, never what a link of such a name leads to."""
+    for name in FILES + FOLDERS:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from multitask.evaluation import Metrics, evaluate, overall, selection_score
 from multitask.gradients import GradientRows
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
+from multitask.run_folder import RunError
 from multitask.sampling import SAMPLERS, BatchStream, Workload
 from multitask.telemetry import Scalars, epoch_bar
 from tasks.base import Task
@@ -146,6 +147,11 @@ class Trainer:
             losses[name] = 0.0
             for _ in range(count):
                 loss, size = self.batch_loss(task)
+                if not torch.isfinite(loss):
+                    raise RunError(
+                        f"step {self.progress.step + 1}: expected a finite loss of {name}, "
+                        f"found {loss.item()}; a lower --lr, --head-lr or --clip may help"
+                    )
                 (loss / count).backward()
                 losses[name] += loss.item() / count
                 examples += size

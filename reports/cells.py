@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
+from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
-from multitask.run_folder import RunError, finished_metrics, write_json
+from multitask.run_folder import RunError, finished_metrics
 
 
 def cell(run: Path) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def cell(run: Path) -> dict[str, Any]:
     metrics = finished_metrics(run)
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
-    config = json.loads((run / "config.json").read_text("utf-8"))
+    config = read_json(run / "config.json", RunError)
     plain = RunConfig(mode="", tasks=()).to_json()
     config["data"] = Path(config["data"]).name
     return {"config": {k: v for k, v in config.items() if v != plain[k]}} | metrics

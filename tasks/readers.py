@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from minbert.errors import UserError
 
-class DataError(ValueError):
-    """A data file that cannot be used; the message is one line for the user."""
+
+class DataError(UserError):
+    """A data file that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ def read_examples(
         identity = row["id"].lower().strip()
         if not identity:
             raise DataError(f"{path}, line {line}: expected an id, found a blank field")
+        if not identity.isprintable() or " , " in identity:  # would break the prediction file
+            raise DataError(
+                f"{path}, line {line}: expected an id without ' , ' and line breaks, "
+                f"found {identity!r}"
+            )
         if identity in lines:
             raise DataError(
                 f"{path}, line {line}: expected ids that differ, "
@@ -100,7 +107,8 @@ def read_examples(
 
 def rows_by_name(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, fields by name) of each row; the columns' order does not matter."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t")
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
+    begin = 1
     try:
         header = next(reader, None)
         if header is None:
@@ -121,7 +129,7 @@ def rows_by_name(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dic
             begin = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {reader.line_num}: expected tab-separated fields, found: {error}"
+            f"{path}, line {begin}: expected tab-separated fields, found: {error}"
         ) from error
 
 

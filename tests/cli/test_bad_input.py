@@ -143,7 +143,7 @@ def test_a_hub_that_cannot_be_reached(out, refused, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise ConnectError("name or service not known")
 
-    monkeypatch.setattr(huggingface_hub, "list_repo_files", fail)
+    monkeypatch.setattr(huggingface_hub, "model_info", fail)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     assert "owner/name" in refused(1, *SST, "--encoder", "owner/name", "--output", out)
 
@@ -301,7 +301,7 @@ def test_damaged_checkpoint(name, damage, interrupted, refused):
 def test_init_of_a_folder_that_is_no_run(tmp_path, out, refused):
     for name in (tmp_path, tmp_path / "nope"):
         line = refused(1, *SST, "--init", name, "--output", out.with_name(f"run{len(str(name))}"))
-        assert f"{name}: expected a run with checkpoint/best" in line
+        assert f"{name}: expected a run with a config.json" in line
 
 
 @pytest.mark.parametrize("name", ["heads.safetensors", "model.safetensors", "config.json"])
@@ -332,7 +332,7 @@ def test_init_and_another_encoder_contradict_each_other(run_copy, out, small, ru
 
 def test_a_run_that_diverged_says_so(small, out, refused):
     """Predictions that are no numbers must not end as a finished run."""
-    wild = ["--lr", "1e30", "--head-lr", "1e30", "--clip", "1e30"]
+    wild = ["--lr", "1e6", "--head-lr", "1e6", "--clip", "1e6"]
     found = refused.run(*SST, "--data", small, *wild, "--output", out)
     assert found.returncode == 1
     assert not (out / "metrics.json").exists()

@@ -138,8 +138,8 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*ALL, "--tasks", "sst", "qqp", "sst"], "expected each task once, found sst twice"),
         ([*ALL, "--task", "sst"], "--task"),
         ([*ALL, "--pcgrad", "--combiner", "sum"], "expected one combiner"),
-        ([*ALL, "--freeze-encoder", "--pcgrad"], "--freeze-encoder and pcgrad"),
-        ([*ALL, "--freeze-encoder", "--combiner", "pcgrad"], "--freeze-encoder and pcgrad"),
+        ([*ALL, "--freeze-encoder", "--pcgrad"], "found --freeze-encoder"),
+        ([*ALL, "--freeze-encoder", "--combiner", "pcgrad"], "found --freeze-encoder"),
         ([*SST, "--resume", "--overwrite"], "expected at most one"),
         ([*SST, "--sampling", "annealed"], "--sampling"),
         ([*SST, "stray"], "stray"),
@@ -201,7 +201,7 @@ def test_flags_cannot_be_abbreviated(argv, refused):
 def test_a_wrong_device_is_a_wrong_value(refused, tmp_path):
     for device in ("gpu", "", "meta", "cuda:99"):
         line = refused(2, *SST, "--output", tmp_path / "run", "--device", device)
-        assert "--device: expected auto, cpu or" in line
+        assert "--device: expected auto, cpu" in line
 
 
 @pytest.mark.parametrize("argv", [["--mode", "nope"], [*SST, "--lr", "0"], [*ALL, "--tasks", "x"]])

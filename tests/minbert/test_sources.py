@@ -93,9 +93,7 @@ def test_an_http_client_that_cannot_connect_is_said_in_one_line(monkeypatch, tmp
     expect_error("someone/something", "someone/something", "could not be reached")
 
 
-def test_files_that_were_never_wanted_are_not_missed_in_the_cache(
-    offline, tmp_path, bert_original
-):
+def test_files_that_were_never_wanted_are_not_missed_in_the_cache(offline, tmp_path, bert_original):
     """bert-base-uncased has a README and weights of other libraries, which are left out."""
     import shutil
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from minbert.json_files import write_json
 from multitask.config import RunConfig
-from multitask.run_folder import RunError, write_json
+from multitask.run_folder import RunError
 from reports.cells import cell
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))

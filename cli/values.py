@@ -1,0 +1,34 @@
+"""Types of flags: what a value must be, said in one line when it is not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+
+def number(
+    kind: Callable[[str], float], low: float, high: float, above: bool = False
+) -> Callable[[str], Any]:
+    """A number from `low` (or above it) to `high`."""
+
+    def parse(text: str) -> float:
+        what = "a whole number" if kind is int else "a number"
+        span = f"above {low} and at most {high}" if above else f"from {low} to {high}"
+        try:
+            value = kind(text)
+        except ValueError:
+            value = float("nan")
+        if not low <= value <= high or (above and value == low):
+            raise argparse.ArgumentTypeError(f"expected {what} {span}, found {text!r}")
+        return value
+
+    return parse
+
+
+def path(text: str) -> str:
+    """The name of a file or folder, with `~` for the user's own."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
+    return os.path.expanduser(text)
