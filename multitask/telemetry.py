@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,15 @@ class Scalars:
 
 
 def epoch_bar(epoch: int, epochs: int, examples: int) -> Any:
-    """A bar that counts examples, with examples/s and the time left."""
+    """A bar that counts examples, with examples/s and the time left; in a log, a line a while."""
     from tqdm import tqdm
 
+    interactive = sys.stderr.isatty()
     return tqdm(
         total=examples,
         desc=f"epoch {epoch}/{epochs}",
         unit="ex",
-        unit_scale=False,
-        dynamic_ncols=True,
-        mininterval=0.5,
+        dynamic_ncols=interactive,
+        mininterval=0.5 if interactive else 30,
+        maxinterval=10 if interactive else 60,
     )

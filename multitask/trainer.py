@@ -122,7 +122,8 @@ class Trainer:
                 bar.update(examples)
                 self.progress.examples += examples
                 if self.progress.step % LOG_EVERY == 0 or self.progress.step == self.total_steps:
-                    bar.set_postfix({name: f"{loss:.3f}" for name, loss in latest.items()})
+                    shown = {name: f"{loss:.3f}" for name, loss in latest.items()}
+                    bar.set_postfix(shown, refresh=False)
                     self.scalars.write(
                         {f"train/{name}/loss": value for name, value in losses.items()} | figures,
                         self.progress.step,
