@@ -29,6 +29,7 @@ def main(argv: list[str]) -> int:
     """Run one mode; 0 when done, 1 for data or folders that cannot be used, 2 for wrong flags."""
     front = Parser(
         prog="run.py",
+        usage="python run.py --mode MODE [flags]",
         add_help=False,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,

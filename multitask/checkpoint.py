@@ -26,8 +26,8 @@ def publish(folder: Path, write: Callable[[Path], None]) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     write(temporary)
-    shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
     temporary.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
@@ -54,8 +54,8 @@ def save_training(
             for name, value in moments.items()
         }
         tensors |= {"random/cpu": torch.get_rng_state()}
-        if torch.cuda.is_available():
-            tensors |= {"random/cuda": torch.cuda.get_rng_state()}
+        if gpu := gpu_of(model):
+            tensors |= {"random/cuda": torch.cuda.get_rng_state(gpu)}
         save_file(
             {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
             target / "state.safetensors",
@@ -91,6 +91,12 @@ def load_training(
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
     torch.set_rng_state(parts["random"]["cpu"])
-    if "cuda" in parts["random"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state(parts["random"]["cuda"])
+    if (gpu := gpu_of(model)) and "cuda" in parts["random"]:
+        torch.cuda.set_rng_state(parts["random"]["cuda"], gpu)
     return state
+
+
+def gpu_of(model: nn.Module) -> torch.device | None:
+    """The GPU a model is on, None on a CPU."""
+    device = next(model.parameters()).device
+    return device if device.type == "cuda" else None

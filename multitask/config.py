@@ -45,13 +45,23 @@ class RunConfig:
         return json.loads(json.dumps(asdict(self)))
 
     def digest(self) -> str:
-        """A short hash that names the configuration."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:8]
+        """A short hash of what differs from the defaults: a new setting renames no old run."""
+        plain = default_values()
+        differs = {key: value for key, value in self.to_json().items() if value != plain[key]}
+        return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
     def difference(self, other: Mapping[str, object]) -> str | None:
-        """The first key in which `other`, a configuration read from JSON, differs; None if none."""
-        mine = self.to_json()
-        for key in sorted(mine.keys() | other.keys()):
-            if mine.get(key) != other.get(key):
-                return f"{key} is {other.get(key)!r} there and {mine.get(key)!r} here"
+        """The first key in which `other`, a configuration read from JSON, differs; None if none.
+
+        A key that an older configuration lacks has its default.
+        """
+        mine, theirs = self.to_json(), {**default_values(), **other}
+        for key in sorted(theirs):
+            if mine.get(key) != theirs[key]:
+                return f"{key} is {theirs[key]!r} there and {mine.get(key)!r} here"
         return None
+
+
+def default_values() -> dict[str, object]:
+    """The defaults as JSON; mode and tasks, which have none, are empty."""
+    return RunConfig(mode="", tasks=()).to_json()

@@ -8,14 +8,15 @@ import sys
 from datetime import UTC, datetime
 
 
-def environment() -> dict[str, str | int]:
+def environment(device: str = "cpu") -> dict[str, str | int]:
     """Machine class, versions and date, for every file that holds measured figures."""
     import torch
 
     return {
         "cpu": str(torch.cpu.get_capabilities().get("cpu_name", platform.processor())),
         "cores": os.cpu_count() or 1,
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
         "python": platform.python_version(),
         "torch": torch.__version__,
         "system": sys.platform,

@@ -10,6 +10,7 @@ import torch
 from minbert.batching import sorted_batches
 from multitask.model import MultiTaskModel
 from multitask.run_folder import RunError
+from multitask.telemetry import scoring_bar
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall_plain_mean, overall_score
@@ -24,10 +25,12 @@ def score_split(model: MultiTaskModel, task: Task, split: Split, precision: str)
     model.eval()
     head = model.heads[task.name]
     batches = sorted_batches(split.lengths, EVALUATION_BATCH)
-    parts = [
-        task.scores(head, model.embed(split.batch(rows), precision)).float().cpu().numpy()
-        for rows in batches
-    ]
+    parts = []
+    with scoring_bar(task.name, len(split.examples)) as bar:
+        for rows in batches:
+            embeddings = model.embed(split.batch(rows), precision)
+            parts.append(task.scores(head, embeddings).float().cpu().numpy())
+            bar.update(len(rows))
     scores = np.empty((len(split.examples), *parts[0].shape[1:]), np.float32)
     scores[np.concatenate(batches)] = np.concatenate(parts)
     strange = scores[~np.isfinite(scores)]
@@ -65,12 +68,12 @@ def overall(metrics: Metrics) -> dict[str, float]:
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
-    """What chooses the best epoch: the mean of the main metrics, a correlation as (r + 1) / 2.
+    """What chooses the best epoch: the mean of the main metrics, each moved to [0, 1].
 
     With the three CS224N tasks this is the overall score (BEES, Eq. 6).
     """
     figures = []
     for name, task in tasks.items():
-        value = metrics[name][task.kind.main_metric]
-        figures.append((value + 1) / 2 if task.kind.main_metric == "pearson" else value)
+        worst = task.kind.worst
+        figures.append((metrics[name][task.kind.main_metric] - worst) / (1 - worst))
     return float(np.mean(figures))

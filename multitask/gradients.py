@@ -1,7 +1,7 @@
 """Objectives -> rows of gradient -> Gram matrix -> the combined gradient.
 
 m objectives, D shared parameters. Each objective is differentiated on its own and its graph freed;
-its gradient on the shared parameters becomes one row of an (m, D) buffer.
+its gradient on the shared parameters becomes one row of a flat (m, D) buffer.
 """
 
 from __future__ import annotations
@@ -12,20 +12,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+CHUNK = 1 << 16  # columns multiplied in float32 before they are added up in float64
+
 
 class GradientRows:
     """The (m, D) buffer of gradients on the shared parameters, kept from step to step."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = [p for p in parameters if p.requires_grad]
-        self.rows: list[list[Tensor]] = []  # a row: one tensor a parameter
+        self.width = sum(p.numel() for p in self.parameters)
+        self.buffer: list[Tensor] = []  # rows, made when first needed
         self.used = 0
 
     def collect(self) -> None:
         """Move the parameters' present gradient into the next row, leaving them without one."""
-        if self.used == len(self.rows):
-            self.rows.append([torch.empty_like(p) for p in self.parameters])
-        for slot, parameter in zip(self.rows[self.used], self.parameters, strict=True):
+        if self.used == len(self.buffer):
+            device = self.parameters[0].device if self.parameters else None
+            self.buffer.append(torch.empty(self.width, device=device))
+        for slot, parameter in zip(
+            self.slots(self.buffer[self.used]), self.parameters, strict=True
+        ):
             if parameter.grad is None:
                 slot.zero_()
             else:
@@ -34,22 +40,33 @@ class GradientRows:
         self.used += 1
 
     def gram(self) -> np.ndarray:
-        """Inner products of the rows, added up over the parameters in float64: (m, m)."""
-        total = np.zeros((self.used, self.used))
-        for parts in zip(*self.rows[: self.used], strict=True):
-            stacked = [part.flatten() for part in parts]
-            for i in range(self.used):
-                for j in range(i + 1):
-                    total[i, j] += float(torch.dot(stacked[i], stacked[j]))
-        return np.tril(total) + np.tril(total, -1).T
+        """Inner products of the rows, float64: (m, m).
+
+        Chunks of columns are multiplied in float32 and their products added up in float64, for a
+        float32 sum over millions of columns would lose four digits.
+        """
+        total = torch.zeros(self.used, self.used, dtype=torch.float64)
+        if self.width:
+            total = total.to(self.buffer[0].device)
+        for begin in range(0, self.width, CHUNK):
+            part = torch.stack([row[begin : begin + CHUNK] for row in self.buffer[: self.used]])
+            total += (part @ part.T).double()
+        return total.cpu().numpy()
 
     def write_back(self, weights: np.ndarray) -> None:
-        """Give the parameters the gradient `weights @ rows`, and empty the buffer."""
-        for slots, parameter in zip(
-            zip(*self.rows[: self.used], strict=True), self.parameters, strict=True
-        ):
-            combined = slots[0] * float(weights[0])
-            for slot, weight in zip(slots[1:], weights[1:], strict=True):
-                combined.add_(slot, alpha=float(weight))
-            parameter.grad = combined
+        """Give the parameters the gradient `weights @ rows`, and empty the buffer.
+
+        The first row becomes the sum: the gradients are views of it until the next step.
+        """
+        combined, *others = self.buffer[: self.used]
+        combined.mul_(float(weights[0]))
+        for row, weight in zip(others, weights[1:], strict=True):
+            combined.add_(row, alpha=float(weight))
+        for slot, parameter in zip(self.slots(combined), self.parameters, strict=True):
+            parameter.grad = slot
         self.used = 0
+
+    def slots(self, row: Tensor) -> list[Tensor]:
+        """Views of a row (D,), one of each parameter's shape."""
+        parts = row.split([p.numel() for p in self.parameters])
+        return [part.view_as(p) for part, p in zip(parts, self.parameters, strict=True)]

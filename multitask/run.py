@@ -62,7 +62,7 @@ def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),
-        "environment": environment(),
+        "environment": environment(str(device)),
         "history": progress.history,
     }
     write_json(folder / "metrics.json", result)
@@ -135,11 +135,12 @@ def write_split(
     """Prediction file and probabilities of every task for one split."""
     target = folder / "predictions"
     for name, task in chosen.items():
-        ids = splits[name][split].examples.ids
+        examples = splits[name][split].examples
         predictions = task.kind.predictions(scores[name])
         file = target / f"{task.output_stem}-{split}-output.csv"
-        write_predictions(file, task.output_column, ids, list(predictions), task.output_format)
-        write_scores(target / f"{name}-{split}-probabilities.npz", ids, scores[name])
+        write_predictions(file, task.output_column, examples.ids, predictions, task.output_format)
+        npz = target / f"{name}-{split}-probabilities.npz"
+        write_scores(npz, examples.ids, scores[name], examples.targets)
 
 
 def choose_device(name: str) -> torch.device:

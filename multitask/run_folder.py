@@ -10,8 +10,8 @@ from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 
-FILES = ("config.json", "metrics.json")
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
+FILES = ("metrics.json", "config.json")  # the configuration last: it tells that this is a run
 
 
 class RunError(UserError):
@@ -65,9 +65,9 @@ def prepare(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> b
     """
     try:
         stored = stored_config(folder)
-        if stored is not None and overwrite:
+        if stored is not None and (overwrite or not begun(folder)):
             remove_run(folder)
-        elif stored is not None and begun(folder):
+        elif stored is not None:
             difference = config.difference(stored)
             if difference:
                 raise RunError(
@@ -94,7 +94,7 @@ def stored_config(folder: Path) -> dict[str, Any] | None:
     Raises RunError where something that is no run's has the name of one of its parts: nothing of a
     user's own is ever overwritten.
     """
-    for name in FILES + FOLDERS:
+    for name in FOLDERS + FILES:
         path = folder / name
         if path.exists() and path.is_dir() != (name in FOLDERS):
             kind = "a folder" if name in FOLDERS else "a file"
@@ -104,7 +104,7 @@ def stored_config(folder: Path) -> dict[str, Any] | None:
         if not {"mode", "tasks", "seed"} <= stored.keys():
             raise RunError(f"{folder / 'config.json'}: expected a run's, found another program's")
         return stored
-    found = [name for name in FILES + FOLDERS if (folder / name).exists()]
+    found = [name for name in FOLDERS + FILES if (folder / name).exists()]
     if found:
         raise RunError(
             f"{folder}: expected an empty folder or a run, found {found[0]} without a config.json"
@@ -119,7 +119,7 @@ def begun(folder: Path) -> bool:
 
 def remove_run(folder: Path) -> None:
     """Delete a run's own files and folders, never what a link of such a name leads to."""
-    for name in FILES + FOLDERS:
+    for name in FOLDERS + FILES:
         path = folder / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

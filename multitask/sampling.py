@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from zlib import crc32
 
 import numpy as np
 
@@ -31,6 +32,11 @@ def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.
     alpha = 1.0 if epochs == 1 else 1.0 - 0.8 * (epoch - 1) / (epochs - 1)
     weights = (counts / counts.max()) ** alpha
     return weights / weights.sum()
+
+
+def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
+    """A generator of its own for each purpose, epoch or pass of a run."""
+    return np.random.default_rng([seed, crc32(purpose.encode()), len(numbers), *numbers])
 
 
 class Sampler(Protocol):
@@ -63,7 +69,10 @@ class Workload:
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size)."""
+    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size).
+
+    An epoch begins with the task whose turn it is, however many steps the last one had.
+    """
 
     work: Workload
 
@@ -72,7 +81,7 @@ class RoundRobin:
         count = min(self.work.batches_per_pass) * tasks
         if self.work.steps_per_epoch is not None:
             count = self.work.steps_per_epoch * self.work.batches_per_step
-        return np.arange(count) % tasks
+        return np.arange((epoch - 1) * count, epoch * count) % tasks
 
 
 @dataclass(frozen=True)
@@ -89,8 +98,8 @@ class Annealed:
         work = self.work
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
         chances = annealed_probabilities(work.sizes, epoch, work.epochs)
-        generator = np.random.default_rng([work.seed, epoch])
-        return generator.choice(len(chances), size=steps * work.batches_per_step, p=chances)
+        drawn = generator(work.seed, "annealed", epoch)
+        return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
 
 
 SAMPLERS: dict[str, Callable[[Workload], Sampler]] = {
@@ -102,11 +111,12 @@ SAMPLERS: dict[str, Callable[[Workload], Sampler]] = {
 class BatchStream:
     """One task's batches of row indices, pass after pass, each pass newly shuffled and bucketed.
 
-    `position` = (pass, batches of it already taken) is all its state.
+    `position` = (pass, batches of it already taken) is all its state. The order depends on the
+    seed and the task's name, not on the other tasks of the run.
     """
 
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: Sequence[int]) -> None:
-        self.lengths, self.batch_size, self.seed = lengths, batch_size, list(seed)
+    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int, task: str) -> None:
+        self.lengths, self.batch_size, self.seed, self.task = lengths, batch_size, seed, task
         self.position = (0, 0)
         self._pass: tuple[int, list[np.ndarray]] = (-1, [])
 
@@ -114,8 +124,8 @@ class BatchStream:
         """Rows of the next batch."""
         number, taken = self.position
         if self._pass[0] != number:
-            generator = np.random.default_rng([*self.seed, number])
-            self._pass = (number, bucketed_batches(self.lengths, self.batch_size, generator))
+            shuffle = generator(self.seed, f"batches of {self.task}", number)
+            self._pass = (number, bucketed_batches(self.lengths, self.batch_size, shuffle))
         batches = self._pass[1]
         taken += 1
         self.position = (number, taken) if taken < len(batches) else (number + 1, 0)

@@ -14,12 +14,17 @@ class Scalars:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._writer: Any = None
+        self._purge: int | None = None
+
+    def forget_after(self, step: int) -> None:
+        """Let the points after `step`, of a run that is resumed there, no longer be shown."""
+        self._purge = step + 1
 
     def write(self, figures: Mapping[str, float], step: int) -> None:
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(str(self.folder))
+            self._writer = SummaryWriter(str(self.folder), purge_step=self._purge)
         for name, value in figures.items():
             self._writer.add_scalar(name, value, step)
 
@@ -41,3 +46,10 @@ def epoch_bar(epoch: int, epochs: int, examples: int) -> Any:
         mininterval=0.5 if interactive else 30,
         maxinterval=10 if interactive else 60,
     )
+
+
+def scoring_bar(task: str, examples: int) -> Any:
+    """A bar that goes away when done; none in a log."""
+    from tqdm import tqdm
+
+    return tqdm(total=examples, desc=f"score {task}", unit="ex", leave=False, disable=None)

@@ -67,8 +67,8 @@ class Trainer:
         )
         self.sampler = SAMPLERS[config.sampling](self.work)
         self.streams = [
-            BatchStream(split.lengths, config.batch_size, (config.seed, index))
-            for index, split in enumerate(train)
+            BatchStream(split.lengths, config.batch_size, config.seed, name)
+            for name, split in zip(self.names, train, strict=True)
         ]
         self.combiner = COMBINERS[config.combiner](config.seed)
         self.rows = GradientRows(list(model.bi_encoder.parameters()))
@@ -95,18 +95,16 @@ class Trainer:
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs brought nothing better."""
         patience = self.config.patience or self.config.epochs
-        while self.progress.epoch < self.config.epochs:
-            if self.progress.epoch - self.progress.best_epoch >= patience:
-                break
-            self.train_epoch(self.progress.epoch + 1)
-            metrics, _ = evaluate(
-                self.model,
-                self.tasks,
-                {name: self.splits[name]["dev"] for name in self.names},
-                self.config.precision,
-            )
-            self.finish_epoch(metrics)
-        self.scalars.close()
+        dev = {name: self.splits[name]["dev"] for name in self.names}
+        try:
+            while self.progress.epoch < self.config.epochs:
+                if self.progress.epoch - self.progress.best_epoch >= patience:
+                    break
+                self.train_epoch(self.progress.epoch + 1)
+                metrics, _ = evaluate(self.model, self.tasks, dev, self.config.precision)
+                self.finish_epoch(metrics)
+        finally:
+            self.scalars.close()
 
     def train_epoch(self, epoch: int) -> None:
         """Every step of one epoch, with a progress bar that counts examples."""
@@ -216,6 +214,7 @@ class Trainer:
         for stream, position in zip(self.streams, state["streams"], strict=True):
             stream.position = (position[0], position[1])
         self.combiner.load_state_dict(state["combiner"])
+        self.scalars.forget_after(self.progress.step)
         return True
 
     def forget(self) -> None:

@@ -22,7 +22,7 @@ class Kind:
 
     `losses(outputs, targets)` -> named scalars; `scores(outputs)` -> (B, C) probabilities or (B,)
     values, both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> named
-    figures, of which `main_metric` selects the best epoch.
+    figures, of which `main_metric`, at worst `worst` and at best 1, selects the best epoch.
     """
 
     losses: Callable[[Tensor, Tensor], dict[str, Tensor]]
@@ -30,6 +30,7 @@ class Kind:
     predictions: Callable[[np.ndarray], np.ndarray]
     metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
     main_metric: str
+    worst: float
     target_type: type
 
 
@@ -37,8 +38,8 @@ class Kind:
 class Task:
     """One task of the shared encoder.
 
-    `files` gives the file name of each split; `output` the stem, header and number format of the
-    leaderboard's prediction file; `build_head(H)` a module from embeddings to outputs.
+    `files` gives the file name of each split; `output_stem`, `output_column` and `output_format`
+    the leaderboard's prediction file; `build_head(H)` a module from embeddings to outputs.
     """
 
     name: str
@@ -93,6 +94,7 @@ def classification(f1_average: str) -> Kind:
             f1_name: f1(predictions, targets, f1_average),
         },
         main_metric="accuracy",
+        worst=0.0,
         target_type=np.int64,
     )
 
@@ -110,5 +112,6 @@ def similarity(scale: float) -> Kind:
             "spearman": spearman(predictions, targets),
         },
         main_metric="pearson",
+        worst=-1.0,
         target_type=np.float32,
     )

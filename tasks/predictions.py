@@ -13,7 +13,7 @@ def write_predictions(
     path: Path,
     column: str,
     ids: Sequence[str],
-    predictions: Sequence[float],
+    predictions: Sequence[float] | np.ndarray,
     output_format: Callable[[float], str],
 ) -> None:
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, the leaderboard's bytes."""
@@ -23,9 +23,14 @@ def write_predictions(
     os.replace(temporary, path)
 
 
-def write_scores(path: Path, ids: Sequence[str], scores: np.ndarray) -> None:
-    """Write `ids` and `probabilities`, (n, C) or similarities (n,), float32, as one .npz."""
+def write_scores(
+    path: Path, ids: Sequence[str], scores: np.ndarray, targets: np.ndarray | None = None
+) -> None:
+    """Write `ids`, `probabilities` (n, C) or similarities (n,), float32, and any `targets` (n,)."""
+    arrays = {"ids": np.array(ids, dtype=np.str_), "probabilities": scores.astype(np.float32)}
+    if targets is not None:
+        arrays["targets"] = targets
     temporary = path.with_name(path.name + ".tmp")
     with open(temporary, "wb") as file:
-        np.savez(file, ids=np.array(ids, dtype=np.str_), probabilities=scores.astype(np.float32))
+        np.savez(file, **arrays)  # type: ignore[arg-type]
     os.replace(temporary, path)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitask.combiners.base import Combined
+from multitask.sampling import generator
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
@@ -48,7 +49,7 @@ class PCGrad:
     needs_gram = True
 
     def __init__(self, seed: int) -> None:
-        self.generator = np.random.default_rng([seed, 0x9C6])
+        self.generator = generator(seed, "pcgrad")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
         m = len(gram)

@@ -42,6 +42,15 @@ def test_between_the_two_renames_the_old_folder_is_found(tmp_path):
     assert (published(tmp_path / "best") / "file").read_text() == "old"
     assert published(tmp_path / "never") is None
 
+    def fail(folder):
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        publish(tmp_path / "best", fail)
+    assert (published(tmp_path / "best") / "file").read_text() == "old"
+    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("new"))
+    assert [path.name for path in tmp_path.iterdir()] == ["best"]
+
 
 def trained(seed):
     torch.manual_seed(seed)

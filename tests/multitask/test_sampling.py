@@ -15,9 +15,17 @@ from multitask.sampling import (
     RoundRobin,
     Workload,
     annealed_probabilities,
+    generator,
 )
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/annealed_sampling.json").read_text())
+FOLDER = Path(__file__).parents[1] / "golden"
+GOLDEN = json.loads((FOLDER / "annealed_sampling.json").read_text())
+SCHEDULES = json.loads((FOLDER / "batch_schedules.json").read_text())
+ROUND_ROBIN = [  # ours keeps the last, short batch of a pass
+    case
+    for case in SCHEDULES["cases"]
+    if case["inputs"]["strategy"] == "round_robin" and not case["inputs"]["drop_last"]
+]
 
 
 def workload(**changes):
@@ -74,6 +82,36 @@ def test_round_robin_of_one_task_is_one_pass():
     assert RoundRobin(workload(sizes=(31,), batches_per_step=1)).batches(1).tolist() == [0] * 4
 
 
+def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
+    sampler = RoundRobin(workload(steps_per_epoch=2, batches_per_step=2))
+    assert [*sampler.batches(1), *sampler.batches(2)] == [0, 1, 2, 0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "case",
+    ROUND_ROBIN,
+    ids=lambda case: case["id"],
+)
+def test_round_robin_equals_the_golden_schedules(case):
+    inputs, expected = case["inputs"], case["expected"]
+    sizes = tuple(inputs["sizes"])
+    work = workload(
+        sizes=sizes, batch_size=inputs["batch_size"], epochs=1, batches_per_step=len(sizes)
+    )
+    assert list(work.batches_per_pass) == expected["batches_per_full_pass"]
+    for row in expected["per_epoch"]:
+        counts = np.bincount(RoundRobin(work).batches(row["epoch"]), minlength=len(sizes))
+        assert counts.tolist() == row["batches_per_task"]
+
+
+def test_every_purpose_has_its_own_generator():
+    drawn = {
+        tuple(generator(*key).integers(0, 2**63, 2))
+        for key in [(1, "a"), (1, "b"), (2, "a"), (1, "a", 0), (1, "a", 1), (1, "a", 1, 0)]
+    }
+    assert len(drawn) == 6
+
+
 def test_annealed_has_as_many_batches_as_one_pass_over_all_tasks():
     batches = Annealed(workload()).batches(1)
     assert len(batches) == 27  # 13 + 4 + 8 = 25, rounded up to whole steps of 3
@@ -105,7 +143,7 @@ def test_seed_and_epoch_change_what_annealed_draws():
 
 
 def test_a_stream_shows_every_row_once_a_pass_and_shuffles_each_pass():
-    stream = BatchStream(np.random.default_rng(0).integers(1, 40, 50), 8, (3, 0))
+    stream = BatchStream(np.random.default_rng(0).integers(1, 40, 50), 8, 3, "sst")
     passes = [[stream.next() for _ in range(7)] for _ in range(2)]
     for batches in passes:
         assert sorted(np.concatenate(batches)) == list(range(50))
@@ -115,7 +153,7 @@ def test_a_stream_shows_every_row_once_a_pass_and_shuffles_each_pass():
 
 def test_a_stream_goes_on_from_a_stored_position():
     lengths = np.arange(1, 51)
-    first, second = BatchStream(lengths, 8, (3, 0)), BatchStream(lengths, 8, (3, 0))
+    first, second = (BatchStream(lengths, 8, 3, "sst") for _ in range(2))
     for _ in range(10):
         first.next()
     second.position = first.position

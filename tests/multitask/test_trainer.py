@@ -123,9 +123,22 @@ def test_clipping_bounds_the_norm_of_the_whole_gradient(make_trainer, monkeypatc
     assert torch.stack(norms).norm() == pytest.approx(0.01, rel=1e-3)
 
 
+@torch.no_grad()
+def training_loss(trainer, name, rows):
+    trainer.model.eval()
+    split = trainer.splits[name]["train"]
+    texts = trainer.model.embed(split.batch(rows), "fp32")
+    targets = split.targets(rows, texts[0].device)
+    (loss,) = trainer.tasks[name].losses(trainer.model.heads[name], texts, targets).values()
+    return float(loss)
+
+
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum", epochs=3, lr=1e-3)
+    rows = np.arange(40)
+    before = training_loss(trainer, "sts", rows)
     trainer.fit()
+    assert training_loss(trainer, "sts", rows) < 0.9 * before
     history = trainer.progress.history
     assert [entry["epoch"] for entry in history] == [1, 2, 3]
     best = max(history, key=lambda entry: entry["selection_score"])
