@@ -48,4 +48,5 @@ def summary(result: dict[str, Any]) -> str:
         + f"\nbest epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']} s in all"
+        + "".join(f"\n{n} steps: {status}" for status, n in result["combiner_steps"].items())
     )

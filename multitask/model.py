@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from zlib import crc32
 
 import torch
 from safetensors.torch import save_file
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder, autocast
+from minbert.weights import load_encoder
 from multitask.checkpoint import load_tensors
 from tasks.base import Task
 
@@ -22,11 +24,11 @@ class MultiTaskModel(nn.Module):
         super().__init__()
         self.bi_encoder = bi_encoder
         self.frozen = False
-        # Each head's random start depends on the seed alone, not on the other tasks of the run.
+        # A head's random start depends on seed and name, not on the other tasks of the run.
         self.heads = nn.ModuleDict()
         for name, task in tasks.items():
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
+                torch.manual_seed(seed << 32 | crc32(name.encode()))
                 self.heads[name] = task.build_head(bi_encoder.width)
 
     def embed(self, batch: Batch, precision: str) -> tuple[Tensor, ...]:
@@ -56,8 +58,8 @@ class MultiTaskModel(nn.Module):
 
     def load(self, folder: Path) -> None:
         """Weights that `save` wrote for the same encoder and heads."""
-        saved = BiEncoder.from_pretrained(folder)
-        self.bi_encoder.load_state_dict(saved.state_dict())
+        saved, _ = load_encoder(folder, self.bi_encoder.encoder.config)
+        self.bi_encoder.encoder.load_state_dict(saved.state_dict())
         self.heads.load_state_dict(load_tensors(folder / "heads.safetensors"))
 
     def load_matching_heads(self, folder: Path) -> list[str]:

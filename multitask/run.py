@@ -59,6 +59,7 @@ def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]
         "best_epoch": progress.best_epoch,
         "epochs": progress.epoch,
         "steps": progress.step,
+        "combiner_steps": progress.statuses,
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),

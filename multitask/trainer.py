@@ -39,6 +39,7 @@ class Progress:
     examples: int = 0
     best_score: float = float("-inf")
     best_epoch: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)  # of the combiner -> steps
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -161,6 +162,8 @@ class Trainer:
             gram = self.rows.gram()
             combined = self.combiner.combine(gram, np.array(list(losses.values())))
             self.rows.write_back(combined.weights)
+            statuses = self.progress.statuses
+            statuses[combined.status] = statuses.get(combined.status, 0) + 1
             figures = step_figures([self.names[task] for task in objectives], gram, combined)
         factor = learning_rate_factor(self.progress.step, self.total_steps, self.config.warmup)
         set_learning_rate(self.optimizer, factor)

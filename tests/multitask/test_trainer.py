@@ -97,6 +97,14 @@ def test_batches_of_the_same_task_are_averaged_into_one_objective(make_trainer, 
     assert (shared_gradient(trainer) - expected).norm() <= 1e-5 * expected.norm()
 
 
+def test_what_the_combiner_says_is_counted(make_trainer):
+    trainer = make_trainer(steps_per_epoch=4)
+    trainer.train_epoch(1)
+    assert set(trainer.progress.statuses) <= {"projected", "no conflict"}
+    several = sum(len(set(step)) > 1 for step in trainer.steps(1))
+    assert sum(trainer.progress.statuses.values()) == several
+
+
 @pytest.mark.parametrize("tasks", [("sst",), ("sst", "qqp", "sts")])
 def test_sum_adds_the_gradients_up(make_trainer, monkeypatch, tasks):
     trainer = make_trainer(clip=1e9, combiner="sum", tasks=tasks)
