@@ -24,7 +24,7 @@ def test_the_folders_name_tells_the_run_and_changes_with_any_setting():
 def test_the_digest_is_the_same_for_the_same_configuration_read_back():
     stored = json.loads(json.dumps(CONFIG.to_json()))
     assert CONFIG.difference(stored) is None
-    assert CONFIG.difference(stored | {"lr": 1.0}) == "lr is 1.0 there and 5e-05 here"
+    assert CONFIG.difference(stored | {"lr": 1.0}) == "lr is 1.0 there and 0.0001 here"
     stored.pop("warmup")  # written before there was such a setting
     assert CONFIG.difference(stored) is None
 
