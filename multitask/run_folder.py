@@ -13,6 +13,17 @@ from multitask.config import RunConfig
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 FILES = ("metrics.json", "config.json")  # the configuration last: it tells that this is a run
 
+METRICS_KEYS = (
+    "dev",
+    "best_epoch",
+    "epochs",
+    "steps",
+    "combiner_steps",
+    "training_seconds",
+    "examples_per_second",
+    "seconds",
+)
+
 
 class RunError(UserError):
     """A run that cannot be made or used as asked."""
@@ -41,8 +52,9 @@ def finished_metrics(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     metrics = read_json(path, RunError)
-    if not isinstance(metrics.get("dev"), dict):
-        raise RunError(f"{path}: expected the metrics of a run with a key 'dev', found none")
+    for key in METRICS_KEYS:
+        if key not in metrics:
+            raise RunError(f"{path}: expected the metrics of a run, found no key {key!r}")
     return metrics
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from minbert.json_files import write_json
 from multitask.config import RunConfig
-from multitask.run_folder import RunError, default_folder, prepare
+from multitask.run_folder import METRICS_KEYS, RunError, default_folder, prepare
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 
@@ -36,7 +36,7 @@ def test_an_empty_folder_is_made_ready(tmp_path):
 
 def test_a_finished_run_is_left_alone(tmp_path):
     prepare(tmp_path, CONFIG, resume=False, overwrite=False)
-    write_json(tmp_path / "metrics.json", {"dev": {}})
+    write_json(tmp_path / "metrics.json", {key: {} for key in METRICS_KEYS})
     assert prepare(tmp_path, CONFIG, resume=False, overwrite=False)
     assert prepare(tmp_path, CONFIG, resume=True, overwrite=False)
 

@@ -7,7 +7,7 @@ import pytest
 
 from minbert.json_files import write_json
 from multitask.config import RunConfig
-from multitask.run_folder import RunError
+from multitask.run_folder import METRICS_KEYS, RunError
 from reports.cells import cell
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
@@ -16,11 +16,15 @@ CONFIG = RunConfig(mode="single", tasks=("sts",))
 def test_a_cell_names_what_differs_and_hides_the_datas_path(tmp_path):
     config = replace(CONFIG, data="/home/someone/cs224n", seed=3)
     write_json(tmp_path / "config.json", config.to_json())
-    write_json(tmp_path / "metrics.json", {"dev": {"sts": {"pearson": 0.5}}})
-    assert cell(tmp_path) == {
-        "config": {"mode": "single", "tasks": ["sts"], "data": "cs224n", "seed": 3},
-        "dev": {"sts": {"pearson": 0.5}},
-    }
+    metrics = dict.fromkeys(METRICS_KEYS, 1) | {"dev": {"sts": {"pearson": 0.5}}}
+    write_json(tmp_path / "metrics.json", metrics)
+    assert (
+        cell(tmp_path)
+        == {
+            "config": {"mode": "single", "tasks": ["sts"], "data": "cs224n", "seed": 3},
+        }
+        | metrics
+    )
     json.dumps(cell(tmp_path))
 
 
