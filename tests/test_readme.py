@@ -10,7 +10,8 @@ from cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-COMMANDS = re.findall(r"^(?:.*&& )?\S*python (run\.py .*)$", README, re.MULTILINE)
+BLOCKS = "".join(re.findall(r"```bash\n(.*?)```", README, re.DOTALL))
+COMMANDS = re.findall(r"^(?:.*&& )?\S*python (run\.py .*)$", BLOCKS, re.MULTILINE)
 SMALL = ["--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2"]
 
 
