@@ -7,24 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from minbert.json_files import read_json, write_json
-from multitask.config import default_values
 from multitask.run_folder import RunError, finished_metrics
 
 
 def cell(run: Path) -> dict[str, Any]:
-    """Configuration (only what differs from the defaults), environment and metrics of a run.
+    """Configuration, environment and metrics of a run; folders are named without their path.
 
-    Folders are named without their path. Raises RunError if the run is not finished.
+    Raises RunError if the run is not finished.
     """
     metrics = finished_metrics(run)
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
     config = read_json(run / "config.json", RunError)
-    plain = default_values()
     for key in ("data", "init", "encoder"):
         if config[key]:
             config[key] = Path(config[key]).name
-    return {"config": {k: v for k, v in config.items() if v != plain[k]}} | metrics
+    return {"config": config} | metrics
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from reports.cells import cell
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 
 
-def test_a_cell_names_what_differs_and_hides_the_datas_path(tmp_path):
+def test_a_cell_has_the_whole_configuration_and_hides_the_datas_path(tmp_path):
     config = replace(CONFIG, data="/home/someone/cs224n", seed=3)
     write_json(tmp_path / "config.json", config.to_json())
     metrics = dict.fromkeys(METRICS_KEYS, 1) | {"dev": {"sts": {"pearson": 0.5}}}
@@ -21,7 +21,7 @@ def test_a_cell_names_what_differs_and_hides_the_datas_path(tmp_path):
     assert (
         cell(tmp_path)
         == {
-            "config": {"mode": "single", "tasks": ["sts"], "data": "cs224n", "seed": 3},
+            "config": config.to_json() | {"data": "cs224n"},
         }
         | metrics
     )
