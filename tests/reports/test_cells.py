@@ -18,13 +18,8 @@ def test_a_cell_has_the_whole_configuration_and_hides_the_datas_path(tmp_path):
     write_json(tmp_path / "config.json", config.to_json())
     metrics = dict.fromkeys(METRICS_KEYS, 1) | {"dev": {"sts": {"pearson": 0.5}}}
     write_json(tmp_path / "metrics.json", metrics)
-    assert (
-        cell(tmp_path)
-        == {
-            "config": config.to_json() | {"data": "cs224n"},
-        }
-        | metrics
-    )
+    expected = {"config": config.to_json() | {"data": "cs224n"}} | metrics
+    assert cell(tmp_path) == expected
     json.dumps(cell(tmp_path))
 
 
