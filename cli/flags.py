@@ -18,6 +18,7 @@ from multitask.run_folder import encoder_of
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
+LINEARS = ("auto", "mkl", "onednn")
 SAMPLINGS = ("round-robin", "annealed")
 COMBINERS = ("sum", "pcgrad")
 # Options of each task; the first choice is the default.
@@ -41,6 +42,7 @@ TRAINING_NUMBERS = (
     ("patience", COUNT, "N", "stop after N epochs that brought nothing better"),
     ("seed", number(int, 0, 2**32 - 1), "N", "of everything drawn at random"),
 )
+VERBOSE = "say which linear layers are used, and why"
 DEFAULTS = RunConfig(mode="", tasks=())
 
 
@@ -86,9 +88,7 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         choices=PRECISIONS,
         help="of the encoder's matrix products" + default("precision"),
     )
-    training.add_argument(
-        "--device", metavar="NAME", help="auto, cpu, cuda or cuda:N" + default("device")
-    )
+    add_machine_flags(training)
 
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -97,11 +97,25 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the run; by default one under runs/ named by the configuration",
     )
+    output.add_argument("--verbose", action="store_true", help=VERBOSE)
     output.add_argument(
         "--resume", action="store_true", help="go on after the last finished epoch of the run"
     )
     output.add_argument(
         "--overwrite", action="store_true", help="start again in a folder that holds a run"
+    )
+
+
+def add_machine_flags(group: argparse._ArgumentGroup) -> None:
+    """Flags of every mode in which the encoder runs."""
+    group.add_argument(
+        "--device", metavar="NAME", help="auto, cpu, cuda or cuda:N" + default("device")
+    )
+    group.add_argument(
+        "--linear",
+        choices=LINEARS,
+        help="fp32 product of the linear layers on a CPU; auto measures once which is the faster"
+        + default("linear"),
     )
 
 

@@ -11,9 +11,12 @@ from multitask.config import RunConfig
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
-    from multitask.run_folder import default_folder, finished_metrics, prepare
+    from multitask.run_folder import default_folder, finished_metrics, prepare, settle_linear
 
     folder = Path(args.output) if args.output else default_folder(config)
+    config, reason = settle_linear(config, folder, args.overwrite)
+    if args.verbose:
+        print(f"linear layers on a CPU: {config.linear} ({reason})")
     if prepare(folder, config, args.resume, args.overwrite):
         result = finished_metrics(folder) or {}
         print(f"{folder} holds this run, finished; --overwrite would repeat it")

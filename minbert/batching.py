@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -73,23 +74,38 @@ class Batch:
         return len(self.lengths) // self.texts
 
     @cached_property
+    def tokens(self) -> int:
+        """T, without asking the device."""
+        return int(self.lengths.sum())
+
+    @cached_property
     def longest(self) -> int:
         return int(self.lengths.max())
 
     @cached_property
-    def sequence(self) -> Tensor:
-        """Sequence each token belongs to: (T,)."""
-        return torch.repeat_interleave(self.lengths).to(self.device)
+    def device_lengths(self) -> Tensor:
+        """`lengths` where the tokens are: (S,)."""
+        return moved(self.lengths, self.device)
+
+    @cached_property
+    def boundaries(self) -> Tensor:
+        """Where each sequence begins, and the end of the last, int32: (S + 1,)."""
+        return F.pad(self.device_lengths.cumsum(0), (1, 0)).int()
 
     @cached_property
     def starts(self) -> Tensor:
         """Index of each sequence's first token: (S,)."""
-        return (self.lengths.cumsum(0) - self.lengths).to(self.device)
+        return self.device_lengths.cumsum(0) - self.device_lengths
+
+    @cached_property
+    def sequence(self) -> Tensor:
+        """Sequence each token belongs to: (T,)."""
+        return torch.repeat_interleave(self.device_lengths, output_size=self.tokens)
 
     @cached_property
     def positions(self) -> Tensor:
         """Place of each token within its sequence, from 0: (T,)."""
-        return torch.arange(len(self.sequence), device=self.device) - self.starts[self.sequence]
+        return torch.arange(self.tokens, device=self.device) - self.starts[self.sequence]
 
     def split(self, embeddings: Tensor) -> tuple[Tensor, ...]:
         """Sentence embeddings (S, H) -> one (S / texts, H) tensor a text."""
@@ -99,12 +115,19 @@ class Batch:
         """The same batch with its tokens on `device`."""
         if self.device == torch.device(device):
             return self
-        moved = {
-            name: value.to(device, non_blocking=True)
-            for name in ("ids", "embeddings", "segments")
-            if (value := getattr(self, name)) is not None
-        }
-        return replace(self, **moved)
+
+        def there(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else moved(tensor, torch.device(device))
+
+        ids, embeddings, segments = map(there, (self.ids, self.embeddings, self.segments))
+        return replace(self, ids=ids, embeddings=embeddings, segments=segments)
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on `device`; to a GPU from pinned memory, so that nobody waits for the copy."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
@@ -128,13 +151,19 @@ def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
     )
 
 
-def sorted_batches(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
-    """All rows, longest first, in batches of at most `batch_size`; for evaluation and encoding.
+def sorted_batches(lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
+    """All rows, longest first, in batches of at most `max_tokens` cells; for scoring and encoding.
 
+    Cells are rows times the longest row's tokens; a row longer than that is a batch of its own.
     Longest first: running out of memory shows at once, and the time left is never guessed short.
     """
     order = np.argsort(-lengths, kind="stable")
-    return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    batches, begin = [], 0
+    while begin < len(order):
+        size = max(1, max_tokens // max(1, int(lengths[order[begin]])))
+        batches.append(order[begin : begin + size])
+        begin += size
+    return batches
 
 
 def bucketed_batches(

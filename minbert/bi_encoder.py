@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minbert.batching import Batch, pack, sorted_batches
+from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
 from minbert.config import config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder, random_encoder
+from minbert.encoding import batch_tokens, encode_bar, in_bfloat16, windows
 from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
 from minbert.json_files import read_json, write_json
+from minbert.linear_choice import choose_linear
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
 from minbert.tokenizer import Tokenizer, load_tokenizer
 from minbert.weights import load_encoder, save_encoder
 
 PRECISIONS = ("fp32", "bf16")
-ENCODE_BATCH = 64
 
 
 class BiEncoder(nn.Module):
@@ -50,7 +51,9 @@ class BiEncoder(nn.Module):
         self.skipped_tensors = tuple(skipped_tensors)
 
     @classmethod
-    def from_pretrained(cls, name_or_path: str | Path, pooling: str | None = None) -> BiEncoder:
+    def from_pretrained(
+        cls, name_or_path: str | Path, pooling: str | None = None, linear: str = "auto"
+    ) -> BiEncoder:
         """Load a named encoder, a local folder or a hub id.
 
         Args:
@@ -58,6 +61,8 @@ class BiEncoder(nn.Module):
                 layout of transformers or sentence-transformers, or one that `save_pretrained`
                 wrote; a hub id `owner/name`.
             pooling: `mean`, `cls` or `max`; None for what the folder says, else `mean`.
+            linear: the float32 product on a CPU, `mkl` or `onednn`; `auto` for the faster one,
+                measured once for each CPU and PyTorch.
 
         Returns the model in evaluation mode, as transformers does.
 
@@ -83,6 +88,7 @@ class BiEncoder(nn.Module):
             encoder = random_encoder(config)
         else:
             encoder, skipped = load_encoder(folder, config)
+        encoder.use_linear(choose_linear(linear).kernel)
         pooling = pooling or said.pooling or "mean"
         return cls(encoder, tokenizer, pooling, said.normalize, skipped).eval()
 
@@ -97,9 +103,12 @@ class BiEncoder(nn.Module):
 
     def embed(self, batch: Batch) -> Tensor:
         """Sequences -> float32 embeddings (S, H), differentiable, never normalised."""
+        return self.pooled(self.encoder, batch)
+
+    def pooled(self, encoder: Encoder, batch: Batch) -> Tensor:
+        """Embeddings (S, H) by `encoder`, which is ours or a copy of it in another precision."""
         batch = batch.to(self.device)
-        hidden = self.encoder(batch)  # (T, H)
-        return POOLINGS[self.pooling](hidden.float(), batch)
+        return POOLINGS[self.pooling](encoder(batch).float(), batch)
 
     def encode(
         self,
@@ -111,34 +120,59 @@ class BiEncoder(nn.Module):
         """Sentences -> `numpy.float32 (n, H)`, in their order; an empty list gives (0, H).
 
         Args:
-            precision: `fp32`, or `bf16` for bfloat16 matrix products.
+            precision: `fp32`, or `bf16` for an encoder in bfloat16 from end to end; pooling and
+                normalisation stay in float32.
             normalize: unit length; None for what the encoder's folder says, else not.
             progress: show a bar with sentences/s.
         """
         if isinstance(sentences, str):
             raise TypeError("sentences: expected a list of strings, found one string")
+        result = np.empty((len(sentences), self.width), np.float32)
+        begin = 0
+        total = len(sentences) if progress else None
+        for window in self.encode_stream(sentences, precision, normalize, total):
+            result[begin : begin + len(window)] = window
+            begin += len(window)
+        return result
+
+    def encode_stream(
+        self,
+        sentences: Iterable[str],
+        precision: str = "fp32",
+        normalize: bool | None = None,
+        total: int | None = None,
+    ) -> Iterator[np.ndarray]:
+        """`encode` for text of any size: yields the embeddings (n, H) of one window after another.
+
+        A window is a few thousand sentences in their order; only one is held at a time. `total`,
+        the number of sentences, shows a progress bar.
+        """
         if precision not in PRECISIONS:
             raise ValueError(
                 f"precision: expected one of {', '.join(PRECISIONS)}, found {precision!r}"
             )
-        tokens = self.tokenizer(sentences)
-        result = np.zeros((len(tokens), self.width), np.float32)
-        training = self.training
-        self.eval()
+        encoder = in_bfloat16(self.encoder) if precision == "bf16" else self.encoder
+        normalize = self.normalize if normalize is None else normalize
+        with encode_bar(total) as bar:
+            for texts in windows(sentences):
+                yield self.encode_window(encoder, self.tokenizer(texts), normalize, bar.update)
+
+    @torch.inference_mode()
+    def encode_window(
+        self, encoder: Encoder, tokens: TokenLists, normalize: bool, count: Callable[[int], object]
+    ) -> np.ndarray:
+        """Tokens of n sentences -> `numpy.float32 (n, H)`, in their order."""
+        result = torch.empty(len(tokens), self.width, device=self.device)
+        training = encoder.training
+        encoder.eval()
         try:
-            with (
-                torch.inference_mode(),
-                autocast(self.device, precision),
-                bar(len(tokens), progress) as done,
-            ):
-                for rows in sorted_batches(tokens.lengths, ENCODE_BATCH):
-                    result[rows] = self.embed(pack([tokens], rows)).cpu().numpy()
-                    done.update(len(rows))
+            for rows in sorted_batches(tokens.lengths, batch_tokens(self.device)):
+                embeddings = self.pooled(encoder, pack([tokens], rows))
+                result[moved(torch.from_numpy(rows), self.device)] = embeddings
+                count(len(rows))
         finally:
-            self.train(training)
-        if self.normalize if normalize is None else normalize:
-            result /= np.maximum(np.linalg.norm(result, axis=1, keepdims=True), 1e-12)
-        return result
+            encoder.train(training)
+        return (F.normalize(result) if normalize else result).cpu().numpy()
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that transformers, sentence-transformers and `from_pretrained` open."""
@@ -159,9 +193,3 @@ class BiEncoder(nn.Module):
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """bfloat16 matrix products for `bf16`, nothing for `fp32`; weights stay float32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
-
-
-def bar(total: int, shown: bool) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, unit="sentence", desc="encode", disable=not shown)

@@ -1,19 +1,20 @@
 """The transformer encoder, written from scratch over packed tokens.
 
-Letters of the shapes: T tokens of the batch, S sequences, L tokens of the longest, H hidden width,
-A attention heads, D = H / A. Everything but attention works on (T, H) and never sees padding.
+Letters of the shapes: T tokens of the batch, H hidden width. Everything but attention works on
+(T, H) and never sees padding.
 """
 
 from __future__ import annotations
-
-import math
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
+from minbert.dropout import Dropout, DropoutStream
+from minbert.linear import Linear
 
 ACTIVATION_FUNCTIONS = {
     "gelu": F.gelu,
@@ -34,13 +35,13 @@ def lookup_table(rows: int, width: int) -> nn.Embedding:
 class Embeddings(nn.Module):
     """Word + position + token type, normalised (Devlin et al., 2019, Fig. 2)."""
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
         self.word = lookup_table(config.vocab_size, config.hidden_size)
         self.position = lookup_table(config.max_positions, config.hidden_size)
         self.token_type = lookup_table(config.type_vocab_size, config.hidden_size)
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.dropout = Dropout(config.hidden_dropout, stream)
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
@@ -62,80 +63,49 @@ class Embeddings(nn.Module):
 class SelfAttention(nn.Module):
     """Multi-head attention of each token to the tokens of its own sequence."""
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
-        self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)
-        self.output = nn.Linear(config.hidden_size, config.hidden_size)
-        self.dropout = nn.Dropout(config.attention_dropout)
-        self.heads, self.head_size = config.num_heads, config.head_size
+        self.qkv = Linear(config.hidden_size, 3 * config.hidden_size)
+        self.output = Linear(config.hidden_size, config.hidden_size)
+        self.dropout = Dropout(config.attention_dropout, stream)
 
-    def forward(self, hidden: Tensor, grid: AttentionGrid) -> Tensor:
-        qkv = grid.scatter(self.qkv(hidden))  # (S, L, 3H)
-        qkv = qkv.view(grid.rows, grid.columns, 3, self.heads, self.head_size)
-        query, key, value = qkv.permute(2, 0, 3, 1, 4)  # each (S, A, L, D)
-        scores = query @ key.transpose(-1, -2) / math.sqrt(self.head_size)  # (S, A, L, L)
-        if grid.padding is not None:
-            scores = scores.masked_fill(grid.padding, -torch.inf)
-        context = self.dropout(scores.softmax(-1)) @ value  # (S, A, L, D)
-        context = context.transpose(1, 2).reshape(grid.rows, grid.columns, -1)  # (S, L, H)
-        return self.output(grid.gather(context))  # (T, H)
-
-
-class AttentionGrid:
-    """Where packed tokens lie on the (S, L) grid on which attention multiplies matrices.
-
-    Made once a batch and shared by the layers. Cells without a token stay zero; `padding`
-    (S, 1, 1, L) is True there so that no token attends to them, None if every cell has a token.
-    """
-
-    def __init__(self, batch: Batch) -> None:
-        self.rows, self.columns = len(batch.lengths), batch.longest
-        self.full = self.rows * self.columns == len(batch.sequence)
-        self.cells = batch.sequence * self.columns + batch.positions  # (T,)
-        lengths = batch.lengths.to(batch.device)
-        columns = torch.arange(self.columns, device=batch.device)
-        self.padding = None if self.full else (columns >= lengths[:, None])[:, None, None]
-
-    def scatter(self, packed: Tensor) -> Tensor:
-        """(T, W) -> (S, L, W)."""
-        if not self.full:
-            cells = packed.new_zeros(self.rows * self.columns, packed.shape[1])
-            packed = cells.index_copy(0, self.cells, packed)
-        return packed.view(self.rows, self.columns, -1)
-
-    def gather(self, grid: Tensor) -> Tensor:
-        """(S, L, W) -> (T, W)."""
-        flat = grid.flatten(0, 1)
-        return flat if self.full else flat[self.cells]
+    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
+        qkv = self.qkv(hidden)  # (T, 3H)
+        return self.output(attend(qkv, layout, self.dropout))  # (T, H)
 
 
 class Layer(nn.Module):
     """Attention and feed-forward, each with a residual connection and normalised after it."""
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
-        self.attention = SelfAttention(config)
+        self.attention = SelfAttention(config, stream)
         self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.up = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.down = nn.Linear(config.intermediate_size, config.hidden_size)
+        self.up = Linear(config.hidden_size, config.intermediate_size)
+        self.down = Linear(config.intermediate_size, config.hidden_size)
         self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.dropout = Dropout(config.hidden_dropout, stream)
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
 
-    def forward(self, hidden: Tensor, grid: AttentionGrid) -> Tensor:
-        hidden = self.attention_norm(hidden + self.dropout(self.attention(hidden, grid)))  # (T, H)
+    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
+        attended = self.attention(hidden, layout)  # (T, H)
+        hidden = self.attention_norm(self.dropout.add(hidden, attended))
         wide = self.activation(self.up(hidden))  # (T, 4H)
-        return self.output_norm(hidden + self.dropout(self.down(wide)))  # (T, H)
+        return self.output_norm(self.dropout.add(hidden, self.down(wide)))  # (T, H)
 
 
 class Encoder(nn.Module):
-    """Sentences' tokens -> hidden states (T, H) of the last layer."""
+    """Sentences' tokens -> hidden states (T, H) of the last layer.
+
+    All dropout draws from `stream`, in training a new pass of it each time.
+    """
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(config)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.stream = DropoutStream()
+        self.embeddings = Embeddings(config, self.stream)
+        self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
     def forward(self, batch: Batch) -> Tensor:
         if batch.longest > self.config.max_tokens:
@@ -143,11 +113,19 @@ class Encoder(nn.Module):
                 f"expected at most {self.config.max_tokens} tokens a sequence, "
                 f"found {batch.longest}"
             )
-        grid = AttentionGrid(batch)
+        if self.training:
+            self.stream.next_pass()
+        layout = AttentionLayout(batch, self.config.num_heads)
         hidden = self.embeddings(batch)
         for layer in self.layers:
-            hidden = layer(hidden, grid)
+            hidden = layer(hidden, layout)
         return hidden
+
+    def use_linear(self, kernel: str) -> None:
+        """Compute all linear layers with this kernel of `minbert/linear.py`."""
+        for module in self.modules():
+            if isinstance(module, Linear):
+                module.kernel = kernel
 
 
 def random_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:

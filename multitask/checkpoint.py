@@ -44,7 +44,7 @@ def published(folder: Path) -> Path | None:
 def save_training(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> None:
-    """Weights, optimiser moments, PyTorch's random state and `state` (JSON) into `folder`."""
+    """Weights, optimiser moments and `state` (JSON) into `folder`."""
 
     def write(target: Path) -> None:
         tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
@@ -53,9 +53,6 @@ def save_training(
             for index, moments in optimizer.state_dict()["state"].items()
             for name, value in moments.items()
         }
-        tensors |= {"random/cpu": torch.get_rng_state()}
-        if gpu := gpu_of(model):
-            tensors |= {"random/cuda": torch.cuda.get_rng_state(gpu)}
         save_file(
             {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
             target / "state.safetensors",
@@ -76,10 +73,10 @@ def load_tensors(file: Path) -> dict[str, Tensor]:
 def load_training(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
-    """Restore what `save_training` wrote into model, optimiser and PyTorch's generator."""
+    """Restore what `save_training` wrote into model and optimiser; returns its `state`."""
     tensors = load_tensors(folder / "state.safetensors")
     state = read_json(folder / "state.json", CheckpointError)
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "random": {}}
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
     for name, value in tensors.items():
         part, rest = name.split("/", 1)
         parts[part][rest] = value
@@ -90,13 +87,4 @@ def load_training(
         moments.setdefault(int(index), {})[kind] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    torch.set_rng_state(parts["random"]["cpu"])
-    if (gpu := gpu_of(model)) and "cuda" in parts["random"]:
-        torch.cuda.set_rng_state(parts["random"]["cuda"], gpu)
     return state
-
-
-def gpu_of(model: nn.Module) -> torch.device | None:
-    """The GPU a model is on, None on a CPU."""
-    device = next(model.parameters()).device
-    return device if device.type == "cuda" else None

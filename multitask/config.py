@@ -40,6 +40,7 @@ class RunConfig:
     patience: int | None = None
     seed: int = 11711
     precision: str = "fp32"
+    linear: str = "auto"  # a run's config.json holds what was chosen
     device: str = "auto"
 
     def to_json(self) -> dict[str, object]:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from minbert.batching import sorted_batches
+from minbert.encoding import batch_tokens
 from multitask.model import MultiTaskModel
 from multitask.run_folder import RunError
 from multitask.telemetry import scoring_bar
@@ -15,7 +16,6 @@ from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall_plain_mean, overall_score
 
-EVALUATION_BATCH = 64
 Metrics = dict[str, dict[str, float]]
 
 
@@ -24,7 +24,7 @@ def score_split(model: MultiTaskModel, task: Task, split: Split, precision: str)
     """(n, C) probabilities or (n,) similarities, float32, in the file's order."""
     model.eval()
     head = model.heads[task.name]
-    batches = sorted_batches(split.lengths, EVALUATION_BATCH)
+    batches = sorted_batches(split.lengths, batch_tokens(model.bi_encoder.device))
     parts = []
     with scoring_bar(task.name, len(split.examples)) as bar:
         for rows in batches:

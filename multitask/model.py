@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder, autocast
+from minbert.dropout import Dropout, DropoutStream
 from minbert.weights import load_encoder
 from multitask.checkpoint import load_tensors
 from tasks.base import Task
@@ -30,9 +31,19 @@ class MultiTaskModel(nn.Module):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed << 32 | crc32(name.encode()))
                 self.heads[name] = task.build_head(bi_encoder.width)
+        for module in self.heads.modules():
+            if isinstance(module, Dropout):
+                module.stream = self.dropout_stream
+
+    @property
+    def dropout_stream(self) -> DropoutStream:
+        """What the dropout of encoder and heads draws from."""
+        return self.bi_encoder.encoder.stream
 
     def embed(self, batch: Batch, precision: str) -> tuple[Tensor, ...]:
         """A batch -> float32 sentence embeddings, one (B, H) tensor a text."""
+        if self.training and self.frozen:  # the heads drop out; the encoder begins no pass
+            self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen),

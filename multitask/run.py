@@ -81,7 +81,7 @@ def build_model(
         if best is None:
             raise RunError(f"{config.init}: expected a run with checkpoint/best, found none")
         source = str(best)
-    bi_encoder = BiEncoder.from_pretrained(source, config.pooling)
+    bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
     if bi_encoder.skipped_tensors:
         print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
     model = MultiTaskModel(bi_encoder, chosen, config.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,22 @@ def encoder_of(folder: Path) -> str:
     if not isinstance(encoder, str):
         raise RunError(f"{folder / 'config.json'}: expected a run's encoder, found {encoder!r}")
     return encoder
+
+
+def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[RunConfig, str]:
+    """The configuration with `auto` replaced, and why: a run keeps the kernel it began with.
+
+    Which kernel is faster is measured; on resume the noise of a measurement must not change the
+    arithmetic.
+    """
+    if config.linear == "auto" and not overwrite and (folder / "config.json").exists():
+        began = read_json(folder / "config.json", RunError).get("linear", "mkl")
+        if began != "auto":
+            return replace(config, linear=began), "the run began with it"
+    from minbert.linear_choice import choose_linear  # loads torch
+
+    choice = choose_linear(config.linear)
+    return replace(config, linear=choice.kernel), choice.reason
 
 
 def prepare(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:

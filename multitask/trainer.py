@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from minbert.linear_choice import choose_linear
 from multitask.checkpoint import load_training, publish, published, save_training
 from multitask.combiners import COMBINERS
 from multitask.config import RunConfig
@@ -77,7 +78,7 @@ class Trainer:
         self.total_steps = sum(len(self.steps(e + 1)) for e in range(config.epochs))
         self.progress = Progress()
         self.scalars = Scalars(folder / "tensorboard")
-        torch.manual_seed(config.seed)
+        model.dropout_stream.reset(config.seed)
 
     @property
     def best_folder(self) -> Path:
@@ -204,6 +205,8 @@ class Trainer:
             "progress": asdict(progress),
             "streams": [stream.position for stream in self.streams],
             "combiner": self.combiner.state_dict(),
+            "dropout": self.model.dropout_stream.state_dict(),
+            "linear": self.config.linear,
         }
         save_training(self.last_folder, self.model, self.optimizer, state)
 
@@ -217,6 +220,8 @@ class Trainer:
         for stream, position in zip(self.streams, state["streams"], strict=True):
             stream.position = (position[0], position[1])
         self.combiner.load_state_dict(state["combiner"])
+        self.model.dropout_stream.load_state_dict(state["dropout"])
+        self.model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)
         self.scalars.forget_after(self.progress.step)
         return True
 

@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minbert.dropout import Dropout
+
 HEAD_DROPOUT = 0.3  # BEES, section 5.3
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -22,7 +24,7 @@ class HiddenClassifier(nn.Module):
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
         self.hidden = nn.Linear(width, width)
-        self.dropout = nn.Dropout(HEAD_DROPOUT)
+        self.dropout = Dropout(HEAD_DROPOUT)
         self.output = nn.Linear(width, classes)
 
     def forward(self, embedding: Tensor) -> Tensor:
@@ -34,7 +36,7 @@ class SoftmaxClassifier(nn.Module):
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(HEAD_DROPOUT)
+        self.dropout = Dropout(HEAD_DROPOUT)
         self.output = nn.Linear(width, classes)
 
     def forward(self, embedding: Tensor) -> Tensor:
@@ -50,7 +52,7 @@ class PairClassifier(nn.Module):
     def __init__(self, width: int, classes: int, difference: bool) -> None:
         super().__init__()
         self.difference = difference
-        self.dropout = nn.Dropout(HEAD_DROPOUT)
+        self.dropout = Dropout(HEAD_DROPOUT)
         self.hidden = nn.Linear(width * (3 if difference else 2), width)
         self.output = nn.Linear(width, classes)
 

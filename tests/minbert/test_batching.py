@@ -90,13 +90,16 @@ lengths_of = st.lists(st.integers(1, 60), min_size=1, max_size=200).map(np.array
 
 
 @settings(deadline=None, max_examples=40)
-@given(lengths=lengths_of, batch_size=st.integers(1, 20))
-def test_sorted_batches_cover_all_rows_longest_first(lengths, batch_size):
-    batches = sorted_batches(lengths, batch_size)
+@given(lengths=lengths_of, max_tokens=st.integers(1, 300))
+def test_sorted_batches_cover_all_rows_longest_first(lengths, max_tokens):
+    batches = sorted_batches(lengths, max_tokens)
     rows = np.concatenate(batches)
     assert sorted(rows) == list(range(len(lengths)))
     assert (np.diff(lengths[rows]) <= 0).all()
-    assert [len(b) for b in batches[:-1]] == [batch_size] * (len(batches) - 1)
+    for batch in batches:
+        assert len(batch) * lengths[batch].max() <= max_tokens or len(batch) == 1
+    for batch in batches[:-1]:  # none could hold one more
+        assert (len(batch) + 1) * lengths[batch].max() > max_tokens
 
 
 @settings(deadline=None, max_examples=40)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from minbert.dropout import Dropout
 from tasks import build_task
 from tasks.heads import ACTIVATIONS, HEAD_DROPOUT, CosineSimilarity
 
@@ -67,7 +68,7 @@ def test_one_example_gives_the_same_as_in_a_batch(name, options):
 def test_dropout_works_in_training_alone(options):
     name = "sst" if options["head"] in SST_HEADS else "qqp"
     head, texts = build(name, **options), embeddings(name)
-    assert [m.p for m in head.modules() if isinstance(m, torch.nn.Dropout)] == [HEAD_DROPOUT]
+    assert [m.p for m in head.modules() if isinstance(m, Dropout)] == [HEAD_DROPOUT]
     assert not torch.equal(head(*texts), head(*texts))
     head.eval()
     assert torch.equal(head(*texts), head(*texts))

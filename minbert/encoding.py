@@ -1,0 +1,41 @@
+"""What encoding many sentences needs beside the encoder: windows, batch sizes, bfloat16, a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+from minbert.encoder import Encoder
+
+WINDOW = 8192  # sentences held and sorted at a time
+
+
+def windows(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts in lists of at most `WINDOW`."""
+    iterator = iter(texts)
+    while window := list(islice(iterator, WINDOW)):
+        yield window
+
+
+def batch_tokens(device: torch.device) -> int:
+    """Cells of a batch: on a CPU its hidden states fit the caches, a GPU wants to be filled."""
+    return 2048 if device.type == "cpu" else 65536
+
+
+def in_bfloat16(encoder: Encoder) -> Encoder:
+    """A copy with all weights in bfloat16, for inference."""
+    state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
+    with torch.device("meta"):
+        half = Encoder(encoder.config)
+    half.load_state_dict(state, assign=True)
+    return half.eval()
+
+
+def encode_bar(total: int | None) -> Any:
+    """A bar that counts sentences; None shows none."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, unit="sentence", desc="encode", disable=total is None)
