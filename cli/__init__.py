@@ -15,6 +15,7 @@ from minbert.errors import UserError
 MODES = {
     "single": "train one task",
     "multitask": "train several tasks on one shared encoder",
+    "encode": "embed the sentences of a file",
 }
 
 
@@ -50,7 +51,9 @@ def main(argv: list[str]) -> int:
             prog=f"run.py --mode {chosen.mode}", allow_abbrev=False, description=mode.__doc__
         )
         mode.add_flags(parser)
-        return int(mode.main(parser.parse_args(rest), parser))
+        status = int(mode.main(parser.parse_args(rest), parser))
+        sys.stdout.flush()  # here, where a reader that went away is expected
+        return status
     except KeyboardInterrupt:
         return tell("interrupted; --resume goes on after the last finished epoch", 130)
     except BrokenPipeError:  # the reader of our output went away: nobody is left to be told

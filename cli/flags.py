@@ -57,17 +57,7 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
     )
 
     encoder = parser.add_argument_group("encoder")
-    encoder.add_argument(
-        "--encoder",
-        metavar="NAME",
-        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name"
-        + default("encoder"),
-    )
-    encoder.add_argument(
-        "--pooling",
-        choices=POOLINGS,
-        help="tokens -> one embedding; by default what the encoder's folder says, else mean",
-    )
+    add_encoder_flags(encoder)
     encoder.add_argument("--freeze-encoder", action="store_true", help="train the heads alone")
     encoder.add_argument(
         "--init", type=path, metavar="RUN", help="start from the best epoch of the run in a folder"
@@ -103,6 +93,21 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--overwrite", action="store_true", help="start again in a folder that holds a run"
+    )
+
+
+def add_encoder_flags(group: argparse._ArgumentGroup) -> None:
+    """Which encoder, in every mode that loads one."""
+    group.add_argument(
+        "--encoder",
+        metavar="NAME",
+        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name"
+        + default("encoder"),
+    )
+    group.add_argument(
+        "--pooling",
+        choices=POOLINGS,
+        help="tokens -> one embedding; by default what the encoder's folder says, else mean",
     )
 
 

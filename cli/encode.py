@@ -1,0 +1,109 @@
+"""Embed the sentences of a file: python run.py --mode encode --input FILE --output FILE.npy
+
+The output is a numpy array (n, H) of float32, one row a sentence in the file's order, which
+`numpy.load(FILE, mmap_mode="r")` opens without reading it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cli import tell
+from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
+from cli.values import path
+from minbert.errors import UserError
+from minbert.sources import find_folder
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "--input",
+        type=path,
+        required=True,
+        metavar="FILE",
+        help="one sentence a line; or a .csv, .tsv or .jsonl file, with --column",
+    )
+    files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
+    files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="the array")
+    files.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    files.add_argument("--verbose", action="store_true", help=VERBOSE)
+
+    encoder = parser.add_argument_group("encoder")
+    add_encoder_flags(encoder)
+    encoder.add_argument(
+        "--normalize",
+        action=argparse.BooleanOptionalAction,
+        help="embeddings of unit length; by default what the encoder's folder says, else not",
+    )
+    encoder.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=PRECISIONS[0],
+        help=f"of the encoder (default: {PRECISIONS[0]})",
+    )
+    add_machine_flags(encoder)
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from tasks.text_files import read_sentences
+
+    source, target = Path(args.input), Path(args.output)
+    if target.suffix != ".npy":
+        parser.error(f"--output: expected a name that ends in .npy, found {target.name}")
+    if target.exists() and not args.overwrite:
+        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        # A first reading counts the sentences and finds what is wrong with the file at once.
+        total = sum(1 for _ in read_sentences(source, args.column))
+        if not total:
+            raise UserError(f"{source}: expected at least one sentence, found none")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shown = encode_file(args, source, total, temporary)
+        temporary.replace(target)
+    except KeyboardInterrupt:
+        return tell(f"interrupted; {target} was not written", 130)
+    finally:
+        temporary.unlink(missing_ok=True)
+    print(f"{shown}: {target}")
+    return 0
+
+
+def encode_file(args: argparse.Namespace, source: Path, total: int, target: Path) -> str:
+    """Write the array of `total` sentences window by window; returns a line that says how fast."""
+    import numpy as np
+
+    from tasks.text_files import read_sentences
+
+    encoder = args.encoder or "minilm"
+    with ThreadPoolExecutor(1) as meanwhile:
+        meanwhile.submit(find_folder, encoder)  # checks the weights' hash while PyTorch is loaded
+        from minbert.bi_encoder import BiEncoder
+        from minbert.device import choose_device, warn_if_slow
+        from minbert.linear_choice import choose_linear
+
+    device = choose_device(args.device or "auto")
+    warn_if_slow(args.precision, device)
+    choice = choose_linear(args.linear or "auto")
+    if args.verbose:
+        print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
+    model = BiEncoder.from_pretrained(encoder, args.pooling, choice.kernel)
+    model.to(device)
+    array = np.lib.format.open_memmap(target, "w+", np.float32, (total, model.width))
+    sentences = read_sentences(source, args.column)
+    done, begin = 0, time.perf_counter()
+    for window in model.encode_stream(sentences, args.precision, args.normalize, total):
+        if done + len(window) > total:
+            break
+        array[done : done + len(window)] = window
+        done += len(window)
+    if done != total or next(sentences, None) is not None:
+        raise UserError(f"{source}: expected {total} sentences, found the file changed meanwhile")
+    array.flush()
+    seconds = time.perf_counter() - begin
+    return f"{total:,} x {model.width}, {total / seconds:,.0f} sentences/s"

@@ -1,0 +1,138 @@
+"""Attention kernels against a plain loop over sentences and heads in float64."""
+
+import math
+
+import peer_models
+import pytest
+import torch
+
+from minbert import attention
+from minbert.attention import (
+    AttentionLayout,
+    attend,
+    explicit_attention,
+    sdpa_attention,
+    varlen_attention,
+)
+from minbert.batching import Batch, pack
+from minbert.dropout import Dropout
+
+HEADS, WIDTH = 3, 4
+LENGTHS = [[5], [1, 1], [4, 4, 4], [2, 7, 1, 3], [130, 3], [200]]
+
+
+def plain(qkv, lengths):
+    """One sentence and one head at a time."""
+    parts = []
+    for rows in qkv.split(lengths):
+        query, key, value = rows.view(-1, 3, HEADS, WIDTH).unbind(1)
+        heads = []
+        for head in range(HEADS):
+            scores = query[:, head] @ key[:, head].T / math.sqrt(WIDTH)
+            heads.append(scores.softmax(-1) @ value[:, head])
+        parts.append(torch.cat(heads, 1))
+    return torch.cat(parts)
+
+
+def inputs(lengths, dtype=torch.float32):
+    batch = Batch(lengths=torch.tensor(lengths), ids=torch.zeros(sum(lengths), dtype=torch.long))
+    generator = torch.Generator().manual_seed(0)
+    qkv = torch.randn(sum(lengths), 3 * HEADS * WIDTH, generator=generator)
+    return qkv.to(dtype).requires_grad_(), AttentionLayout(batch, HEADS)
+
+
+def fake_varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k):
+    """What PyTorch's flash attention computes, with its signature; it runs on GPUs alone."""
+    assert cu_seq_q.dtype == torch.int32
+    assert torch.equal(cu_seq_q, cu_seq_k)
+    lengths = cu_seq_q.diff().tolist()
+    assert max(lengths) == max_q == max_k
+    rows = torch.stack([query, key, value], 1).flatten(1)
+    return plain(rows, lengths).view(query.shape)
+
+
+def explicit(qkv, layout):
+    return explicit_attention(qkv, layout, Dropout(0.0))
+
+
+@pytest.fixture
+def varlen(monkeypatch):
+    from torch.nn.attention import varlen
+
+    monkeypatch.setattr(varlen, "varlen_attn", fake_varlen_attn)
+
+
+@pytest.mark.parametrize("kernel", [explicit, sdpa_attention, varlen_attention])
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_context_and_gradient_are_those_of_a_plain_loop(kernel, lengths, varlen):
+    qkv, layout = inputs(lengths)
+    weights = torch.randn(sum(lengths), HEADS * WIDTH, dtype=torch.float64)
+    exact = qkv.detach().double().requires_grad_()
+    expected = plain(exact, lengths)
+    (expected * weights).sum().backward()
+    found = kernel(qkv, layout)
+    (found.double() * weights).sum().backward()
+    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=0)
+    assert (qkv.grad.double() - exact.grad).norm() <= 1e-5 * exact.grad.norm()
+
+
+def test_the_real_varlen_kernel_has_the_arguments_we_give():
+    import inspect
+
+    from torch.nn.attention.varlen import varlen_attn
+
+    names = list(inspect.signature(varlen_attn).parameters)
+    assert names[:7] == list(inspect.signature(fake_varlen_attn).parameters)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_varlen_attention_on_a_gpu(lengths):
+    qkv, _ = inputs(lengths)
+    batch = Batch(lengths=torch.tensor(lengths), ids=torch.zeros(sum(lengths), dtype=torch.long))
+    layout = AttentionLayout(batch.to("cuda"), HEADS)
+    found = varlen_attention(qkv.detach().cuda().bfloat16(), layout).float().cpu()
+    torch.testing.assert_close(found, plain(qkv.detach(), lengths), atol=0.03, rtol=0)
+
+
+def test_kernel_by_device_length_and_dropout(monkeypatch):
+    used = []
+    for name in ("explicit_attention", "sdpa_attention", "varlen_attention"):
+        monkeypatch.setattr(attention, name, lambda *a, name=name: used.append(name))
+    short, long = inputs([4, 3]), inputs([attention.SDPA_TOKENS + 1])
+    active, idle = Dropout(0.1), Dropout(0.1).eval()
+    attend(*short, idle)
+    attend(*long, idle)
+    attend(*long, active)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    for able in (True, False):
+        monkeypatch.setattr(attention, "has_varlen", lambda qkv, able=able: able)
+        attend(*short, idle)
+        attend(*short, active)
+    assert used == [
+        *("explicit_attention", "sdpa_attention", "explicit_attention"),
+        *("varlen_attention", "explicit_attention", "sdpa_attention", "explicit_attention"),
+    ]
+
+
+def test_dropped_weights_keep_the_mean_context():
+    qkv, layout = inputs([6, 9])
+    dropout = Dropout(0.5)
+    contexts = []
+    for _ in range(4000):
+        dropout.stream.next_pass()
+        contexts.append(explicit_attention(qkv.detach(), layout, dropout))
+    mean = torch.stack(contexts).mean(0)
+    torch.testing.assert_close(mean, explicit(qkv.detach(), layout), atol=0.06, rtol=0)
+
+
+def test_long_and_short_text_agree_through_the_encoder(tiny, monkeypatch):
+    tokens = tiny.tokenizer([*peer_models.SENTENCES, "word " * 100])
+    batch = pack([tokens], torch.arange(len(tokens)).numpy())
+    tiny.eval()
+    with torch.no_grad():
+        explicit_states = tiny.encoder(batch)
+        monkeypatch.setattr(attention, "SDPA_TOKENS", 0)
+        fused_states = tiny.encoder(batch)
+    assert not torch.equal(explicit_states, fused_states)
+    torch.testing.assert_close(explicit_states, fused_states, atol=1e-5, rtol=0)

@@ -1,0 +1,160 @@
+"""Linear layers: every kernel gives float64's results, forward and backward."""
+
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minbert import BiEncoder, linear_choice
+from minbert import linear as kernels
+from minbert.linear import LINEARS, Linear, linear
+from minbert.linear_choice import LinearError, cache_file, choose_linear, forward_backward
+
+SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
+needs_onednn = pytest.mark.skipif(not kernels.has_onednn(), reason="this PyTorch lacks oneDNN")
+
+
+def case(tokens, inputs, outputs, seed=0):
+    return linear_choice.layer_inputs(torch.Generator().manual_seed(seed), tokens, inputs, outputs)
+
+
+def relative_error(found, exact):
+    return ((found.double() - exact.double()).norm() / exact.double().norm()).item()
+
+
+@needs_onednn
+@pytest.mark.parametrize("kernel", LINEARS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_output_and_gradients_are_those_of_float64(kernel, shape):
+    exact = forward_backward("mkl", *(t.double() for t in case(*shape)))
+    for found, expected in zip(forward_backward(kernel, *case(*shape)), exact, strict=True):
+        assert found.shape == expected.shape
+        assert found.dtype == torch.float32
+        assert relative_error(found, expected) <= 1e-6
+
+
+@needs_onednn
+def test_the_backward_of_onednn_computes_only_what_is_wanted(monkeypatch):
+    calls = []
+    product = kernels.onednn
+    monkeypatch.setattr(kernels, "onednn", lambda *a: calls.append(a) or product(*a))
+    x, weight, bias, grad = case(5, 4, 3)
+    linear(x.requires_grad_(), weight, bias, "onednn").backward(grad)
+    assert len(calls) == 2  # the output and x's gradient: none for the weights, as SMART needs it
+    torch.testing.assert_close(x.grad, grad @ weight)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rounded_products_are_those_of_bfloat16(shape):
+    """Against float64 products of the rounded numbers: one rounding of the result remains."""
+    x, weight, bias, grad = (t.bfloat16() for t in case(*shape))
+    inputs = [t.clone().requires_grad_() for t in (x, weight, bias)]
+    output = kernels.rounded(*inputs)
+    found = [output, *torch.autograd.grad(output, inputs, grad)]
+    wide = [t.double().requires_grad_() for t in (x, weight, bias)]
+    exact = F.linear(*wide)
+    for ours, expected in zip(
+        found, [exact, *torch.autograd.grad(exact, wide, grad.double())], strict=True
+    ):
+        assert ours.dtype == torch.bfloat16
+        assert relative_error(ours, expected) <= 2**-8
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_autocast_keeps_master_weights_and_their_gradients_in_float32(native, monkeypatch):
+    monkeypatch.setattr(kernels, "has_bfloat16", lambda: native)
+    layer = Linear(8, 4)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_()
+    x = torch.randn(6, 8, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        output = layer(x)
+    assert output.dtype == torch.bfloat16
+    output.float().sum().backward()
+    for tensor in (x, layer.weight, layer.bias):
+        assert tensor.grad.dtype == torch.float32
+    assert relative_error(layer.weight.grad, x.detach().sum(0).expand(4, 8)) <= 2**-6
+
+
+def test_where_the_private_op_is_missing_mkl_is_used(monkeypatch):
+    monkeypatch.setattr(kernels, "has_onednn", lambda: False)
+    monkeypatch.setattr(linear_choice, "has_onednn", lambda: False)
+    x, weight, bias, _ = case(5, 4, 3)
+    assert torch.equal(linear(x, weight, bias, "onednn"), F.linear(x, weight, bias))
+    assert choose_linear().kernel == "mkl"
+    with pytest.raises(LinearError, match="expected a PyTorch that has this kernel"):
+        choose_linear("onednn")
+
+
+def test_an_unknown_kernel_is_refused():
+    with pytest.raises(LinearError, match="expected auto, mkl, onednn, found 'fast'"):
+        choose_linear("fast")
+    with pytest.raises(LinearError, match="expected auto, mkl, onednn, found 'fast'"):
+        BiEncoder.from_pretrained("tiny", linear="fast")
+
+
+@needs_onednn
+def test_a_kernel_with_wrong_results_is_not_chosen(monkeypatch):
+    product = kernels.onednn
+    monkeypatch.setattr(kernels, "onednn", lambda *a: product(*a) * 1.001)
+    assert linear_choice.probe().kernel == "mkl"
+
+
+@needs_onednn
+@pytest.mark.parametrize(("factor", "expected"), [(2.0, "onednn"), (1.05, "mkl"), (0.5, "mkl")])
+def test_the_faster_kernel_is_chosen_unless_it_is_a_tie(monkeypatch, factor, expected):
+    clock = [0.0]
+
+    def measured(kernel, *args):
+        clock[0] += 1.0 if kernel == "onednn" else factor
+        return []
+
+    monkeypatch.setattr(linear_choice, "agrees", lambda case: True)
+    monkeypatch.setattr(linear_choice, "forward_backward", measured)
+    monkeypatch.setattr(linear_choice.time, "perf_counter", lambda: clock[0])
+    choice = linear_choice.probe()
+    assert choice.kernel == expected
+    assert f"{factor:.2f} times" in choice.reason
+
+
+@needs_onednn
+def test_the_choice_is_remembered_for_this_cpu_and_pytorch(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    probes = []
+    choice = linear_choice.LinearChoice("onednn", "measured")
+    monkeypatch.setattr(linear_choice, "probe", lambda: probes.append(1) or choice)
+    assert choose_linear() == choose_linear() == choice
+    assert probes == [1]
+    assert torch.__version__ in next(iter(json.loads(cache_file().read_text())))
+    monkeypatch.setattr(linear_choice, "this_machine", lambda: "another")
+    choose_linear()
+    assert probes == [1, 1]
+    assert len(json.loads(cache_file().read_text())) == 2
+    assert choose_linear("mkl").kernel == "mkl"  # asked for: the cache is not looked at
+
+
+@needs_onednn
+@pytest.mark.parametrize("content", ["", "[]", '{"cpu": {"speed": 3}}', '{"cpu": 1}'])
+def test_a_damaged_cache_is_measured_anew(monkeypatch, tmp_path, content):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache_file().parent.mkdir()
+    cache_file().write_text(content)
+    choice = choose_linear()
+    assert choice.kernel in LINEARS
+    assert choose_linear() == choice
+
+
+@needs_onednn
+def test_a_home_that_cannot_be_written_is_no_fault(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert choose_linear().kernel in LINEARS
+
+
+@needs_onednn
+def test_embeddings_do_not_depend_on_the_kernel():
+    texts = ["A cat sleeps.", "", "the dog " * 40]
+    embeddings = [BiEncoder.from_pretrained("tiny", linear=k).encode(texts) for k in LINEARS]
+    assert abs(embeddings[0] - embeddings[1]).max() <= 1e-5
