@@ -1,35 +1,83 @@
-"""python -m benchmarks NAME: measure us beside a peer and print ratios."""
+"""python -m benchmarks NAME: measure us beside named peers in one run and print ratios."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 from multitask.environment import environment
 from reports.tables import text_table
 
-BENCHMARKS = {"startup": "process start to the first finished training step"}
+BENCHMARKS = {
+    "encode": "embedding real sentences",
+    "train-step": "a training step on STS, 32 pairs",
+    "simcse-step": "a SimCSE step, 64 sentences in two dropout views",
+    "startup": "from process start to the first result",
+}
+EXTRAS = {
+    "share_of_limit": "of GEMM limit",
+    "cosine_min": "cosine min",
+    "cosine_mean": "cosine mean",
+    "gradient_difference": "gradient off by",
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="\n".join(f"  {name:<12} {text}" for name, text in BENCHMARKS.items()),
+    )
     parser.add_argument("name", choices=BENCHMARKS)
     parser.add_argument("--repetitions", type=int, default=7, help="of each side (default: 7)")
+    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
+    parser.add_argument(
+        "--texts", type=int, default=2000, help="encode: at most so many (default: 2000)"
+    )
+    parser.add_argument(
+        "--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"]
+    )
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
-    result = importlib.import_module(f"benchmarks.{args.name}").measure(args.repetitions)
-    rows = [
-        [name, *(f"{side[key]:.2f}" for key in ("min", "median", "max", "ratio"))]
-        for name, side in result["sides"].items()
-    ]
-    print(f"{BENCHMARKS[args.name]}, {result['unit']}")
-    print(text_table(["", "min", "median", "max", "ratio"], rows))
+    quiet_peers()
+    module = importlib.import_module(f"benchmarks.{args.name.replace('-', '_')}")
+    result = module.measure(args)
+    print(f"{BENCHMARKS[args.name]}, {result['unit']}, medians of {result['repetitions']}")
+    if "linear" in result:
+        print(f"our linear layers on a CPU: {result['linear']}")
+    for group, sides in result["groups"].items():
+        print(f"\n{group}\n{table(sides)}")
     if args.output:
-        content = {"benchmark": args.name, "environment": environment()} | result
+        content = {"benchmark": args.name, "environment": environment(args.device)} | result
         args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(json.dumps(content, indent=2) + "\n")
+
+
+def quiet_peers() -> None:
+    """Loading bars and the exporter's warnings would hide the table."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    warnings.simplefilter("ignore")
+
+
+def table(sides: dict[str, dict[str, Any]]) -> str:
+    """A row a side: its spread, its ratio to the first peer, and what else was found."""
+    extras = [key for key in EXTRAS if any(side.get(key) is not None for side in sides.values())]
+    rows = [
+        [name]
+        + [f"{side[key]:.2f}" for key in ("min", "median", "max", "ratio")]
+        + ["" if side.get(key) is None else f"{side[key]:.6g}" for key in extras]
+        for name, side in sides.items()
+    ]
+    return text_table(["", "min", "median", "max", "ratio", *(EXTRAS[key] for key in extras)], rows)
 
 
 if __name__ == "__main__":

@@ -1,61 +1,72 @@
-"""Process start to the first finished training step: ours beside sentence-transformers'.
+"""From process start to a result: ours beside sentence-transformers'.
 
-Both scripts train all-MiniLM-L6-v2 on the bundled STS sample with AdamW and batches of 16 pairs,
-from the same local folder, and end right after their first step. They run in turns, each in a
-process of its own, and the clock is the parent's.
+Two results: the first training step (all-MiniLM-L6-v2, bundled STS sample, AdamW, batches of 16
+pairs) and one encoded sentence. Both sides read the same local folder. They run in turns, each in
+a process of its own, and the clock is the parent's.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-OURS, PEER = "run.py --mode single --task sts", "sentence-transformers trainer"
-SCRIPTS = {OURS: "startup_ours", PEER: "startup_sentence_transformers"}
+from benchmarks.timing import in_turns, seconds_table
+
+RUN = "run.py --mode single --task sts"
+ENCODE = "run.py --mode encode"
+PEER = "sentence-transformers"
+ROOT = Path(__file__).parents[1]
 
 
-def seconds_to_first_step(module: str) -> float:
-    """Seconds from starting the process until it says that its first step is finished."""
+def commands(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """Group -> side -> command; each writes what it computes under `folder`."""
+    sentence = folder / "sentence.txt"
+    sentence.write_text("A cat sleeps on the sofa.\n")
+    target = str(folder / "sentence.npy")
+    script = [sys.executable, "-m"]
+    return {
+        "first training step": {
+            PEER: [*script, "benchmarks.startup_sentence_transformers", str(folder / "peer")],
+            RUN: [*script, "benchmarks.startup_ours", str(folder / "ours")],
+        },
+        "load and encode one sentence": {
+            PEER: [*script, "benchmarks.startup_encode", str(sentence), target],
+            ENCODE: [
+                *(sys.executable, "run.py", "--mode", "encode", "--overwrite"),
+                *("--input", str(sentence), "--output", target),
+            ],
+        },
+    }
+
+
+def seconds_of(command: list[str]) -> float:
+    """Seconds from starting a process until it ends, having done what it says."""
     quiet = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"}
-    with tempfile.TemporaryDirectory() as folder:
-        begin = time.perf_counter()
-        child = subprocess.Popen(
-            [sys.executable, "-m", f"benchmarks.{module}", folder],
-            cwd=Path(__file__).parents[1],
-            env=quiet,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        output, errors = child.communicate()
-        seconds = time.perf_counter() - begin
-    if "first step finished" not in output:
-        raise RuntimeError(f"benchmarks.{module} did not get to its first step:\n{errors}")
+    shutil.rmtree(command[-1], ignore_errors=True)  # an earlier repetition's run folder
+    begin = time.perf_counter()
+    ended = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    if ended.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{ended.stderr}")
     return seconds
 
 
-def measure(repetitions: int) -> dict[str, Any]:
-    """Medians and the ratio to sentence-transformers, after one warming round that is not kept."""
-    times: dict[str, list[float]] = {name: [] for name in SCRIPTS}
-    for repetition in range(repetitions + 1):
-        for name, module in SCRIPTS.items():
-            seconds = seconds_to_first_step(module)
-            if repetition:
-                times[name].append(seconds)
-    peer = statistics.median(times[PEER])
-    sides = {
-        name: {
-            "min": min(values),
-            "median": statistics.median(values),
-            "max": max(values),
-            "ratio": statistics.median(values) / peer,
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    """Seconds, and how many times faster than sentence-transformers, by group."""
+    with tempfile.TemporaryDirectory() as folder:
+        groups = {
+            group: seconds_table(
+                in_turns({n: partial(seconds_of, c) for n, c in sides.items()}, args.repetitions),
+                PEER,
+            )
+            for group, sides in commands(Path(folder)).items()
         }
-        for name, values in times.items()
-    }
-    return {"unit": "seconds", "repetitions": repetitions, "sides": sides}
+    return {"unit": "seconds", "repetitions": args.repetitions, "groups": groups}

@@ -1,0 +1,128 @@
+"""Sentences/s of encoding real text, tokenisation included, and how near the embeddings are."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import peers
+from benchmarks.timing import gemm_seconds, in_turns, rate_table, timed
+from minbert.bi_encoder import BiEncoder
+from minbert.linear_choice import choose_linear
+from multitask.run import data_folder
+from tasks import build_task
+
+PEER = "sentence-transformers fp32, batch 32"
+BATCH_SIZES = (16, 32, 64, 128)  # among which sentence-transformers' best is looked for
+LAYERS = 6
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    """One group a task: first texts of the dev pairs of QQP, then the dev sentences of SST."""
+    device = torch.device(args.device)
+    model = BiEncoder.from_pretrained("minilm").to(device)
+    groups = {}
+    for task in ("qqp", "sst"):
+        examples = build_task(task).read(data_folder(args.data), "dev")
+        texts = [text for column in examples.texts for text in column][: args.texts]
+        groups[f"{task} dev, {len(texts)} sentences"] = compare(
+            texts, model, args.precisions, args.repetitions, device
+        )
+    linear = choose_linear()
+    return {
+        "unit": "sentences/s",
+        "repetitions": args.repetitions,
+        "data": Path(args.data).name,
+        "linear": f"{linear.kernel} ({linear.reason})",
+        "groups": groups,
+    }
+
+
+def compare(
+    texts: list[str],
+    model: BiEncoder,
+    precisions: list[str],
+    repetitions: int,
+    device: torch.device,
+) -> dict[str, Any]:
+    tokens = float(model.tokenizer(texts).lengths.sum())
+    encoders = build_sides(texts, model, precisions, device)
+    embeddings: dict[str, np.ndarray] = {}
+
+    def side(name: str) -> Callable[[], float]:
+        def run() -> float:
+            return timed(lambda: embeddings.update({name: encoders[name](texts)}))
+
+        return run
+
+    def limit(precision: str) -> Callable[[], float]:
+        return lambda: gemm_seconds(tokens, LAYERS, precision, device)
+
+    limits = {f"limit of {p} products": limit(p) for p in precisions}
+    found = in_turns({name: side(name) for name in encoders} | limits, repetitions)
+    sides = rate_table(found, len(texts), PEER)
+    for name, cosines in ((n, cosine(e, embeddings[PEER])) for n, e in embeddings.items()):
+        precision = "bf16" if "bf16" in name else "fp32"
+        bound = sides.get(f"limit of {precision} products")
+        sides[name] |= {
+            "share_of_limit": sides[name]["median"] / bound["median"] if bound else None,
+            "cosine_min": float(cosines.min()),
+            "cosine_mean": float(cosines.mean()),
+        }
+    return sides
+
+
+def build_sides(
+    texts: list[str], model: BiEncoder, precisions: list[str], device: torch.device
+) -> dict[str, peers.Encode]:
+    """Every way to encode, by its name; sentence-transformers also with its best batch size."""
+    tokenizer = peers.plain_tokenizer()
+    sides: dict[str, peers.Encode] = {}
+    for precision in dict.fromkeys(["fp32", *precisions]):
+        reference = peers.sentence_transformer(precision, device)
+        best = best_batch_size(reference, texts)
+        for size in sorted({32, best}):
+            name = f"sentence-transformers {precision}, batch {size}"
+            sides[name] = peers.sentence_transformers_encode(reference, size)
+        if precision not in precisions:
+            continue
+        plain = peers.plain_model(precision, device)
+        sides[f"transformers {precision}, padded 32"] = peers.transformers_encode(
+            plain, tokenizer, 32, bucketed=False
+        )
+        sides[f"transformers {precision}, bucketed 64"] = peers.transformers_encode(
+            plain, tokenizer, 64, bucketed=True
+        )
+        if precision == "fp32" and device.type == "cpu":
+            if find_spec("onnxruntime"):
+                sides["ONNX Runtime fp32, bucketed 64"] = peers.onnx_encode(tokenizer, 64)
+            else:
+                print("onnxruntime is not installed: left out")
+        sides[f"ours {precision}"] = lambda texts, precision=precision: model.encode(  # type: ignore[misc]
+            texts, precision=precision
+        )
+    return sides
+
+
+def best_batch_size(model: Any, texts: list[str]) -> int:
+    """The fastest of `BATCH_SIZES` on some of the texts, best of two."""
+    some = texts[:256]
+
+    def seconds(size: int) -> float:
+        encode = peers.sentence_transformers_encode(model, size)
+        return min(timed(lambda: encode(some)) for _ in range(2))
+
+    return min(BATCH_SIZES, key=seconds)
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Cosine of each pair of rows in float64: (n,)."""
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    norms = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    return (one * other).sum(1) / norms

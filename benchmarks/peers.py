@@ -1,0 +1,127 @@
+"""The peers as their users call them, on all-MiniLM-L6-v2 from the same local folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minbert.sources import minilm_folder
+
+MAX_TOKENS = 256  # what sentence-transformers reads from the folder
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+Encode = Callable[[Sequence[str]], np.ndarray]
+
+
+def sentence_transformer(precision: str, device: torch.device) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(
+        str(minilm_folder()), device=str(device), model_kwargs={"dtype": DTYPES[precision]}
+    )
+
+
+def sentence_transformers_encode(model: Any, batch_size: int) -> Encode:
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        found = model.encode(list(texts), batch_size=batch_size, convert_to_tensor=True)
+        return found.float().cpu().numpy()
+
+    return encode
+
+
+def plain_tokenizer() -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(minilm_folder())
+
+
+def plain_model(precision: str, device: torch.device) -> Any:
+    from transformers import AutoModel
+
+    return AutoModel.from_pretrained(minilm_folder(), dtype=DTYPES[precision]).to(device).eval()
+
+
+def mean_pooled(states: Tensor, mask: Tensor) -> Tensor:
+    """(B, L, H), (B, L) -> (B, H) in float32."""
+    mask = mask[..., None].float()
+    return (states.float() * mask).sum(1) / mask.sum(1)
+
+
+def transformers_encode(model: Any, tokenizer: Any, batch_size: int, bucketed: bool) -> Encode:
+    """Padded batches in the order of the texts, or sorted by their number of tokens."""
+
+    @torch.inference_mode()
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        lists = tokenizer(list(texts), truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        order = np.arange(len(texts))
+        if bucketed:
+            order = np.argsort([-len(ids) for ids in lists], kind="stable")
+        result = torch.empty(len(texts), model.config.hidden_size)
+        for begin in range(0, len(order), batch_size):
+            rows = order[begin : begin + batch_size]
+            inputs = pad(tokenizer, [lists[row] for row in rows]).to(model.device)
+            states = model(**inputs).last_hidden_state
+            result[torch.from_numpy(rows)] = mean_pooled(states, inputs["attention_mask"]).cpu()
+        return torch.nn.functional.normalize(result).numpy()
+
+    return encode
+
+
+def pad(tokenizer: Any, lists: list[list[int]]) -> Any:
+    return tokenizer.pad({"input_ids": lists}, return_tensors="pt")
+
+
+def onnx_encode(tokenizer: Any, batch_size: int) -> Encode:
+    """ONNX Runtime in float32 on the CPU, all its graph optimisations on, batches sorted."""
+    import onnxruntime
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "minilm.onnx"
+        export_onnx(file)
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        lists = tokenizer(list(texts), truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        order = np.argsort([-len(ids) for ids in lists], kind="stable")
+        result = torch.empty(len(texts), 384)
+        for begin in range(0, len(order), batch_size):
+            rows = order[begin : begin + batch_size]
+            inputs = pad(tokenizer, [lists[row] for row in rows])
+            feed = {name: inputs[name].numpy() for name in ("input_ids", "attention_mask")}
+            states = torch.from_numpy(session.run(None, feed)[0])
+            result[torch.from_numpy(rows)] = mean_pooled(states, inputs["attention_mask"])
+        return torch.nn.functional.normalize(result).numpy()
+
+    return encode
+
+
+class LastStates(torch.nn.Module):
+    """The one output that is exported."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        found = self.model(input_ids=input_ids, attention_mask=attention_mask)
+        return found.last_hidden_state
+
+
+def export_onnx(file: Path) -> None:
+    model = LastStates(plain_model("fp32", torch.device("cpu")))
+    ids = torch.ones(2, 7, dtype=torch.long)
+    axes = {0: "batch", 1: "tokens"}
+    torch.onnx.export(
+        model,
+        (ids, torch.ones_like(ids)),
+        str(file),
+        input_names=["input_ids", "attention_mask"],
+        output_names=["states"],
+        dynamic_axes={"input_ids": axes, "attention_mask": axes, "states": axes},
+        dynamo=False,
+    )

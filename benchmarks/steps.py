@@ -1,0 +1,103 @@
+"""What both training benchmarks share: losses, batches for transformers, the check of gradients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmarks.peers import MAX_TOKENS, mean_pooled, pad
+from benchmarks.timing import synchronize
+from minbert.batching import bucketed_batches
+from minbert.bi_encoder import BiEncoder
+from minbert.weights import name_table
+
+LEARNING_RATE = 2e-5
+Loss = Callable[[Tensor, Tensor], Tensor]  # two (B, H) -> scalar
+
+
+def cosine_loss(targets: Tensor) -> Loss:
+    """Squared error of the cosine, as sentence-transformers' CosineSimilarityLoss has it."""
+    return lambda u, v: F.mse_loss(F.cosine_similarity(u, v), targets)
+
+
+def info_nce(u: Tensor, v: Tensor) -> Tensor:
+    """SimCSE's loss at its temperature of 0.05 (Gao et al., 2021, Eq. 1)."""
+    cosines = F.normalize(u) @ F.normalize(v).T / 0.05
+    return F.cross_entropy(cosines, torch.arange(len(u), device=u.device))
+
+
+def endless(batches: Callable[[np.random.Generator], list[np.ndarray]]) -> Iterator[np.ndarray]:
+    """Batches of rows, pass after pass."""
+    generator = np.random.default_rng(0)
+    while True:
+        yield from batches(generator)
+
+
+def random_rows(count: int, size: int) -> Iterator[np.ndarray]:
+    """Batches in random order, as a DataLoader makes them; the last short one is left out."""
+    return endless(lambda g: list(g.permutation(count)[: count - count % size].reshape(-1, size)))
+
+
+def bucketed_rows(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    return endless(lambda g: [b for b in bucketed_batches(lengths, size, g) if len(b) == size])
+
+
+def tokenised(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+
+
+def plain_embeddings(
+    model: Any, tokenizer: Any, texts: list[list[list[int]]], one_pass: bool
+) -> list[Tensor]:
+    """Two lists of token ids -> their embeddings, in one padded pass or in two."""
+    passes = [texts[0] + texts[1]] if one_pass else texts
+    found = []
+    for lists in passes:
+        inputs = pad(tokenizer, lists).to(model.device)
+        states = model(**inputs).last_hidden_state
+        found.append(mean_pooled(states, inputs["attention_mask"]))
+    return list(found[0].chunk(2)) if one_pass else found
+
+
+def seconds_per_example(step: Callable[[], int], steps: int, device: torch.device) -> float:
+    """Mean over `steps` calls of `step`, which returns its number of examples."""
+    synchronize(device)
+    begin = time.perf_counter()
+    examples = sum(step() for _ in range(steps))
+    synchronize(device)
+    return (time.perf_counter() - begin) / examples
+
+
+def stepper(model: Any, loss_of: Callable[[], tuple[Tensor, int]]) -> Callable[[], int]:
+    """One optimiser step with fused AdamW: forward, backward, step."""
+    optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, fused=True)
+
+    def step() -> int:
+        loss, examples = loss_of()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return examples
+
+    return step
+
+
+def gradient_difference(ours: BiEncoder, peer: Any) -> float:
+    """Norm of the difference of two models' gradients over the norm of the peer's."""
+    theirs = {name: p.grad for name, p in peer.named_parameters() if p.grad is not None}
+    parameters = dict(ours.encoder.named_parameters())
+    apart = total = 0.0
+    for name, names in name_table(ours.encoder.config).items():
+        grad = parameters[name].grad
+        assert grad is not None
+        for part, their_name in zip(grad.chunk(len(names)), names, strict=True):
+            expected = theirs[their_name].double()
+            apart += float((part.double() - expected).square().sum())
+            total += float(expected.square().sum())
+    return (apart / total) ** 0.5

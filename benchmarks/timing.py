@@ -1,0 +1,93 @@
+"""Sides measured in turns, and their medians and ratios."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from minbert.linear import LINEARS, has_onednn, linear
+
+SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
+GEMM_TOKENS = 2048
+
+
+def in_turns(sides: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
+    """What each side returns, `repetitions` times in turns, after a warming round not kept.
+
+    A machine's speed drifts; in turns the drift meets all sides alike.
+    """
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for repetition in range(repetitions + 1):
+        for name, side in sides.items():
+            value = side()
+            if repetition:
+                found[name].append(value)
+    return found
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds that `work` takes."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def seconds_table(found: Mapping[str, list[float]], peer: str) -> dict[str, Any]:
+    """Spread of each side's seconds, and how many times faster than `peer` its median is."""
+    reference = statistics.median(found[peer])
+    return {name: spread(values) | {"ratio": reference / statistics.median(values)}
+            for name, values in found.items()}  # fmt: skip
+
+
+def rate_table(found: Mapping[str, list[float]], amount: float, peer: str) -> dict[str, Any]:
+    """The same for rates: `amount` of work over each side's seconds."""
+    rates = {name: [amount / value for value in values] for name, values in found.items()}
+    reference = statistics.median(rates[peer])
+    return {name: spread(values) | {"ratio": statistics.median(values) / reference}
+            for name, values in rates.items()}  # fmt: skip
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"min": min(values), "median": statistics.median(values), "max": max(values)}
+
+
+def gemm_seconds(tokens: float, layers: int, precision: str, device: torch.device) -> float:
+    """Seconds that the linear layers' products alone take on this machine, its fastest kernel.
+
+    The limit of any encoder of MiniLM's width on `tokens` tokens: measured products, nothing else.
+    """
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    kernels = LINEARS if has_onednn() and device.type == "cpu" else LINEARS[:1]
+    total = 0.0
+    for inputs, outputs in SHAPES:
+        x = torch.randn(GEMM_TOKENS, inputs, dtype=dtype, device=device)
+        weight = torch.randn(outputs, inputs, dtype=dtype, device=device)
+        bias = torch.zeros(outputs, dtype=dtype, device=device)
+        with torch.inference_mode():
+            products: list[Callable[[], object]] = [lambda: F.linear(x, weight, bias)]  # noqa: B023
+            products += [lambda k=k: linear(x, weight, bias, k) for k in kernels]  # type: ignore[misc]  # noqa: B023
+            total += min(timed_on(product, device) for product in products)
+    return total * layers * tokens / GEMM_TOKENS
+
+
+def timed_on(work: Callable[[], object], device: torch.device) -> float:
+    """The fastest of five, with the device's queue emptied before and after."""
+    work()
+    values = []
+    for _ in range(5):
+        synchronize(device)
+        begin = time.perf_counter()
+        work()
+        synchronize(device)
+        values.append(time.perf_counter() - begin)
+    return min(values)
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
