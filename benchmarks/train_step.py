@@ -164,7 +164,7 @@ def check(examples: Examples, precision: str) -> float:
     tokenizer, peer = peers.plain_tokenizer(), peers.plain_model("fp32", torch.device("cpu"))
     ours = BiEncoder.from_pretrained("minilm")
     assert examples.targets is not None
-    some = examples.first(BATCH)
+    some = examples.some(BATCH)
     assert some.targets is not None
     loss = cosine_loss(torch.from_numpy(some.targets) / 5)
     chosen = [tokenised(tokenizer, column) for column in some.texts]

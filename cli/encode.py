@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -47,6 +48,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help=f"of the encoder (default: {PRECISIONS[0]})",
     )
     add_machine_flags(encoder)
+    encoder.add_argument(
+        "--compile",
+        action="store_true",
+        help="fuse what lies between the matrix products with torch.compile; pays off on much text",
+    )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -94,6 +100,10 @@ def encode_file(args: argparse.Namespace, source: Path, total: int, target: Path
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     model = BiEncoder.from_pretrained(encoder, args.pooling, choice.kernel)
     model.to(device)
+    if args.compile:
+        if device.type == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
+            raise UserError("--compile: expected a C++ compiler such as g++, found none")
+        model.encoder.compile_layers()
     array = np.lib.format.open_memmap(target, "w+", np.float32, (total, model.width))
     sentences = read_sentences(source, args.column)
     done, begin = 0, time.perf_counter()

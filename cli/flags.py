@@ -53,7 +53,7 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         "--data", type=path, metavar="DIR", help="folder with the CS224N files" + default("data")
     )
     data.add_argument(
-        "--limit", type=COUNT, metavar="N", help="the first N training examples of a task alone"
+        "--limit", type=COUNT, metavar="N", help="train on N examples of a task, drawn at random"
     )
 
     encoder = parser.add_argument_group("encoder")

@@ -6,6 +6,9 @@ Letters of the shapes: T tokens of the batch, H hidden width. Everything but att
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -86,12 +89,19 @@ class Layer(nn.Module):
         self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout, stream)
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
+        self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
         attended = self.attention(hidden, layout)  # (T, H)
+        if self.compiled is not None and not self.training:
+            return self.compiled(hidden, attended)
+        return self.after_attention(hidden, attended)
+
+    def after_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
+        """Both residuals and norms and the feed-forward: two (T, H) -> (T, H)."""
         hidden = self.attention_norm(self.dropout.add(hidden, attended))
         wide = self.activation(self.up(hidden))  # (T, 4H)
-        return self.output_norm(self.dropout.add(hidden, self.down(wide)))  # (T, H)
+        return self.output_norm(self.dropout.add(hidden, self.down(wide)))
 
 
 class Encoder(nn.Module):
@@ -104,6 +114,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         self.stream = DropoutStream()
+        self.compiled: str | Callable[..., Any] | None = None
         self.embeddings = Embeddings(config, self.stream)
         self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
@@ -120,6 +131,16 @@ class Encoder(nn.Module):
         for layer in self.layers:
             hidden = layer(hidden, layout)
         return hidden
+
+    def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
+        """Let `torch.compile` fuse all but attention where dropout is off.
+
+        The first batch waits for it, half a minute or so; the layers share what is compiled.
+        """
+        self.compiled = backend
+        for module in self.layers:
+            assert isinstance(module, Layer)
+            module.compiled = torch.compile(module.after_attention, dynamic=True, backend=backend)
 
     def use_linear(self, kernel: str) -> None:
         """Compute all linear layers with this kernel of `minbert/linear.py`."""

@@ -32,6 +32,8 @@ def in_bfloat16(encoder: Encoder) -> Encoder:
     with torch.device("meta"):
         half = Encoder(encoder.config)
     half.load_state_dict(state, assign=True)
+    if encoder.compiled:
+        half.compile_layers(encoder.compiled)
     return half.eval()
 
 

@@ -41,7 +41,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, kernel: str) -> Tensor:
         return F.linear(x, weight, bias)
     if x.dtype == torch.bfloat16 or autocast_to_bfloat16():
         return F.linear(x, weight, bias) if has_bfloat16() else rounded(x, weight, bias)
-    if kernel == "onednn" and x.dtype == torch.float32 and has_onednn():
+    private = kernel == "onednn" and x.dtype == torch.float32
+    if private and not torch.compiler.is_compiling() and has_onednn():
         return OneDNNProduct.apply(x, weight, bias)
     return F.linear(x, weight, bias)
 
@@ -56,13 +57,16 @@ def has_onednn() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-@cache
+CAPABLE = torch.cpu.get_capabilities()
+# x86 says so; other CPUs that run PyTorch today mostly have the instructions.
+BFLOAT16 = CAPABLE["architecture"] != "x86_64" or any(
+    CAPABLE.get(name) for name in ("avx512_bf16", "amx_bf16")
+)
+
+
 def has_bfloat16() -> bool:
     """Whether this CPU multiplies bfloat16 numbers itself."""
-    able = torch.cpu.get_capabilities()
-    if able["architecture"] != "x86_64":
-        return True
-    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    return BFLOAT16
 
 
 def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

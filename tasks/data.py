@@ -38,6 +38,6 @@ class Split:
 def load_split(
     task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: int | None = None
 ) -> Split:
-    """Read and tokenise `train`, `dev` or `test`; `limit` keeps the first examples."""
-    examples = task.read(folder, split).first(limit)
+    """Read and tokenise `train`, `dev` or `test`; `limit` draws some examples."""
+    examples = task.read(folder, split).some(limit)
     return Split(examples, tuple(tokenizer(texts) for texts in examples.texts))

@@ -34,15 +34,19 @@ class Examples:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def first(self, limit: int | None) -> Examples:
-        """The first `limit` examples; all of them for None."""
-        if limit is None:
+    def some(self, limit: int | None) -> Examples:
+        """`limit` examples drawn at random, in the file's order; all of them for None.
+
+        Always the same ones, for every seed of a run. Not the first: the files of SST are sorted.
+        """
+        if limit is None or limit >= len(self):
             return self
+        rows = np.sort(np.random.default_rng(0).permutation(len(self))[:limit])
         return replace(
             self,
-            ids=self.ids[:limit],
-            texts=tuple(column[:limit] for column in self.texts),
-            targets=None if self.targets is None else self.targets[:limit],
+            ids=[self.ids[row] for row in rows],
+            texts=tuple([column[row] for row in rows] for column in self.texts),
+            targets=None if self.targets is None else self.targets[rows],
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,25 @@ def test_a_file_that_changed_meanwhile_is_told(run, text, tmp_path, monkeypatch)
     assert found.returncode == 1
     assert "found the file changed meanwhile" in found.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("linear", ["mkl", "auto"])
+def test_compiled_layers_give_the_same_array(run, text, tmp_path, linear):
+    arrays = []
+    for flags in ([], ["--compile"]):
+        argv = [*ENCODE, "--input", text, "--linear", linear, "--overwrite", *flags]
+        found = run(*argv, "--output", tmp_path / "a.npy")
+        assert found.returncode == 0, found.stderr
+        arrays.append(np.load(tmp_path / "a.npy"))
+    np.testing.assert_allclose(*arrays, atol=1e-6)
+
+
+def test_compiling_without_a_compiler_is_one_line(refused, text, tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    argv = [*ENCODE, "--input", text, "--output", tmp_path / "a.npy", "--compile"]
+    assert "expected a C++ compiler" in refused(1, *argv)
 
 
 PEAK = """

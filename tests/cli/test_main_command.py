@@ -18,6 +18,7 @@ import tasks.sample
 from minbert import BiEncoder
 from multitask import trainer
 from multitask.trainer import Trainer
+from tasks import build_task
 
 SAMPLE = Path(tasks.sample.__file__).parent
 MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
@@ -257,13 +258,17 @@ def test_a_frozen_encoder_leaves_the_heads_to_learn(small, run, tmp_path):
     assert not any(torch.equal(heads[0][name], heads[1][name]) for name in heads[0])
 
 
-def test_limit_takes_the_first_training_examples_alone(small, data, run, tmp_path):
+def test_limit_draws_training_examples_alone(small, data, run, tmp_path):
     command = ["--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1"]
     limited = [*command, "--limit", "5"]
     found = run(*limited, "--data", small, "--output", tmp_path / "limited")
     assert "train 5, dev 40, test 40" in found.stdout
+    drawn = build_task("sst").read(data, "train").some(5).ids
     train = data / "ids-sst-train.csv"
-    train.write_bytes(b"".join(train.read_bytes().splitlines(keepends=True)[:6]))
+    lines = train.read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines[1:] if set(line.split("\t")) & set(drawn)]
+    assert len(kept) == 5
+    train.write_text("".join([lines[0], *kept]), "utf-8")
     run(*command, "--data", data, "--output", tmp_path / "cut")
     assert prediction_bytes(tmp_path / "limited") == prediction_bytes(tmp_path / "cut")
 

@@ -193,6 +193,27 @@ def test_dropout_acts_in_training_only(tiny):
     assert torch.equal(tiny.encoder(batch), tiny.encoder(batch))
 
 
+def test_compiled_layers_give_the_same_states(tiny):
+    tokens = tiny.tokenizer(peer_models.SENTENCES)
+    model = copy.deepcopy(tiny).eval()
+    expected = model.encoder(all_rows(tokens))
+    calls = []
+
+    def backend(graph, inputs):
+        return lambda *args: calls.append(1) or graph(*args)
+
+    model.encoder.compile_layers(backend)
+    torch.testing.assert_close(model.encoder(all_rows(tokens)), expected, atol=1e-6, rtol=0)
+    assert len(calls) == len(model.encoder.layers)
+    half = in_bfloat16(model.encoder)
+    half(all_rows(tokens))
+    assert len(calls) > len(model.encoder.layers)
+    used = len(calls)
+    model.train()
+    model.encoder(all_rows(tokens))
+    assert len(calls) == used  # dropout is on: not compiled
+
+
 def test_the_random_start_is_that_of_bert_and_seeded():
     config = EncoderConfig(vocab_size=500, hidden_size=64, num_layers=1, num_heads=2)
     state = random_encoder(config, seed=1).state_dict()

@@ -5,9 +5,17 @@ from dataclasses import replace
 
 import pytest
 
+from minbert import linear_choice
 from minbert.json_files import write_json
+from minbert.linear_choice import LinearChoice
 from multitask.config import RunConfig
-from multitask.run_folder import METRICS_KEYS, RunError, default_folder, prepare
+from multitask.run_folder import (
+    METRICS_KEYS,
+    RunError,
+    default_folder,
+    prepare,
+    settle_linear,
+)
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 
@@ -83,3 +91,29 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     with pytest.raises(RunError, match="cannot be written") as error:
         prepare(tmp_path / "file" / "run", CONFIG, resume=False, overwrite=False)
     assert "\n" not in str(error.value)
+
+
+# The linear kernel
+
+
+def chosen(kernel):
+    return lambda wanted: LinearChoice(kernel if wanted == "auto" else wanted, "measured")
+
+
+def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
+    monkeypatch.setattr(linear_choice, "choose_linear", chosen("onednn"))
+    config, reason = settle_linear(CONFIG, tmp_path / "run", overwrite=False)
+    assert (config.linear, reason) == ("onednn", "measured")
+    prepare(tmp_path / "run", config, resume=False, overwrite=False)
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["linear"] == "onednn"
+
+
+def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeypatch):
+    monkeypatch.setattr(linear_choice, "choose_linear", chosen("onednn"))
+    write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
+    assert settle_linear(CONFIG, tmp_path, overwrite=False)[0].linear == "mkl"
+    assert settle_linear(CONFIG, tmp_path, overwrite=True)[0].linear == "onednn"
+    asked, reason = settle_linear(replace(CONFIG, linear="onednn"), tmp_path, overwrite=False)
+    assert asked.linear == "onednn"
+    with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
+        prepare(tmp_path, asked, resume=True, overwrite=False)

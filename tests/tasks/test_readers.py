@@ -131,18 +131,22 @@ def test_empty_texts_are_examples(write_rows, tmp_path):
     assert SST.read(tmp_path, "train").texts == (["", ""],)
 
 
-def test_first_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
+def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
     rows = [[str(i), f"i{i}", f"t{i}", str(i % 5)] for i in range(7)]
     write_rows("ids-sst-train.csv", SST_HEADER, *rows)
     found = SST.read(tmp_path, "train")
-    for limit in (1, 3, 7, 99):
-        part = found.first(limit)
-        n = min(limit, 7)
-        assert len(part) == n
-        assert part.ids == found.ids[:n]
-        assert part.texts[0] == found.texts[0][:n]
-        assert part.targets.tolist() == found.targets[:n].tolist()
-    assert found.first(None) is found
+    drawn: set[str] = set()
+    for limit in (1, 3, 6):
+        part = found.some(limit)
+        rows = [int(name[1:]) for name in part.ids]
+        assert len(set(rows)) == limit
+        assert rows == sorted(rows)
+        assert part.texts[0] == [found.texts[0][row] for row in rows]
+        assert part.targets.tolist() == [found.targets[row] for row in rows]
+        assert drawn < set(part.ids)  # a larger draw holds the smaller ones
+        drawn = set(part.ids)
+    assert found.some(3).ids != found.ids[:3]
+    assert found.some(None) is found.some(7) is found.some(99) is found
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

@@ -1,0 +1,37 @@
+"""Turns, medians and ratios."""
+
+import pytest
+import torch
+
+from benchmarks.timing import gemm_seconds, in_turns, rate_table, seconds_table
+
+
+def test_sides_take_turns_and_the_first_round_warms_up():
+    order: list[str] = []
+
+    def side(name):
+        def run():
+            order.append(name)
+            return float(len(order))
+
+        return run
+
+    found = in_turns({name: side(name) for name in "ab"}, 2)
+    assert order == list("ababab")
+    assert found == {"a": [3.0, 5.0], "b": [4.0, 6.0]}
+
+
+def test_ratios_are_times_faster_than_the_peer():
+    found = {"ours": [1.0, 2.0, 6.0], "peer": [4.0, 5.0, 6.0]}
+    seconds = seconds_table(found, "peer")
+    assert seconds["ours"] == {"min": 1.0, "median": 2.0, "max": 6.0, "ratio": 2.5}
+    assert seconds["peer"]["ratio"] == 1.0
+    rates = rate_table(found, 10.0, "peer")
+    assert rates["ours"]["median"] == 5.0
+    assert rates["ours"]["ratio"] == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_limit_grows_with_the_tokens(precision):
+    one, two = (gemm_seconds(tokens, 6, precision, torch.device("cpu")) for tokens in (100, 10_000))
+    assert 0 < one < two
