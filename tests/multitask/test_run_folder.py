@@ -113,7 +113,8 @@ def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeyp
     write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
     assert settle_linear(CONFIG, tmp_path, overwrite=False)[0].linear == "mkl"
     assert settle_linear(CONFIG, tmp_path, overwrite=True)[0].linear == "onednn"
-    asked, reason = settle_linear(replace(CONFIG, linear="onednn"), tmp_path, overwrite=False)
+    asked, _ = settle_linear(replace(CONFIG, linear="onednn"), tmp_path, overwrite=False)
     assert asked.linear == "onednn"
+    (tmp_path / "checkpoint" / "last").mkdir(parents=True)
     with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
         prepare(tmp_path, asked, resume=True, overwrite=False)
