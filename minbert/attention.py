@@ -29,7 +29,8 @@ def attend(qkv: Tensor, layout: AttentionLayout, dropout: Dropout) -> Tensor:
     if dropout.active:
         return explicit_attention(qkv, layout, dropout)
     if qkv.is_cuda:
-        return varlen_attention(qkv, layout) if has_varlen(qkv) else sdpa_attention(qkv, layout)
+        able = has_varlen(qkv, layout.heads)
+        return varlen_attention(qkv, layout) if able else sdpa_attention(qkv, layout)
     if layout.columns > SDPA_TOKENS:
         return sdpa_attention(qkv, layout)
     return explicit_attention(qkv, layout, dropout)
@@ -149,10 +150,12 @@ def sdpa_attention(qkv: Tensor, layout: AttentionLayout) -> Tensor:
     return layout.join(context.flatten(0, 1))
 
 
-def has_varlen(qkv: Tensor) -> bool:
-    """Flash attention takes 16-bit numbers on GPUs since Ampere."""
+def has_varlen(qkv: Tensor, heads: int) -> bool:
+    """Flash attention takes 16-bit numbers and heads of 8 to 256 on GPUs since Ampere."""
     half = qkv.dtype in (torch.bfloat16, torch.float16)
-    return half and torch.cuda.get_device_capability(qkv.device) >= (8, 0)
+    width = qkv.shape[1] // (3 * heads)
+    fits = width % 8 == 0 and width <= 256
+    return half and fits and torch.cuda.get_device_capability(qkv.device) >= (8, 0)
 
 
 def varlen_attention(qkv: Tensor, layout: AttentionLayout) -> Tensor:

@@ -10,7 +10,7 @@ from minbert.batching import Batch
 
 def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:
     """Mean of all tokens, special ones included (Reimers and Gurevych, 2019): (T, H) -> (S, H)."""
-    lengths = batch.lengths.to(hidden.device, hidden.dtype)
+    lengths = batch.device_lengths.to(hidden.dtype)
     total = hidden.new_zeros(len(lengths), hidden.shape[1])
     return total.index_add(0, batch.sequence, hidden) / lengths[:, None]
 

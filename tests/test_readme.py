@@ -24,13 +24,13 @@ def test_the_readme_has_its_two_commands():
 
 
 @pytest.mark.slow
-def test_every_training_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert len(COMMANDS) >= 5
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").symlink_to(ROOT / "tasks" / "sample")
+    (tmp_path / "tasks").symlink_to(ROOT / "tasks")
     for command in COMMANDS:
         arguments = shlex.split(command, comments=True)[1:]
-        small = [] if "--help" in arguments else SMALL
+        small = SMALL[:2] if "encode" in arguments else SMALL
         if "--help" in arguments:
             with pytest.raises(SystemExit) as ended:
                 main(arguments)

@@ -106,13 +106,29 @@ def test_kernel_by_device_length_and_dropout(monkeypatch):
     attend(*long, active)
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     for able in (True, False):
-        monkeypatch.setattr(attention, "has_varlen", lambda qkv, able=able: able)
+        monkeypatch.setattr(attention, "has_varlen", lambda qkv, heads, able=able: able)
         attend(*short, idle)
         attend(*short, active)
     assert used == [
         *("explicit_attention", "sdpa_attention", "explicit_attention"),
         *("varlen_attention", "explicit_attention", "sdpa_attention", "explicit_attention"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "capability", "expected"),
+    [
+        (torch.bfloat16, 32, (9, 0), True),
+        (torch.float16, 64, (8, 0), True),
+        (torch.float32, 32, (9, 0), False),
+        (torch.bfloat16, 4, (9, 0), False),
+        (torch.bfloat16, 264, (9, 0), False),
+        (torch.bfloat16, 32, (7, 5), False),
+    ],
+)
+def test_what_flash_attention_can_take(monkeypatch, dtype, width, capability, expected):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert attention.has_varlen(torch.zeros(2, 3 * 2 * width, dtype=dtype), 2) is expected
 
 
 def test_dropped_weights_keep_the_mean_context():
