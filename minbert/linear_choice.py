@@ -109,8 +109,9 @@ def this_machine() -> str:
 
 
 def cache_file() -> Path:
-    """Under `$XDG_CACHE_HOME`, by default `~/.cache`."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    """Under `$XDG_CACHE_HOME`, which counts only if it is absolute, else under `~/.cache`."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     return Path(home) / "minbert" / "linear.json"
 
 

@@ -71,8 +71,10 @@ def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[Run
     """
     if config.linear == "auto" and not overwrite and (folder / "config.json").exists():
         began = read_json(folder / "config.json", RunError).get("linear", "mkl")
-        if began != "auto":
-            return replace(config, linear=began), "the run began with it"
+        if began not in ("mkl", "onednn"):
+            file = folder / "config.json"
+            raise RunError(f"{file}: linear: expected mkl or onednn, found {began!r}")
+        return replace(config, linear=began), "the run began with it"
     from minbert.linear_choice import choose_linear  # loads torch
 
     choice = choose_linear(config.linear)

@@ -20,6 +20,8 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 
     Raises DataError with file and line for what cannot be read.
     """
+    if path.exists() and not path.is_file():  # a pipe could not be read twice
+        raise DataError(f"{path}: expected a file, found none of the usual kind")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         if column is not None:

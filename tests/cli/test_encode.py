@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -71,6 +72,8 @@ def test_an_existing_file_is_kept_unless_told_otherwise(run, refused, text, tmp_
         (2, ["--input", "a.txt", "--output", "a.npy", "--linear", "fast"], "--linear"),
         (2, ["--input", "a.txt", "--output", "a.npy", "--device", "tpu"], "--device: expected"),
         (1, ["--input", "missing.txt", "--output", "a.npy"], "cannot be read"),
+        (1, ["--input", ".", "--output", "a.npy"], "expected a file"),
+        (1, ["--input", "pipe", "--output", "a.npy"], "expected a file"),
         (1, ["--input", "empty.txt", "--output", "a.npy"], "expected at least one sentence"),
         (1, ["--input", "a.txt", "--output", "a.npy", "--column", "x"], "a file with columns"),
         (2, ["--input", "a.txt", "--output", "a.npy", "--encoder", "nobody"], "unknown encoder"),
@@ -81,6 +84,7 @@ def test_faults_are_one_line_and_leave_nothing(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
+    os.mkfifo(tmp_path / "pipe")
     assert told in refused(status, *ENCODE, *argv)
     assert not list(tmp_path.glob("*.np*"))
 

@@ -146,6 +146,13 @@ def test_a_damaged_cache_is_measured_anew(monkeypatch, tmp_path, content):
     assert choose_linear() == choice
 
 
+def test_the_cache_is_where_the_system_keeps_such_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value in ("", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert cache_file() == tmp_path / ".cache" / "minbert" / "linear.json"
+
+
 @needs_onednn
 def test_a_home_that_cannot_be_written_is_no_fault(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")

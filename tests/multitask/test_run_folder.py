@@ -118,3 +118,10 @@ def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeyp
     (tmp_path / "checkpoint" / "last").mkdir(parents=True)
     with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
         prepare(tmp_path, asked, resume=True, overwrite=False)
+
+
+@pytest.mark.parametrize("stored", ["fast", "auto", 5, None, []])
+def test_a_damaged_kernel_is_told_with_its_file(tmp_path, stored):
+    write_json(tmp_path / "config.json", CONFIG.to_json() | {"linear": stored})
+    with pytest.raises(RunError, match=r"config\.json: linear: expected mkl or onednn"):
+        settle_linear(CONFIG, tmp_path, overwrite=False)
