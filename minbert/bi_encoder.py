@@ -125,8 +125,6 @@ class BiEncoder(nn.Module):
             normalize: unit length; None for what the encoder's folder says, else not.
             progress: show a bar with sentences/s.
         """
-        if isinstance(sentences, str):
-            raise TypeError("sentences: expected a list of strings, found one string")
         result = np.empty((len(sentences), self.width), np.float32)
         begin = 0
         total = len(sentences) if progress else None
@@ -147,6 +145,8 @@ class BiEncoder(nn.Module):
         A window is a few thousand sentences in their order; only one is held at a time. `total`,
         the number of sentences, shows a progress bar.
         """
+        if isinstance(sentences, str):
+            raise TypeError("sentences: expected a list of strings, found one string")
         if precision not in PRECISIONS:
             raise ValueError(
                 f"precision: expected one of {', '.join(PRECISIONS)}, found {precision!r}"
