@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,7 @@ def build_sides(
                 sides["ONNX Runtime fp32, bucketed 64"] = peers.onnx_encode(tokenizer, 64)
             else:
                 print("onnxruntime is not installed: left out")
-        sides[f"ours {precision}"] = lambda texts, precision=precision: model.encode(  # type: ignore[misc]
-            texts, precision=precision
-        )
+        sides[f"ours {precision}"] = partial(model.encode, precision=precision)
     return sides
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -69,8 +70,8 @@ def gemm_seconds(tokens: float, layers: int, precision: str, device: torch.devic
         weight = torch.randn(outputs, inputs, dtype=dtype, device=device)
         bias = torch.zeros(outputs, dtype=dtype, device=device)
         with torch.inference_mode():
-            products: list[Callable[[], object]] = [lambda: F.linear(x, weight, bias)]  # noqa: B023
-            products += [lambda k=k: linear(x, weight, bias, k) for k in kernels]  # type: ignore[misc]  # noqa: B023
+            products = [partial(F.linear, x, weight, bias)]
+            products += [partial(linear, x, weight, bias, kernel) for kernel in kernels]
             total += min(timed_on(product, device) for product in products)
     return total * layers * tokens / GEMM_TOKENS
 
