@@ -6,16 +6,14 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks import peers
-from benchmarks.timing import gemm_seconds, in_turns, rate_table, timed
+from benchmarks.timing import described, gemm_seconds, in_turns, rate_table, timed
 from minbert.bi_encoder import BiEncoder
-from minbert.linear_choice import choose_linear
 from multitask.run import data_folder
 from tasks import build_task
 
@@ -35,14 +33,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         groups[f"{task} dev, {len(texts)} sentences"] = compare(
             texts, model, args.precisions, args.repetitions, device
         )
-    linear = choose_linear()
-    return {
-        "unit": "sentences/s",
-        "repetitions": args.repetitions,
-        "data": Path(args.data).name,
-        "linear": f"{linear.kernel} ({linear.reason})",
-        "groups": groups,
-    }
+    return described(args, "sentences/s", groups)
 
 
 def compare(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from minbert.sources import minilm_folder
 
+WIDTH = 384
 MAX_TOKENS = 256  # what sentence-transformers reads from the folder
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -52,8 +53,13 @@ def mean_pooled(states: Tensor, mask: Tensor) -> Tensor:
     return (states.float() * mask).sum(1) / mask.sum(1)
 
 
-def transformers_encode(model: Any, tokenizer: Any, batch_size: int, bucketed: bool) -> Encode:
-    """Padded batches in the order of the texts, or sorted by their number of tokens."""
+def padded_encode(
+    states_of: Callable[[Any], Tensor], tokenizer: Any, batch_size: int, bucketed: bool
+) -> Encode:
+    """Padded batches in the order of the texts, or sorted by their number of tokens.
+
+    `states_of` gives the last hidden states (B, L, H) of a padded batch, on the CPU or a GPU.
+    """
 
     @torch.inference_mode()
     def encode(texts: Sequence[str]) -> np.ndarray:
@@ -61,15 +67,23 @@ def transformers_encode(model: Any, tokenizer: Any, batch_size: int, bucketed: b
         order = np.arange(len(texts))
         if bucketed:
             order = np.argsort([-len(ids) for ids in lists], kind="stable")
-        result = torch.empty(len(texts), model.config.hidden_size)
+        result = torch.empty(len(texts), WIDTH)
         for begin in range(0, len(order), batch_size):
             rows = order[begin : begin + batch_size]
-            inputs = pad(tokenizer, [lists[row] for row in rows]).to(model.device)
-            states = model(**inputs).last_hidden_state
-            result[torch.from_numpy(rows)] = mean_pooled(states, inputs["attention_mask"]).cpu()
+            inputs = pad(tokenizer, [lists[row] for row in rows])
+            states = states_of(inputs)
+            mask = inputs["attention_mask"].to(states.device)
+            result[torch.from_numpy(rows)] = mean_pooled(states, mask).cpu()
         return torch.nn.functional.normalize(result).numpy()
 
     return encode
+
+
+def transformers_encode(model: Any, tokenizer: Any, batch_size: int, bucketed: bool) -> Encode:
+    def states_of(inputs: Any) -> Tensor:
+        return model(**inputs.to(model.device)).last_hidden_state
+
+    return padded_encode(states_of, tokenizer, batch_size, bucketed)
 
 
 def pad(tokenizer: Any, lists: list[list[int]]) -> Any:
@@ -85,19 +99,11 @@ def onnx_encode(tokenizer: Any, batch_size: int) -> Encode:
         export_onnx(file)
         session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
 
-    def encode(texts: Sequence[str]) -> np.ndarray:
-        lists = tokenizer(list(texts), truncation=True, max_length=MAX_TOKENS)["input_ids"]
-        order = np.argsort([-len(ids) for ids in lists], kind="stable")
-        result = torch.empty(len(texts), 384)
-        for begin in range(0, len(order), batch_size):
-            rows = order[begin : begin + batch_size]
-            inputs = pad(tokenizer, [lists[row] for row in rows])
-            feed = {name: inputs[name].numpy() for name in ("input_ids", "attention_mask")}
-            states = torch.from_numpy(session.run(None, feed)[0])
-            result[torch.from_numpy(rows)] = mean_pooled(states, inputs["attention_mask"])
-        return torch.nn.functional.normalize(result).numpy()
+    def states_of(inputs: Any) -> Tensor:
+        feed = {name: inputs[name].numpy() for name in ("input_ids", "attention_mask")}
+        return torch.from_numpy(session.run(None, feed)[0])
 
-    return encode
+    return padded_encode(states_of, tokenizer, batch_size, bucketed=True)
 
 
 class LastStates(torch.nn.Module):

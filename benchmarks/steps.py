@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.peers import MAX_TOKENS, mean_pooled, pad
+from benchmarks.peers import MAX_TOKENS, mean_pooled, pad, plain_model, plain_tokenizer
 from benchmarks.timing import synchronize
-from minbert.batching import bucketed_batches
-from minbert.bi_encoder import BiEncoder
+from minbert.batching import bucketed_batches, pack
+from minbert.bi_encoder import BiEncoder, autocast
 from minbert.weights import name_table
 
 LEARNING_RATE = 2e-5
@@ -101,3 +101,47 @@ def gradient_difference(ours: BiEncoder, peer: Any) -> float:
             apart += float((part.double() - expected).square().sum())
             total += float(expected.square().sum())
     return (apart / total) ** 0.5
+
+
+def plain_side(
+    columns: Sequence[list[str]],
+    loss_of: Callable[[np.ndarray], Loss],
+    batch: int,
+    steps: int,
+    precision: str,
+    device: torch.device,
+    one_pass: bool,
+) -> Callable[[], float]:
+    """A hand-written loop around transformers; with one pass, also buckets of like length.
+
+    `loss_of(rows)` is the loss of the embeddings of these rows of both columns.
+    """
+    tokenizer, model = plain_tokenizer(), plain_model("fp32", device).train()
+    texts = [tokenised(tokenizer, column) for column in columns]
+    lengths = np.array([max(map(len, pair)) for pair in zip(*texts, strict=True)])
+    batches = bucketed_rows(lengths, batch) if one_pass else random_rows(len(lengths), batch)
+
+    def forward() -> tuple[Tensor, int]:
+        rows = next(batches)
+        chosen = [[column[row] for row in rows] for column in texts]
+        with autocast(device, precision):
+            u, v = plain_embeddings(model, tokenizer, chosen, one_pass)
+        return loss_of(rows)(u, v), len(rows)
+
+    step = stepper(model, forward)
+    return lambda: seconds_per_example(step, steps, device)
+
+
+def check_gradient(
+    columns: Sequence[list[str]], loss: Loss, precision: str, one_pass: bool
+) -> float:
+    """Our gradient of one batch against transformers' in float32, dropout off, on the CPU."""
+    tokenizer, peer = plain_tokenizer(), plain_model("fp32", torch.device("cpu"))
+    ours = BiEncoder.from_pretrained("minilm")
+    lists = [tokenised(tokenizer, column) for column in columns]
+    loss(*plain_embeddings(peer, tokenizer, lists, one_pass)).backward()
+    batch = pack([ours.tokenizer(column) for column in columns], np.arange(len(columns[0])))
+    with autocast(ours.device, precision):
+        embeddings = ours.embed(batch)
+    loss(*batch.split(embeddings)).backward()
+    return gradient_difference(ours, peer)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from minbert.linear import LINEARS, has_onednn, linear
+from minbert.linear_choice import choose_linear
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
 GEMM_TOKENS = 2048
@@ -55,6 +58,18 @@ def rate_table(found: Mapping[str, list[float]], amount: float, peer: str) -> di
 
 def spread(values: list[float]) -> dict[str, float]:
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
+
+
+def described(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> dict[str, Any]:
+    """What a benchmark on real text returns: its tables, and on what they were measured."""
+    linear = choose_linear()
+    return {
+        "unit": unit,
+        "repetitions": args.repetitions,
+        "data": Path(args.data).name,
+        "linear": f"{linear.kernel} ({linear.reason})",
+        "groups": groups,
+    }
 
 
 def gemm_seconds(tokens: float, layers: int, precision: str, device: torch.device) -> float:

@@ -15,19 +15,14 @@ import torch
 from benchmarks import peers
 from benchmarks.steps import (
     LEARNING_RATE,
-    bucketed_rows,
+    Loss,
+    check_gradient,
     cosine_loss,
-    gradient_difference,
-    plain_embeddings,
-    random_rows,
+    plain_side,
     seconds_per_example,
-    stepper,
-    tokenised,
 )
-from benchmarks.timing import in_turns, rate_table
-from minbert.batching import pack
-from minbert.bi_encoder import BiEncoder, autocast
-from minbert.linear_choice import choose_linear
+from benchmarks.timing import described, in_turns, rate_table
+from minbert.bi_encoder import BiEncoder
 from multitask.config import RunConfig
 from multitask.model import MultiTaskModel
 from multitask.run import data_folder
@@ -44,6 +39,15 @@ OPTIONS = {"head": "cosine", "activation": "none"}  # the cosine itself, as the 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     device = torch.device(args.device)
     examples = build_task("sts").read(data_folder(args.data), "train")
+    assert examples.targets is not None
+    targets = torch.from_numpy(examples.targets).to(device) / 5
+
+    def plain(precision: str, one_pass: bool) -> Callable[[], float]:
+        def loss_of(rows: np.ndarray) -> Loss:
+            return cosine_loss(targets[torch.from_numpy(rows)])
+
+        return plain_side(examples.texts, loss_of, BATCH, STEPS, precision, device, one_pass)
+
     sides: dict[str, Callable[[], float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for precision in dict.fromkeys(["fp32", *args.precisions]):
@@ -51,22 +55,20 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             sides[name] = trainer_side(examples, precision, device, folder)
         for precision in args.precisions:
             if precision == "fp32":
-                two = plain_side(examples, precision, device, one_pass=False)
+                two = plain(precision, one_pass=False)
                 sides["transformers fp32, two passes, random"] = two
-            one = plain_side(examples, precision, device, one_pass=True)
+            one = plain(precision, one_pass=True)
             sides[f"transformers {precision}, one pass, bucketed"] = one
             sides[f"ours {precision}"] = our_side(args.data, precision, device, Path(folder))
         found = rate_table(in_turns(sides, args.repetitions), 1.0, PEER)
+    some = examples.some(BATCH)
+    assert some.targets is not None
+    loss = cosine_loss(torch.from_numpy(some.targets) / 5)
     for precision in args.precisions:
-        found[f"ours {precision}"]["gradient_difference"] = check(examples, precision)
-    linear = choose_linear()
-    return {
-        "unit": "pairs/s",
-        "repetitions": args.repetitions,
-        "data": Path(args.data).name,
-        "linear": f"{linear.kernel} ({linear.reason})",
-        "groups": {f"STS, {BATCH} pairs a step, fused AdamW": found},
-    }
+        found[f"ours {precision}"]["gradient_difference"] = check_gradient(
+            some.texts, loss, precision, one_pass=True
+        )
+    return described(args, "pairs/s", {f"STS, {BATCH} pairs a step, fused AdamW": found})
 
 
 def our_side(data: str, precision: str, device: torch.device, folder: Path) -> Callable[[], float]:
@@ -135,43 +137,3 @@ def trainer_side(
         return (ends[-1] - ends[0]) / (STEPS * BATCH)
 
     return run
-
-
-def plain_side(
-    examples: Examples, precision: str, device: torch.device, one_pass: bool
-) -> Callable[[], float]:
-    """A hand-written loop around transformers; with one pass, also buckets of like length."""
-    tokenizer, model = peers.plain_tokenizer(), peers.plain_model("fp32", device).train()
-    texts = [tokenised(tokenizer, column) for column in examples.texts]
-    assert examples.targets is not None
-    targets = torch.from_numpy(examples.targets).to(device) / 5
-    lengths = np.array([max(map(len, pair)) for pair in zip(*texts, strict=True)])
-    batches = bucketed_rows(lengths, BATCH) if one_pass else random_rows(len(lengths), BATCH)
-
-    def loss_of() -> tuple[torch.Tensor, int]:
-        rows = next(batches)
-        chosen = [[column[row] for row in rows] for column in texts]
-        with autocast(device, precision):
-            u, v = plain_embeddings(model, tokenizer, chosen, one_pass)
-        return cosine_loss(targets[torch.from_numpy(rows)])(u, v), len(rows)
-
-    step = stepper(model, loss_of)
-    return lambda: seconds_per_example(step, STEPS, device)
-
-
-def check(examples: Examples, precision: str) -> float:
-    """Our gradient of one batch against transformers' in float32, dropout off, on the CPU."""
-    tokenizer, peer = peers.plain_tokenizer(), peers.plain_model("fp32", torch.device("cpu"))
-    ours = BiEncoder.from_pretrained("minilm")
-    assert examples.targets is not None
-    some = examples.some(BATCH)
-    assert some.targets is not None
-    loss = cosine_loss(torch.from_numpy(some.targets) / 5)
-    chosen = [tokenised(tokenizer, column) for column in some.texts]
-    loss(*plain_embeddings(peer, tokenizer, chosen, one_pass=True)).backward()
-    tokens = [ours.tokenizer(column) for column in some.texts]
-    batch = pack(tokens, np.arange(BATCH))
-    with autocast(ours.device, precision):
-        embeddings = ours.embed(batch)
-    loss(*batch.split(embeddings)).backward()
-    return gradient_difference(ours, peer)

@@ -48,6 +48,12 @@ class AttentionLayout:
         self.full = self.rows * self.columns == batch.tokens
 
     @cached_property
+    def inside(self) -> Tensor:
+        """Which cells of the grid hold a token: (S, L)."""
+        columns = torch.arange(self.columns, device=self.batch.device)
+        return columns < self.batch.device_lengths[:, None]
+
+    @cached_property
     def home(self) -> Tensor:
         """Row of each token and head in a (S A L, D) matrix: (T A,)."""
         batch = self.batch
@@ -64,8 +70,7 @@ class AttentionLayout:
         """
         batch, heads = self.batch, self.heads
         columns = torch.arange(self.columns, device=batch.device)
-        inside = columns < batch.device_lengths[:, None]  # (S, L)
-        token = batch.starts[:, None] + torch.where(inside, columns, 0)  # (S, L)
+        token = batch.starts[:, None] + torch.where(self.inside, columns, 0)  # (S, L)
         head = torch.arange(heads, device=batch.device)[:, None]  # (A, 1)
         query = (token[:, None] * (3 * heads) + head).flatten()  # (S A L,)
         return query, query + heads, query + 2 * heads
@@ -75,9 +80,8 @@ class AttentionLayout:
         """(S A, 1, L): -inf for keys behind the end of a sequence, else 0; None without any."""
         if self.full:
             return None
-        columns = torch.arange(self.columns, device=self.batch.device)
-        behind = columns >= self.batch.device_lengths[:, None]  # (S, L)
-        mask = torch.zeros(behind.shape, device=self.batch.device).masked_fill(behind, -torch.inf)
+        mask = torch.zeros(self.inside.shape, device=self.batch.device)
+        mask = mask.masked_fill(~self.inside, -torch.inf)  # (S, L)
         return mask.repeat_interleave(self.heads, 0)[:, None]
 
     def split(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
