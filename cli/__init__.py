@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
         sys.stdout.flush()  # here, where a reader that went away is expected
         return status
     except KeyboardInterrupt:
-        return tell("interrupted; --resume goes on after the last finished epoch", 130)
+        return tell("interrupted", 130)
     except BrokenPipeError:  # the reader of our output went away: nobody is left to be told
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

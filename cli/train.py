@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from cli import tell
 from multitask.config import RunConfig
 
 
@@ -24,7 +25,10 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
         from multitask.run import run
 
         print(f"run folder: {folder}", flush=True)
-        result = run(config, folder, args.resume)
+        try:
+            result = run(config, folder, args.resume)
+        except KeyboardInterrupt:
+            return tell("interrupted; --resume goes on after the last finished epoch", 130)
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}")

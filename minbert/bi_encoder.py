@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
 from minbert.config import config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder, random_encoder
-from minbert.encoding import batch_tokens, encode_bar, in_bfloat16, windows
+from minbert.encoding import batch_tokens, in_bfloat16, windows
 from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
 from minbert.json_files import read_json, write_json
 from minbert.linear_choice import choose_linear
 from minbert.pooling import POOLINGS
+from minbert.progress import bar
 from minbert.sources import find_folder
 from minbert.tokenizer import Tokenizer, load_tokenizer
 from minbert.weights import load_encoder, save_encoder
@@ -153,9 +154,9 @@ class BiEncoder(nn.Module):
             )
         encoder = in_bfloat16(self.encoder) if precision == "bf16" else self.encoder
         normalize = self.normalize if normalize is None else normalize
-        with encode_bar(total) as bar:
+        with bar("encode", "sentence", total) as progress:
             for texts in windows(sentences):
-                yield self.encode_window(encoder, self.tokenizer(texts), normalize, bar.update)
+                yield self.encode_window(encoder, self.tokenizer(texts), normalize, progress.update)
 
     @torch.inference_mode()
     def encode_window(

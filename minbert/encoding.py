@@ -1,11 +1,9 @@
-"""What encoding many sentences needs beside the encoder: windows, batch sizes, bfloat16, a bar."""
+"""What encoding many sentences needs beside the encoder: windows, batch sizes and bfloat16."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import torch
 
@@ -35,19 +33,3 @@ def in_bfloat16(encoder: Encoder) -> Encoder:
     if encoder.compiled:
         half.compile_layers(encoder.compiled)
     return half.eval()
-
-
-def encode_bar(total: int | None) -> Any:
-    """A bar that counts sentences; None shows none."""
-    from tqdm import tqdm
-
-    interactive = sys.stderr.isatty()
-    return tqdm(
-        total=total,
-        unit="sentence",
-        desc="encode",
-        disable=total is None,
-        dynamic_ncols=interactive,
-        mininterval=0.1 if interactive else 30,
-        maxinterval=10 if interactive else 60,
-    )

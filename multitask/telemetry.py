@@ -1,8 +1,7 @@
-"""What a run shows while it goes on: TensorBoard scalars and a progress bar an epoch."""
+"""What a run shows while it goes on: TensorBoard scalars, and a bar while it scores."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,21 +30,6 @@ class Scalars:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-
-def epoch_bar(epoch: int, epochs: int, examples: int) -> Any:
-    """A bar that counts examples, with examples/s and the time left; in a log, a line a while."""
-    from tqdm import tqdm
-
-    interactive = sys.stderr.isatty()
-    return tqdm(
-        total=examples,
-        desc=f"epoch {epoch}/{epochs}",
-        unit="ex",
-        dynamic_ncols=interactive,
-        mininterval=0.5 if interactive else 30,
-        maxinterval=10 if interactive else 60,
-    )
 
 
 def scoring_bar(task: str, examples: int) -> Any:

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from minbert.linear_choice import choose_linear
+from minbert.progress import bar
 from multitask.checkpoint import load_training, publish, published, save_training
 from multitask.combiners import COMBINERS
 from multitask.config import RunConfig
@@ -23,7 +24,7 @@ from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
 from multitask.run_folder import RunError
 from multitask.sampling import SAMPLERS, BatchStream, Workload
-from multitask.telemetry import Scalars, epoch_bar
+from multitask.telemetry import Scalars
 from tasks.base import Task
 from tasks.data import Split
 
@@ -115,21 +116,21 @@ class Trainer:
         begin = time.perf_counter()
         expected = sum(len(step) for step in steps) * self.config.batch_size
         latest: dict[str, float] = {}  # the last loss of each task, for the bar
-        with epoch_bar(epoch, self.config.epochs, expected) as bar:
+        with bar(f"epoch {epoch}/{self.config.epochs}", "ex", expected) as progress:
             for step in steps:
                 losses, examples, figures = self.train_step(step)
                 latest |= losses
-                bar.update(examples)
+                progress.update(examples)
                 self.progress.examples += examples
                 if self.progress.step % LOG_EVERY == 0 or self.progress.step == self.total_steps:
                     shown = {name: f"{loss:.3f}" for name, loss in latest.items()}
-                    bar.set_postfix(shown, refresh=False)
+                    progress.set_postfix(shown, refresh=False)
                     self.scalars.write(
                         {f"train/{name}/loss": value for name, value in losses.items()} | figures,
                         self.progress.step,
                     )
-            bar.total = bar.n  # short last batches: the bar ends full
-            bar.refresh()
+            progress.total = progress.n  # short last batches: the bar ends full
+            progress.refresh()
         self.progress.seconds += time.perf_counter() - begin
         self.progress.epoch = epoch
 

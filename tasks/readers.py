@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from minbert.errors import UserError
-
-
-class DataError(UserError):
-    """A data file that cannot be used."""
+from tasks.text_files import DataError, rows_by_name
 
 
 @dataclass(frozen=True)
@@ -107,52 +101,6 @@ def read_examples(
         found = f"{blank} rows with a blank label" if blank else "only a header line"
         raise DataError(f"{path}: expected at least one example, found {found}")
     return Examples(ids, texts, np.array(targets, target_type) if label_column else None, blank)
-
-
-def rows_by_name(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, fields by name) of each row; the columns' order does not matter."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
-    begin = 1
-    try:
-        header = next(reader, None)
-        if header is None:
-            raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
-        for name in needed:
-            if header.count(name) != 1:
-                found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
-                raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
-        begin = reader.line_num + 1
-        for fields in reader:
-            if fields:  # a blank line is no row
-                if len(fields) != len(header):
-                    raise DataError(
-                        f"{path}, line {begin}: expected {len(header)} tab-separated fields, "
-                        f"found {len(fields)}"
-                    )
-                yield begin, dict(zip(header, fields, strict=True))
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(
-            f"{path}, line {begin}: expected tab-separated fields, found: {error}"
-        ) from error
-
-
-def read_text(path: Path) -> str:
-    """The whole file as UTF-8, with or without a byte-order mark."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        place = path if path.parent.is_dir() else path.parent
-        raise DataError(f"{path}: expected a data file, found no {place}") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{path}, line {line}: expected UTF-8 text, found byte 0x{content[error.start]:02x}"
-        ) from error
 
 
 def clean_sentence(text: str) -> str:

@@ -1,13 +1,20 @@
-"""Sentences of a text, CSV, TSV or JSONL file of any size, one after the other."""
+"""Text, CSV, TSV and JSONL files of any size: lines, rows by column name, sentences."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
-from tasks.readers import DataError
+from minbert.errors import UserError
+
+
+class DataError(UserError):
+    """A data file that cannot be used."""
+
 
 Lines = Iterator[tuple[int, str]]  # line number from 1, its text with the line break
 
@@ -45,33 +52,60 @@ def decoded_lines(path: Path) -> Lines:
                         f"{path}, line {number}: expected UTF-8 text, "
                         f"found byte 0x{line[error.start]:02x}"
                     ) from error
+    except FileNotFoundError as error:
+        place = path if path.parent.is_dir() else path.parent
+        raise DataError(f"{path}: expected a data file, found no {place}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def csv_column(path: Path, column: str) -> Iterator[str]:
-    """One column of a file with a header line."""
-    lines = decoded_lines(path)
-    _, first = next(lines, (1, ""))
-    comma = path.suffix.lower() == ".csv" and "\t" not in first
-    header = next(csv.reader([first], delimiter="," if comma else "\t"), [])
-    if header.count(column) != 1:
-        found = "it twice" if column in header else ", ".join(header) or "no header line"
-        raise DataError(f"{path}, line 1: expected a column {column!r}, found {found}")
-    place = header.index(column)
-    reader = csv.reader((text for _, text in lines), delimiter="," if comma else "\t", strict=True)
-    begin = 2
+def rows_by_name(
+    path: Path, needed: Sequence[str], comma: bool = False
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, fields by name) of each row; the columns' order does not matter.
+
+    Fields are separated by tabs or, with `comma`, by commas if the header holds no tab.
+    """
+    lines = csv_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
+    comma = comma and "\t" not in first
+    kind = "comma-separated" if comma else "tab-separated"
+    reader = csv.reader(chain([first], lines), delimiter="," if comma else "\t", strict=True)
+    begin = 1
     try:
+        header = next(reader)
+        for name in needed:
+            if header.count(name) != 1:
+                found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
+                raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
+        begin = reader.line_num + 1
         for fields in reader:
             if fields:  # a blank line is no row
                 if len(fields) != len(header):
                     raise DataError(
-                        f"{path}, line {begin}: expected {len(header)} fields, found {len(fields)}"
+                        f"{path}, line {begin}: expected {len(header)} {kind} fields, "
+                        f"found {len(fields)}"
                     )
-                yield fields[place]
-            begin = reader.line_num + 2
+                yield begin, dict(zip(header, fields, strict=True))
+            begin = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}, line {begin}: cannot be read: {error}") from error
+        raise DataError(f"{path}, line {begin}: expected {kind} fields, found: {error}") from error
+
+
+def csv_lines(path: Path) -> Iterator[str]:
+    """Lines as the csv module wants them: a carriage return alone ends one too."""
+    for _, text in decoded_lines(path):
+        if "\r" in text[:-2]:
+            yield from io.StringIO(text, newline="")
+        elif text:  # a byte-order mark alone is an empty file
+            yield text
+
+
+def csv_column(path: Path, column: str) -> Iterator[str]:
+    """One column of a file with a header line."""
+    return (row[column] for _, row in rows_by_name(path, [column], path.suffix.lower() == ".csv"))
 
 
 def json_field(path: Path, column: str) -> Iterator[str]:

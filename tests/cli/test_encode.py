@@ -71,7 +71,7 @@ def test_an_existing_file_is_kept_unless_told_otherwise(run, refused, text, tmp_
         (2, ["--output", "a.npy"], "--input"),
         (2, ["--input", "a.txt", "--output", "a.npy", "--linear", "fast"], "--linear"),
         (2, ["--input", "a.txt", "--output", "a.npy", "--device", "tpu"], "--device: expected"),
-        (1, ["--input", "missing.txt", "--output", "a.npy"], "cannot be read"),
+        (1, ["--input", "missing.txt", "--output", "a.npy"], "found no missing.txt"),
         (1, ["--input", ".", "--output", "a.npy"], "expected a file"),
         (1, ["--input", "pipe", "--output", "a.npy"], "expected a file"),
         (1, ["--input", "empty.txt", "--output", "a.npy"], "expected at least one sentence"),

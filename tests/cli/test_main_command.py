@@ -10,55 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from run_files import (
+    FILES,
+    MAIN,
+    STUDENT,
+    metrics,
+    prediction_bytes,
+    predictions,
+    same,
+    table,
+    weights,
+)
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
 
-import tasks.sample
 from minbert import BiEncoder
-from multitask import trainer
-from multitask.trainer import Trainer
 from tasks import build_task
-
-SAMPLE = Path(tasks.sample.__file__).parent
-MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
-# stem of the prediction file -> task, stem of the data file, label, header
-FILES = {
-    "sst": ("sst", "ids-sst", "sentiment", "id \t Predicted_Sentiment "),
-    "para": ("qqp", "quora", "is_duplicate", "id \t Predicted_Is_Paraphrase "),
-    "sts": ("sts", "sts", "similarity", "id \t Predicted_Similiary "),
-}
-STUDENT = {"dev": "dev", "test": "test-student"}
-
-
-def table(stem: str, split: str, folder: Path = SAMPLE) -> list[dict[str, str]]:
-    with open(folder / f"{stem}-{STUDENT[split]}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
-def predictions(run: Path, stem: str, split: str) -> list[list[str]]:
-    """[id, value] of each row of a prediction file."""
-    lines = (run / "predictions" / f"{stem}-{split}-output.csv").read_text().split("\n")
-    assert lines[-1] == ""
-    assert all(line.endswith(" ") for line in lines[:-1])
-    return [line[:-1].split(" , ") for line in lines[1:-1]]
-
-
-def prediction_bytes(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (run / "predictions").glob("*.csv")}
-
-
-def metrics(run: Path) -> dict[str, Any]:
-    return json.loads((run / "metrics.json").read_text())
-
-
-def weights(run: Path, file: str = "model") -> dict[str, torch.Tensor]:
-    return load_file(run / "checkpoint" / "best" / f"{file}.safetensors")
-
-
-def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
-
 
 # The main command
 
@@ -309,81 +276,3 @@ def test_empty_and_very_long_sentences(data, run, tmp_path):
             rows = predictions(folder, stem, split)
             assert [row[0] for row in rows[-3:]] == ["empty", "long", "mixed"]
             assert np.isfinite([float(row[1]) for row in rows]).all()
-
-
-# Interrupted and resumed
-
-
-def interrupt(monkeypatch, owner: Any, name: str, epoch: int, after: bool) -> None:
-    """Make `owner.name` raise KeyboardInterrupt at an epoch, after or before its work."""
-    original = getattr(owner, name)
-
-    def stopped(*args: Any) -> Any:
-        it = args[0] if isinstance(args[0], Trainer) else None
-        now = it.progress.epoch if it else args[3]["progress"]["epoch"]
-        if now >= epoch and not after:
-            raise KeyboardInterrupt
-        result = original(*args)
-        if now >= epoch:
-            raise KeyboardInterrupt
-        return result
-
-    monkeypatch.setattr(owner, name, stopped)
-
-
-MOMENTS = {
-    "after an epoch": (Trainer, "finish_epoch", 1, True),
-    "within an epoch": (Trainer, "train_step", 1, True),
-    "before anything": (Trainer, "train_step", 0, True),
-    "before the dev scores are kept": (Trainer, "finish_epoch", 2, False),
-    "between best and last": (trainer, "save_training", 2, False),
-    "after the last epoch": (Trainer, "fit", 0, True),
-}
-
-
-@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
-def test_resumed_equals_uninterrupted(moment, finished, run, tmp_path, monkeypatch):
-    folder, command = finished
-    command = [*command, "--output", str(tmp_path / "run")]
-    with monkeypatch.context() as patch:
-        interrupt(patch, *moment)
-        stopped = run(*command)
-    assert stopped.returncode == 130
-    assert "--resume" in stopped.stderr.splitlines()[-1]
-    assert not (tmp_path / "run" / "metrics.json").exists()
-    assert run(*command, "--resume").returncode == 0
-    assert prediction_bytes(tmp_path / "run") == prediction_bytes(folder)
-    for file in ("model", "heads"):
-        assert same(weights(tmp_path / "run", file), weights(folder, file))
-    found, expected = metrics(tmp_path / "run"), metrics(folder)
-    for key in ("dev", "history", "best_epoch", "epochs", "steps"):
-        assert found[key] == expected[key]
-
-
-def test_resume_in_an_empty_folder_starts_afresh(finished, run, tmp_path):
-    folder, command = finished
-    assert run(*command, "--resume", "--output", tmp_path / "run").returncode == 0
-    assert prediction_bytes(tmp_path / "run") == prediction_bytes(folder)
-
-
-# Started from another run
-
-
-def test_init_starts_from_the_other_runs_encoder_and_heads(finished, small, run, tmp_path):
-    folder, _ = finished
-    command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
-    still = ["--epochs", "1", "--steps-per-epoch", "1", "--lr", "1e-20", "--head-lr", "1e-20"]
-    found = run(*command, *still, "--task", "sst", "--output", tmp_path / "sst")
-    assert found.returncode == 0
-    assert f"heads that start from {folder}: sst" in found.stdout
-    assert metrics(tmp_path / "sst")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
-    assert predictions(tmp_path / "sst", "sst", "test") == predictions(folder, "sst", "test")
-
-
-def test_init_leaves_heads_of_another_shape_fresh(finished, small, run, tmp_path):
-    folder, _ = finished
-    command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
-    head = ["--task", "qqp", "--qqp-head", "concat", "--epochs", "1", "--output", tmp_path / "qqp"]
-    found = run(*command, *head)
-    assert found.returncode == 0
-    assert f"heads that start from {folder}: none" in found.stdout

@@ -4,8 +4,7 @@ from types import GeneratorType
 
 import pytest
 
-from tasks.readers import DataError
-from tasks.text_files import read_sentences
+from tasks.text_files import DataError, read_sentences
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
 
@@ -59,24 +58,40 @@ def test_a_file_is_read_as_it_is_asked_for(tmp_path):
     assert next(sentences) == "one"
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_of_columns(tmp_path, end):
+    file = write(tmp_path / "a.csv", end.join(["id,text", "1,a", '2,"b, c"', "3,d", ""]))
+    assert list(read_sentences(file, "text")) == ["a", "b, c", "d"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "column", "told"),
     [
         ("a.txt", b"one\n\xff\n", None, "line 2: expected UTF-8 text, found byte 0xff"),
         ("a.txt", "one\n", "text", "expected a file with columns (.csv, .tsv, .jsonl)"),
         ("a.csv", "id,text\n", None, "expected the name of a column, found none"),
-        ("a.csv", "", "text", "line 1: expected a column 'text', found no header line"),
+        ("a.csv", "", "text", "expected a header line with text, found none"),
         ("a.csv", "id,sentence\n1,a\n", "text", "line 1: expected a column 'text', found id, sen"),
         ("a.csv", "text,text\na,b\n", "text", "line 1: expected a column 'text', found it twice"),
-        ("a.csv", "id,text\n1,a\n2\n", "text", "line 3: expected 2 fields, found 1"),
-        ("a.csv", 'id,text\n1,"x\ny"\n2,a,b\n', "text", "line 4: expected 2 fields, found 3"),
-        ("a.csv", 'id,text\n1,"open\n', "text", "line 2: cannot be read"),
+        (
+            "a.csv",
+            "id,text\n1,a\n2\n",
+            "text",
+            "line 3: expected 2 comma-separated fields, found 1",
+        ),
+        (
+            "a.csv",
+            'id,text\n1,"x\ny"\n2,a,b\n',
+            "text",
+            "line 4: expected 2 comma-separated fields, found 3",
+        ),
+        ("a.csv", 'id,text\n1,"open\n', "text", "line 2: expected comma-separated fields, found"),
         ("a.jsonl", '{"text": "a"}\n{"text"\n', "text", "line 2: expected JSON"),
         ("a.jsonl", '{"text": 3}\n', "text", "line 1: expected text in 'text', found 3"),
         ("a.jsonl", '{"id": 3}\n', "text", "line 1: expected text in 'text', found None"),
         ("a.jsonl", "[1]\n", "text", "line 1: expected text in 'text', found list"),
         ("a.jsonl", "[" * 100_000, "text", "line 1: expected JSON"),
-        ("missing.txt", None, None, "cannot be read: No such file"),
+        ("missing.txt", None, None, "expected a data file, found no "),
     ],
 )
 def test_faults_name_file_and_line(tmp_path, name, content, column, told):

@@ -1,0 +1,88 @@
+"""Runs that are interrupted and resumed, and runs that start from another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from run_files import metrics, prediction_bytes, predictions, same, weights
+
+from multitask import trainer
+from multitask.trainer import Trainer
+
+# Interrupted and resumed
+
+
+def interrupt(monkeypatch, owner: Any, name: str, epoch: int, after: bool) -> None:
+    """Make `owner.name` raise KeyboardInterrupt at an epoch, after or before its work."""
+    original = getattr(owner, name)
+
+    def stopped(*args: Any) -> Any:
+        it = args[0] if isinstance(args[0], Trainer) else None
+        now = it.progress.epoch if it else args[3]["progress"]["epoch"]
+        if now >= epoch and not after:
+            raise KeyboardInterrupt
+        result = original(*args)
+        if now >= epoch:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(owner, name, stopped)
+
+
+MOMENTS = {
+    "after an epoch": (Trainer, "finish_epoch", 1, True),
+    "within an epoch": (Trainer, "train_step", 1, True),
+    "before anything": (Trainer, "train_step", 0, True),
+    "before the dev scores are kept": (Trainer, "finish_epoch", 2, False),
+    "between best and last": (trainer, "save_training", 2, False),
+    "after the last epoch": (Trainer, "fit", 0, True),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
+def test_resumed_equals_uninterrupted(moment, finished, run, tmp_path, monkeypatch):
+    folder, command = finished
+    command = [*command, "--output", str(tmp_path / "run")]
+    with monkeypatch.context() as patch:
+        interrupt(patch, *moment)
+        stopped = run(*command)
+    assert stopped.returncode == 130
+    assert "--resume" in stopped.stderr.splitlines()[-1]
+    assert not (tmp_path / "run" / "metrics.json").exists()
+    assert run(*command, "--resume").returncode == 0
+    assert prediction_bytes(tmp_path / "run") == prediction_bytes(folder)
+    for file in ("model", "heads"):
+        assert same(weights(tmp_path / "run", file), weights(folder, file))
+    found, expected = metrics(tmp_path / "run"), metrics(folder)
+    for key in ("dev", "history", "best_epoch", "epochs", "steps"):
+        assert found[key] == expected[key]
+
+
+def test_resume_in_an_empty_folder_starts_afresh(finished, run, tmp_path):
+    folder, command = finished
+    assert run(*command, "--resume", "--output", tmp_path / "run").returncode == 0
+    assert prediction_bytes(tmp_path / "run") == prediction_bytes(folder)
+
+
+# Started from another run
+
+
+def test_init_starts_from_the_other_runs_encoder_and_heads(finished, small, run, tmp_path):
+    folder, _ = finished
+    command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
+    still = ["--epochs", "1", "--steps-per-epoch", "1", "--lr", "1e-20", "--head-lr", "1e-20"]
+    found = run(*command, *still, "--task", "sst", "--output", tmp_path / "sst")
+    assert found.returncode == 0
+    assert f"heads that start from {folder}: sst" in found.stdout
+    assert metrics(tmp_path / "sst")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
+    assert predictions(tmp_path / "sst", "sst", "test") == predictions(folder, "sst", "test")
+
+
+def test_init_leaves_heads_of_another_shape_fresh(finished, small, run, tmp_path):
+    folder, _ = finished
+    command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
+    head = ["--task", "qqp", "--qqp-head", "concat", "--epochs", "1", "--output", tmp_path / "qqp"]
+    found = run(*command, *head)
+    assert found.returncode == 0
+    assert f"heads that start from {folder}: none" in found.stdout
