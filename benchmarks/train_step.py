@@ -89,7 +89,7 @@ def our_side(data: str, precision: str, device: torch.device, folder: Path) -> C
     trainer = Trainer(model.to(device), {"sts": task}, splits, config, folder)
     model.train()
     drawn = np.zeros(1, np.int64)
-    return lambda: seconds_per_example(lambda: trainer.train_step(drawn)[1], STEPS, device)
+    return lambda: seconds_per_example(lambda: trainer.train_step(drawn).examples, STEPS, device)
 
 
 def trainer_side(

@@ -19,13 +19,15 @@ from multitask.run_folder import encoder_of
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
 LINEARS = ("auto", "mkl", "onednn")
-SAMPLINGS = ("round-robin", "annealed")
-COMBINERS = ("sum", "pcgrad")
 # Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
-    "qqp": {"head": ("difference", "concat")},
+    "qqp": {"head": ("difference", "concat"), "loss": ("cross-entropy", "with-contrastive")},
     "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
+}
+# Objectives of a task with these losses, where they are more than the task itself.
+OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("qqp", "with-contrastive"): ("qqp/cross_entropy", "qqp/contrastive")
 }
 MANY = 1_000_000
 COUNT = number(int, 1, MANY)
@@ -34,6 +36,7 @@ TRAINING_NUMBERS = (
     ("epochs", COUNT, "N", "how many epochs"),
     ("steps_per_epoch", COUNT, "N", "optimiser steps of an epoch; by default the data decide"),
     ("batch_size", COUNT, "N", "examples of a batch"),
+    ("micro_batch", COUNT, "N", "examples that go through the model at a time, to save memory"),
     ("lr", RATE, "RATE", "peak learning rate of the encoder"),
     ("head_lr", RATE, "RATE", "peak learning rate of the heads"),
     ("weight_decay", number(float, 0, MANY), "X", "AdamW's decay of weight matrices"),
@@ -87,6 +90,11 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the run; by default one under runs/ named by the configuration",
     )
+    output.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show examples, passes, steps and expected time of every epoch, and train nothing",
+    )
     output.add_argument("--verbose", action="store_true", help=VERBOSE)
     output.add_argument(
         "--resume", action="store_true", help="go on after the last finished epoch of the run"
@@ -138,11 +146,13 @@ def training_config(args: argparse.Namespace, **mode: Any) -> RunConfig:
         given["encoder"] = encoder_of(Path(args.init))
     options = {
         task: {
-            option: getattr(args, f"{task}_{option}") or choices[0]
+            option: getattr(args, f"{task}_{option}")
             for option, choices in TASK_OPTIONS[task].items()
+            if getattr(args, f"{task}_{option}") not in (None, choices[0])
         }
         for task in mode["tasks"]
     }
+    options = {task: given for task, given in options.items() if given}
     return RunConfig(**(given | {"task_options": options} | mode))
 
 

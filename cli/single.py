@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 
 from cli.flags import add_training_flags, check_training_flags, training_config
+from cli.mixing import add_combiner_flags, add_single_combiner_flags, mixing_settings
 from cli.train import train
 from tasks import TASK_NAMES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", choices=TASK_NAMES, required=True, help="the task to train")
+    add_combiner_flags(parser)
+    add_single_combiner_flags(parser)
     add_training_flags(parser)
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    check_training_flags(args, parser, (args.task,))
-    return train(training_config(args, mode="single", tasks=(args.task,)), args)
+    tasks = (args.task,)
+    check_training_flags(args, parser, tasks)
+    settings = mixing_settings(args, parser, tasks)
+    return train(training_config(args, mode="single", tasks=tasks, **settings), args)

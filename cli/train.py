@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +15,50 @@ from multitask.config import RunConfig
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
-    from multitask.run_folder import default_folder, finished_metrics, prepare, settle_linear
+    from multitask.run_folder import default_folder
 
+    if args.dry_run:
+        return show_plan(config)
     folder = Path(args.output) if args.output else default_folder(config)
-    config, reason = settle_linear(config, folder, args.overwrite)
-    if args.verbose:
-        print(f"linear layers on a CPU: {config.linear} ({reason})")
-    if prepare(folder, config, args.resume, args.overwrite):
-        result = finished_metrics(folder) or {}
-        print(f"{folder} holds this run, finished; --overwrite would repeat it")
-    else:
-        from multitask.run import run
+    if "WORLD_SIZE" in os.environ:
+        quieten()
+    try:
+        from multitask.run import complete
 
-        print(f"run folder: {folder}", flush=True)
-        try:
-            result = run(config, folder, args.resume)
-        except KeyboardInterrupt:
-            return tell("interrupted; --resume goes on after the last finished epoch", 130)
+        result = complete(config, folder, args.resume, args.overwrite, args.verbose)
+    except KeyboardInterrupt:
+        return tell("interrupted; --resume goes on after the last finished epoch", 130)
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}")
     return 0
 
 
+def quieten() -> None:
+    """Among processes that torchrun started: the first one speaks, SIGTERM is an interrupt."""
+    if os.environ.get("RANK", "0") != "0":
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
+
+    def stop(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def show_plan(config: RunConfig) -> int:
+    """Examples, passes, steps and expected time of every epoch and task, without training."""
+    from multitask.dry_run import planned
+    from reports.tables import text_table
+
+    rows = planned(config)
+    header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
+    print(text_table(header, rows))
+    return 0
+
+
 def summary(result: dict[str, Any]) -> str:
-    """Dev metrics of the best epoch as a table."""
+    """Dev metrics of the best epoch, what the combiner did, and which tasks were in conflict."""
     from reports.tables import text_table
 
     rows = [
@@ -50,10 +72,17 @@ def summary(result: dict[str, Any]) -> str:
         for name in ("overall", "overall_plain_mean")
         if name in result["dev"]
     ]
-    return (
-        text_table(["task", "metric", "dev"], rows)
-        + f"\nbest epoch {result['best_epoch']} of {result['epochs']}, "
+    lines = [
+        text_table(["task", "metric", "dev"], rows),
+        f"best epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
-        f"({result['examples_per_second']} examples/s), {result['seconds']} s in all"
-        + "".join(f"\n{n} steps: {status}" for status, n in result["combiner_steps"].items())
-    )
+        f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
+    ]
+    if set(result["combiner_steps"]) != {"summed"}:
+        lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
+    lines += [
+        f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
+        f"mean cosine {found['mean_cosine']:.2f}"
+        for pair, found in result.get("conflicts", {}).items()
+    ]
+    return "\n".join(lines)

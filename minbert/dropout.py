@@ -20,11 +20,12 @@ class DropoutStream:
     """Random bytes for the dropout layers of one model.
 
     `passes` counts forward passes. Each begins with `next_pass` and draws its masks, in the order
-    in which layers ask, from a generator of its own.
+    in which layers ask, from a generator of its own. The processes of one run share seed and
+    passes; `rank` lets each draw masks of its own.
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.seed, self.passes = seed, 0
+        self.seed, self.passes, self.rank = seed, 0, 0
         self._cpu: np.random.SFC64 | None = None
         self._gpu: torch.Generator | None = None
 
@@ -67,8 +68,8 @@ class DropoutStream:
             self._gpu = torch.Generator(device).manual_seed(seed >> 1)
         return torch.empty(shape, dtype=torch.uint8, device=device).random_(generator=self._gpu)
 
-    def _entropy(self) -> tuple[int, int]:
-        return self.seed, self.passes
+    def _entropy(self) -> tuple[int, ...]:
+        return (self.seed, self.passes, self.rank) if self.rank else (self.seed, self.passes)
 
 
 class Dropout(nn.Module):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 
-def bar(what: str, unit: str, total: int | None) -> Any:
-    """Counts `unit`s, with their rate and the time left; None for `total` shows nothing."""
+def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
+    """Counts `unit`s, with their rate and the time left; None for `total` shows nothing.
+
+    A `passing` one goes away when done and is left out of a log. Of several processes that
+    torchrun started, the first alone shows bars.
+    """
     from tqdm import tqdm
 
     interactive = sys.stderr.isatty()
+    hidden = total is None or (passing and not interactive) or os.environ.get("RANK", "0") != "0"
     return tqdm(
         total=total,
         desc=what,
         unit=unit,
-        disable=total is None,
+        disable=hidden,
+        leave=not passing,
         dynamic_ncols=interactive,
         mininterval=0.5 if interactive else 30,
         maxinterval=10 if interactive else 60,

@@ -27,8 +27,17 @@ class RunConfig:
     init: str | None = None
     freeze_encoder: bool = False
     sampling: str = "round-robin"
+    temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)
+    size_cap: int | None = None
+    schedule: str = "joint"
+    first_task: str | None = None  # of first-then-joint; None for the largest
+    first_epochs: int = 1  # of first-then-joint and the hybrid sampler
     batches_per_step: int = 1
+    micro_batch: int | None = None  # examples that go through the model at a time
     combiner: str = "sum"
+    preference: tuple[float, ...] | None = None  # a weight an objective, adding up to 1
+    cones: int = 5  # of Pareto MTL (Lin et al., 2019, section 5)
+    gradients: str = "parameters"
     epochs: int = 3
     steps_per_epoch: int | None = None
     batch_size: int = 16
@@ -42,6 +51,11 @@ class RunConfig:
     precision: str = "fp32"
     linear: str = "auto"  # a run's config.json holds what was chosen
     device: str = "auto"
+
+    @property
+    def has_first_epochs(self) -> bool:
+        """Whether one task has the first epochs to itself."""
+        return self.sampling == "hybrid" or self.schedule == "first-then-joint"
 
     def to_json(self) -> dict[str, object]:
         return json.loads(json.dumps(asdict(self)))

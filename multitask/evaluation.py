@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from minbert.batching import sorted_batches
 from minbert.encoding import batch_tokens
+from minbert.progress import bar
+from multitask.distributed import Processes
 from multitask.model import MultiTaskModel
 from multitask.run_folder import RunError
-from multitask.telemetry import scoring_bar
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall_plain_mean, overall_score
@@ -20,30 +22,52 @@ Metrics = dict[str, dict[str, float]]
 
 
 @torch.inference_mode()
-def score_split(model: MultiTaskModel, task: Task, split: Split, precision: str) -> np.ndarray:
+def score_split(
+    model: MultiTaskModel,
+    task: Task,
+    split: Split,
+    precision: str,
+    processes: Processes | None = None,
+) -> np.ndarray:
     """(n, C) probabilities or (n,) similarities, float32, in the file's order."""
+    processes = processes or Processes()
     model.eval()
     head = model.heads[task.name]
     batches = sorted_batches(split.lengths, batch_tokens(model.bi_encoder.device))
-    parts = []
-    with scoring_bar(task.name, len(split.examples)) as bar:
-        for rows in batches:
-            embeddings = model.embed(split.batch(rows), precision)
-            parts.append(task.scores(head, embeddings).float().cpu().numpy())
-            bar.update(len(rows))
-    scores = np.empty((len(split.examples), *parts[0].shape[1:]), np.float32)
-    scores[np.concatenate(batches)] = np.concatenate(parts)
+    scores: Tensor | None = None
+    with bar(f"score {task.name}", "ex", len(split.examples), passing=True) as progress:
+        for number, rows in enumerate(batches):
+            if number % processes.count == processes.rank or scores is None:
+                batch = split.batch(rows)
+                found = task.scores(head, batch.split(model.embed(batch, precision))).float()
+                if scores is None:  # every process learns the shape from the first batch
+                    scores = found.new_zeros((len(split.examples), *found.shape[1:]))
+                if number % processes.count == processes.rank:
+                    scores[torch.from_numpy(rows).to(scores.device)] = found
+            progress.update(len(rows))
+    assert scores is not None, "a split has examples"
+    return finite(processes.add(scores).cpu().numpy(), task.name)
+
+
+def finite(scores: np.ndarray, task: str) -> np.ndarray:
+    """The scores; RunError if one of them is no number."""
     strange = scores[~np.isfinite(scores)]
     if len(strange):
-        raise RunError(f"{task.name}: expected finite scores, found {strange[0]}")
+        raise RunError(f"{task}: expected finite scores, found {strange[0]}")
     return scores
 
 
 def evaluate(
-    model: MultiTaskModel, tasks: Mapping[str, Task], splits: Mapping[str, Split], precision: str
+    model: MultiTaskModel,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Split],
+    precision: str,
+    processes: Processes | None = None,
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
     """Metrics and scores of each task on a labelled split."""
-    scores = {name: score_split(model, tasks[name], splits[name], precision) for name in tasks}
+    scores = {
+        name: score_split(model, tasks[name], splits[name], precision, processes) for name in tasks
+    }
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets

@@ -40,15 +40,30 @@ class MultiTaskModel(nn.Module):
         """What the dropout of encoder and heads draws from."""
         return self.bi_encoder.encoder.stream
 
-    def embed(self, batch: Batch, precision: str) -> tuple[Tensor, ...]:
-        """A batch -> float32 sentence embeddings, one (B, H) tensor a text."""
+    def embed(self, batch: Batch, precision: str) -> Tensor:
+        """A batch -> float32 embeddings of all its sequences (S, H); `batch.split` parts them."""
         if self.training and self.frozen:  # the heads drop out; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen),
         ):
-            return batch.split(self.bi_encoder.embed(batch))
+            return self.bi_encoder.embed(batch)
+
+    def sections(self) -> dict[str, list[nn.Parameter]]:
+        """The shared parameters by the part of the encoder they belong to, from the input on."""
+        encoder = self.bi_encoder.encoder
+        layers = {f"layer {i}": layer for i, layer in enumerate(encoder.layers, 1)}
+        parts = {"embeddings": encoder.embeddings, **layers}
+        return {name: list(part.parameters()) for name, part in parts.items()}
+
+    def sparse_words(self) -> nn.Parameter:
+        """Let gradients of the word embeddings name only the words of a batch; returns these."""
+        lookup = self.bi_encoder.encoder.embeddings.word
+        lookup.sparse = True
+        weight = lookup.weight
+        assert isinstance(weight, nn.Parameter)
+        return weight
 
     def freeze_encoder(self) -> None:
         """Train the heads alone (BEES, M1): no gradient and no dropout in the encoder."""

@@ -13,13 +13,16 @@ import torch
 import tasks.sample
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device, warn_if_slow
+from minbert.errors import UserError
 from minbert.json_files import write_json
 from multitask.checkpoint import published
 from multitask.config import RunConfig
+from multitask.distributed import Processes, processes
 from multitask.environment import environment
 from multitask.evaluation import evaluate, overall, score_split
 from multitask.model import MultiTaskModel
-from multitask.run_folder import RunError
+from multitask.run_folder import RunError, finished_metrics, prepare, settle_linear
+from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
 from tasks import build_task
 from tasks.base import Task
@@ -29,7 +32,41 @@ from tasks.predictions import write_predictions, write_scores
 SPLITS = ("train", "dev", "test")
 
 
-def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]:
+def complete(
+    config: RunConfig,
+    folder: Path,
+    resume: bool = False,
+    overwrite: bool = False,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
+
+    A finished run is left alone, an unfinished one goes on where `resume` says so.
+    """
+    with processes() as group:
+        # The first process looks at the folder; the others learn what it found.
+        settled: tuple[RunConfig, bool] | None = None
+        error = None
+        if group.first:
+            try:
+                config, reason = settle_linear(config, folder, overwrite)
+                if verbose:
+                    print(f"linear layers on a CPU: {config.linear} ({reason})")
+                settled = config, prepare(folder, config, resume, overwrite)
+            except UserError as found:
+                error = found
+        group.agree(error)
+        config, finished = group.gather(settled)[0]
+        if finished:
+            print(f"{folder} holds this run, finished; --overwrite would repeat it")
+            return finished_metrics(folder) or {}
+        print(f"run folder: {folder}", flush=True)
+        return run(config, folder, resume, group)
+
+
+def run(
+    config: RunConfig, folder: Path, resume: bool = False, group: Processes | None = None
+) -> dict[str, Any]:
     """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
 
     Raises DataError, EncoderError or RunError, each with one line for the user.
@@ -40,20 +77,19 @@ def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]
     chosen = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
     model = build_model(config, chosen, device)
     splits = load_splits(config, chosen, model.bi_encoder)
-    trainer = Trainer(model, chosen, splits, config, folder)
+    group = group or Processes()
+    trainer = Trainer(model, chosen, splits, config, folder, group)
     if resume and trainer.resume():
         print(f"resumed after epoch {trainer.progress.epoch} of {config.epochs}", flush=True)
     trainer.fit()
     trainer.load_best()
     metrics, dev_scores = evaluate(
-        model, chosen, {name: splits[name]["dev"] for name in chosen}, config.precision
+        model, chosen, {name: splits[name]["dev"] for name in chosen}, config.precision, group
     )
-    write_split(folder, "dev", chosen, splits, dev_scores)
     test_scores = {
-        name: score_split(model, task, splits[name]["test"], config.precision)
+        name: score_split(model, task, splits[name]["test"], config.precision, group)
         for name, task in chosen.items()
     }
-    write_split(folder, "test", chosen, splits, test_scores)
     progress = trainer.progress
     result = {
         "dev": metrics | overall(metrics),
@@ -61,14 +97,19 @@ def run(config: RunConfig, folder: Path, resume: bool = False) -> dict[str, Any]
         "epochs": progress.epoch,
         "steps": progress.step,
         "combiner_steps": progress.statuses,
+        "conflicts": conflict_summary(progress.conflicts),
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),
-        "environment": environment(str(device)),
+        "environment": environment(str(device)) | {"processes": group.count},
         "history": progress.history,
     }
-    write_json(folder / "metrics.json", result)
-    trainer.forget()
+    if group.first:
+        write_split(folder, "dev", chosen, splits, dev_scores)
+        write_split(folder, "test", chosen, splits, test_scores)
+        write_json(folder / "metrics.json", result)
+        trainer.forget()
+    group.gather(None)  # the run is whole before anybody leaves
     return result
 
 

@@ -12,7 +12,11 @@ from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
-FILES = ("metrics.json", "config.json")  # the configuration last: it tells that this is a run
+FILES = (
+    "metrics.json",
+    "telemetry.jsonl",
+    "config.json",
+)  # the configuration last: it tells that this is a run
 
 METRICS_KEYS = (
     "dev",

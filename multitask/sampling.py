@@ -1,8 +1,8 @@
-"""Which task speaks next: the order of the tasks' batches in an epoch, and each task's examples.
+"""Which task speaks next: the order of the tasks' batches in an epoch.
 
-A sampler gives, for epoch e (from 1), the task of every batch; the trainer takes them
-`batches_per_step` at a time. All randomness is drawn from generators seeded by the run's seed and
-the epoch or pass, so an epoch can be repeated without the ones before it.
+A sampler gives, for epoch e (from 1), the task of every batch; the schedule groups them into steps.
+All randomness is drawn from generators seeded by the run's seed and the epoch, so an epoch can be
+repeated without the ones before it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
-from zlib import crc32
 
 import numpy as np
 
-from minbert.batching import bucketed_batches
+from multitask.randomness import generator
+
+
+def power_probabilities(
+    sizes: Sequence[float], alpha: float, cap: float | None = None
+) -> np.ndarray:
+    """Chance of each task: p_i proportional to min(N_i, cap)^alpha, N in examples; float64.
+
+    alpha = 1 is proportional sampling, 1/2 the square root, 0 equal shares, 1/T temperature T; a
+    cap keeps one huge task from drowning the others (Raffel et al., 2020, section 3.5.2).
+    """
+    counts = np.asarray(sizes, np.float64)
+    if counts.ndim != 1 or not len(counts) or not np.all(counts > 0):
+        raise ValueError(f"sizes: expected positive numbers of examples, found {list(sizes)}")
+    if cap is not None:
+        counts = np.minimum(counts, cap)
+    weights = (counts / counts.max()) ** alpha
+    return weights / weights.sum()
 
 
 def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.ndarray:
@@ -24,19 +40,10 @@ def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.
     Stickland and Murray, 2019). `sizes` are N in examples, `epoch` counts from 1; with one epoch
     in all, a = 1. Returns float64 (tasks,).
     """
-    counts = np.asarray(sizes, np.float64)
-    if counts.ndim != 1 or not len(counts) or not np.all(counts > 0):
-        raise ValueError(f"sizes: expected positive numbers of examples, found {list(sizes)}")
     if not 1 <= epoch <= epochs:
         raise ValueError(f"epoch: expected 1 to {epochs}, found {epoch}")
     alpha = 1.0 if epochs == 1 else 1.0 - 0.8 * (epoch - 1) / (epochs - 1)
-    weights = (counts / counts.max()) ** alpha
-    return weights / weights.sum()
-
-
-def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
-    """A generator of its own for each purpose, epoch or pass of a run."""
-    return np.random.default_rng([seed, crc32(purpose.encode()), len(numbers), *numbers])
+    return power_probabilities(sizes, alpha)
 
 
 class Sampler(Protocol):
@@ -51,7 +58,8 @@ class Sampler(Protocol):
 class Workload:
     """What a sampler may look at: examples of each task, batch size, and how long to go on.
 
-    `steps_per_epoch` None leaves the length of an epoch to the sampler.
+    `steps_per_epoch` None leaves the length of an epoch to the sampler; `temperature` and
+    `size_cap` (in examples) belong to the sampler of that name.
     """
 
     sizes: tuple[int, ...]
@@ -60,6 +68,8 @@ class Workload:
     epochs: int
     steps_per_epoch: int | None
     seed: int
+    temperature: float = 5.0
+    size_cap: int | None = None
 
     @property
     def batches_per_pass(self) -> tuple[int, ...]:
@@ -85,48 +95,49 @@ class RoundRobin:
 
 
 @dataclass(frozen=True)
-class Annealed:
-    """Batches drawn at random with `annealed_probabilities` (BEES, Eq. 5).
+class Drawn:
+    """Batches drawn at random, each task with its `chances(epoch)`.
 
-    The paper leaves the length of an epoch open; by default it has as many batches as one pass
-    over all tasks.
+    The papers leave the length of such an epoch open; by default it has as many batches as one
+    pass over all tasks.
     """
 
     work: Workload
+    purpose: str
+    chances: Callable[[int], np.ndarray]
 
     def batches(self, epoch: int) -> np.ndarray:
         work = self.work
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        chances = annealed_probabilities(work.sizes, epoch, work.epochs)
-        drawn = generator(work.seed, "annealed", epoch)
+        chances = self.chances(epoch)
+        drawn = generator(work.seed, self.purpose, epoch)
         return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
+
+
+def annealed(work: Workload) -> Sampler:
+    """BEES, Eq. 5."""
+    return Drawn(
+        work, "annealed", lambda epoch: annealed_probabilities(work.sizes, epoch, work.epochs)
+    )
+
+
+def power(name: str, alpha: float) -> Callable[[Workload], Sampler]:
+    """A sampler whose chances are `power_probabilities` in every epoch."""
+    return lambda work: Drawn(work, name, lambda epoch: power_probabilities(work.sizes, alpha))
+
+
+def temperature(work: Workload) -> Sampler:
+    """p_i proportional to min(N_i, cap)^(1/T) (Raffel et al., 2020)."""
+    chances = power_probabilities(work.sizes, 1 / work.temperature, work.size_cap)
+    return Drawn(work, "temperature", lambda epoch: chances)
 
 
 SAMPLERS: dict[str, Callable[[Workload], Sampler]] = {
     "round-robin": RoundRobin,
-    "annealed": Annealed,
+    "hybrid": RoundRobin,  # after epochs of the largest task alone: see multitask/schedule.py
+    "annealed": annealed,
+    "proportional": power("proportional", 1.0),
+    "square-root": power("square-root", 0.5),
+    "temperature": temperature,
+    "uniform": power("uniform", 0.0),
 }
-
-
-class BatchStream:
-    """One task's batches of row indices, pass after pass, each pass newly shuffled and bucketed.
-
-    `position` = (pass, batches of it already taken) is all its state. The order depends on the
-    seed and the task's name, not on the other tasks of the run.
-    """
-
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int, task: str) -> None:
-        self.lengths, self.batch_size, self.seed, self.task = lengths, batch_size, seed, task
-        self.position = (0, 0)
-        self._pass: tuple[int, list[np.ndarray]] = (-1, [])
-
-    def next(self) -> np.ndarray:
-        """Rows of the next batch."""
-        number, taken = self.position
-        if self._pass[0] != number:
-            shuffle = generator(self.seed, f"batches of {self.task}", number)
-            self._pass = (number, bucketed_batches(self.lengths, self.batch_size, shuffle))
-        batches = self._pass[1]
-        taken += 1
-        self.position = (number, taken) if taken < len(batches) else (number + 1, 0)
-        return batches[taken - 1]

@@ -1,39 +1,136 @@
-"""What a run shows while it goes on: TensorBoard scalars, and a bar while it scores."""
+"""What a run tells of its steps: a JSON line each, TensorBoard curves, conflicts in sum."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 
-class Scalars:
-    """TensorBoard scalars, its slow import put off until the first figure is written."""
+from multitask.step import StepResult
 
-    def __init__(self, folder: Path) -> None:
+LOG_EVERY = 10  # steps between two points of the training curves
+
+
+class Telemetry:
+    """`telemetry.jsonl` with every step, and TensorBoard with the mean of every ten.
+
+    TensorBoard's slow import is put off until the first point. Without a folder nothing is written.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._writer: Any = None
         self._purge: int | None = None
+        self._lines: Any = None
+        self._recent: dict[str, list[float]] = {}  # figures since the last point
+
+    @property
+    def file(self) -> Path:
+        assert self.folder is not None
+        return self.folder / "telemetry.jsonl"
 
     def forget_after(self, step: int) -> None:
-        """Let the points after `step`, of a run that is resumed there, no longer be shown."""
+        """Drop what was written after `step`, of a run that is resumed there."""
         self._purge = step + 1
+        if self.folder is not None and self.file.exists():
+            kept = [line for line in read_steps(self.file) if line["step"] <= step]
+            temporary = self.file.with_suffix(".tmp")
+            temporary.write_text("".join(json.dumps(line) + "\n" for line in kept))
+            temporary.replace(self.file)
 
-    def write(self, figures: Mapping[str, float], step: int) -> None:
+    def step(self, step: int, result: StepResult, figures: Mapping[str, float], last: bool) -> None:
+        """Write a step down; `figures` are further ones of it, such as the gradient's norm."""
+        if self.folder is None:
+            return
+        line = step_line(result) | {"step": step} | dict(figures)
+        if self._lines is None:
+            self._lines = self.file.open("a")
+        self._lines.write(json.dumps(line) + "\n")
+        for kind in ("losses", "weights", "cosines"):
+            for name, value in line[kind].items():
+                self._recent.setdefault(f"train/{name}/{kind}", []).append(value)
+        for name, value in figures.items():
+            self._recent.setdefault(f"train/{name}", []).append(value)
+        if step % LOG_EVERY == 0 or last:
+            self.scalars({n: float(np.mean(v)) for n, v in self._recent.items()}, step)
+            self._recent = {}
+
+    def scalars(self, figures: Mapping[str, float], step: int) -> None:
+        """Points of TensorBoard's curves."""
+        if self.folder is None:
+            return
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(str(self.folder), purge_step=self._purge)
+            self._writer = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self._purge)
         for name, value in figures.items():
             self._writer.add_scalar(name, value, step)
 
+    def flush(self) -> None:
+        """Bring the steps to the disk, before a checkpoint that says they were taken."""
+        if self._lines is not None:
+            self._lines.flush()
+
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
+        for open_file in (self._writer, self._lines):
+            if open_file is not None:
+                open_file.close()
+        self._writer = self._lines = None
 
 
-def scoring_bar(task: str, examples: int) -> Any:
-    """A bar that goes away when done; none in a log."""
-    from tqdm import tqdm
+def read_steps(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a `telemetry.jsonl`; a last one that was cut short is left out."""
+    with file.open() as lines:
+        for line in lines:
+            if line.endswith("\n"):
+                yield json.loads(line)
 
-    return tqdm(total=examples, desc=f"score {task}", unit="ex", leave=False, disable=None)
+
+def step_line(result: StepResult) -> dict[str, Any]:
+    """Losses, weights, status and cosines of a step, the latter also for each section."""
+    names = result.objectives
+    weights = result.combined.weights.tolist()
+    line: dict[str, Any] = {
+        "losses": dict(zip(names, result.losses.tolist(), strict=True)),
+        "weights": dict(zip(names, weights, strict=True)),
+        "status": result.combined.status,
+        "cosines": {},
+    }
+    if result.grams and len(names) > 1:
+        line["cosines"] = cosines(names, np.sum(list(result.grams.values()), axis=0))
+        if len(result.grams) > 1:
+            line["layers"] = {name: cosines(names, gram) for name, gram in result.grams.items()}
+    return line
+
+
+def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
+    """Cosine of each pair of gradients; 0 where one of them is zero."""
+    norms = np.sqrt(np.diag(gram))
+    return {
+        f"{names[j]} and {names[i]}": float(gram[i, j] / scale) if scale else 0.0
+        for i in range(len(names))
+        for j in range(i)
+        for scale in [norms[i] * norms[j]]
+    }
+
+
+def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
+    """Add a step to `counts`: pair -> [steps it met in, conflicts among them, sum of cosines]."""
+    for pair, cosine in step_line(result)["cosines"].items():
+        met, conflicts, total = counts.get(pair, (0, 0, 0.0))
+        counts[pair] = [met + 1, conflicts + (cosine < 0), total + cosine]
+
+
+def conflict_summary(counts: Mapping[str, list[float]]) -> dict[str, dict[str, float]]:
+    """Each pair's steps, share of steps in conflict, and mean cosine."""
+    return {
+        pair: {
+            "steps": int(met),
+            "conflict_rate": round(conflicts / met, 4),
+            "mean_cosine": round(total / met, 4),
+        }
+        for pair, (met, conflicts, total) in counts.items()
+    }

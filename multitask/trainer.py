@@ -1,4 +1,4 @@
-"""The one training loop, for 1..n tasks: batch -> embed -> losses -> rows -> Gram -> step."""
+"""The one training loop, for 1..n tasks: plan -> batches -> gradient -> optimiser."""
 
 from __future__ import annotations
 
@@ -10,25 +10,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from minbert.linear_choice import choose_linear
 from minbert.progress import bar
-from multitask.checkpoint import load_training, publish, published, save_training
-from multitask.combiners import COMBINERS
+from multitask.checkpoint import (
+    CheckpointError,
+    load_training,
+    publish,
+    published,
+    save_training,
+)
+from multitask.combiners import COMBINERS, Combiner, Setup
 from multitask.config import RunConfig
+from multitask.distributed import Processes
 from multitask.evaluation import Metrics, evaluate, overall, selection_score
-from multitask.gradients import GradientRows
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
-from multitask.run_folder import RunError
-from multitask.sampling import SAMPLERS, BatchStream, Workload
-from multitask.telemetry import Scalars
+from multitask.schedule import build_plan
+from multitask.step import StepGradient, StepResult
+from multitask.streams import BatchStream
+from multitask.telemetry import LOG_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
 
-LOG_EVERY = 10  # steps between two points of the training curves
+
+def build_combiner(config: RunConfig, tasks: Mapping[str, Task]) -> Combiner:
+    """The combiner of a configuration, for the objectives of its tasks."""
+    objectives = tuple(name for task in tasks.values() for name in task.objectives)
+    setup = Setup(objectives, config.seed, config.preference, config.cones)
+    return COMBINERS[config.combiner](setup)
 
 
 @dataclass
@@ -42,6 +53,7 @@ class Progress:
     best_score: float = float("-inf")
     best_epoch: int = 0
     statuses: dict[str, int] = field(default_factory=dict)  # of the combiner -> steps
+    conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -55,31 +67,26 @@ class Trainer:
         splits: Mapping[str, Mapping[str, Split]],
         config: RunConfig,
         folder: Path,
+        processes: Processes | None = None,
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
+        self.processes = processes or Processes()
         self.names = list(tasks)
         train = [splits[name]["train"] for name in self.names]
-        self.work = Workload(
-            sizes=tuple(len(split.examples) for split in train),
-            batch_size=config.batch_size,
-            batches_per_step=config.batches_per_step,
-            epochs=config.epochs,
-            steps_per_epoch=config.steps_per_epoch,
-            seed=config.seed,
-        )
-        self.sampler = SAMPLERS[config.sampling](self.work)
+        self.plan = build_plan(config, [len(split.examples) for split in train])
         self.streams = [
             BatchStream(split.lengths, config.batch_size, config.seed, name)
             for name, split in zip(self.names, train, strict=True)
         ]
-        self.combiner = COMBINERS[config.combiner](config.seed)
-        self.rows = GradientRows(list(model.bi_encoder.parameters()))
+        self.combiner = build_combiner(config, tasks)
+        self.gradient = StepGradient(model, tasks, splits, self.combiner, config, self.processes)
         self.optimizer = build_optimizer(model, config)
-        self.total_steps = sum(len(self.steps(e + 1)) for e in range(config.epochs))
+        self.total_steps = sum(len(self.plan.steps(e + 1)) for e in range(config.epochs))
         self.progress = Progress()
-        self.scalars = Scalars(folder / "tensorboard")
+        self.telemetry = Telemetry(folder if self.processes.first else None)
         model.dropout_stream.reset(config.seed)
+        model.dropout_stream.rank = self.processes.rank
 
     @property
     def best_folder(self) -> Path:
@@ -88,12 +95,6 @@ class Trainer:
     @property
     def last_folder(self) -> Path:
         return self.folder / "checkpoint" / "last"
-
-    def steps(self, epoch: int) -> list[np.ndarray]:
-        """Task indices of the batches of each step of an epoch (from 1)."""
-        batches = self.sampler.batches(epoch)
-        size = self.config.batches_per_step
-        return [batches[i : i + size] for i in range(0, len(batches), size)]
 
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs brought nothing better."""
@@ -104,87 +105,57 @@ class Trainer:
                 if self.progress.epoch - self.progress.best_epoch >= patience:
                     break
                 self.train_epoch(self.progress.epoch + 1)
-                metrics, _ = evaluate(self.model, self.tasks, dev, self.config.precision)
+                metrics, _ = evaluate(
+                    self.model, self.tasks, dev, self.config.precision, self.processes
+                )
                 self.finish_epoch(metrics)
         finally:
-            self.scalars.close()
+            self.telemetry.close()
 
     def train_epoch(self, epoch: int) -> None:
         """Every step of one epoch, with a progress bar that counts examples."""
         self.model.train()
-        steps = self.steps(epoch)
+        steps = self.plan.steps(epoch)
         begin = time.perf_counter()
         expected = sum(len(step) for step in steps) * self.config.batch_size
-        latest: dict[str, float] = {}  # the last loss of each task, for the bar
+        latest: dict[str, str] = {}  # the last loss of each objective, for the bar
         with bar(f"epoch {epoch}/{self.config.epochs}", "ex", expected) as progress:
             for step in steps:
-                losses, examples, figures = self.train_step(step)
-                latest |= losses
-                progress.update(examples)
-                self.progress.examples += examples
-                if self.progress.step % LOG_EVERY == 0 or self.progress.step == self.total_steps:
-                    shown = {name: f"{loss:.3f}" for name, loss in latest.items()}
-                    progress.set_postfix(shown, refresh=False)
-                    self.scalars.write(
-                        {f"train/{name}/loss": value for name, value in losses.items()} | figures,
-                        self.progress.step,
-                    )
+                result = self.train_step(step)
+                for name, loss in zip(result.objectives, result.losses, strict=True):
+                    latest[name] = f"{loss:.3f}"
+                progress.update(result.examples)
+                if self.progress.step % LOG_EVERY == 0:
+                    progress.set_postfix(latest, refresh=False)
             progress.total = progress.n  # short last batches: the bar ends full
             progress.refresh()
         self.progress.seconds += time.perf_counter() - begin
         self.progress.epoch = epoch
 
-    def train_step(self, drawn: np.ndarray) -> tuple[dict[str, float], int, dict[str, float]]:
-        """One optimiser step: losses by task, examples used, figures to log.
-
-        Batches of the same task are averaged into one objective. Each objective is differentiated
-        alone; where there are several, the combiner sees their Gram matrix on the shared encoder,
-        while every head keeps its own gradient.
-        """
-        objectives = {int(task): int((drawn == task).sum()) for task in np.unique(drawn)}
-        surgery = len(objectives) > 1 and self.combiner.needs_gram
-        losses, examples = {}, 0
-        for task, count in objectives.items():
-            name = self.names[task]
-            losses[name] = 0.0
-            for _ in range(count):
-                loss, size = self.batch_loss(task)
-                if not torch.isfinite(loss):
-                    raise RunError(
-                        f"step {self.progress.step + 1}: expected a finite loss of {name}, "
-                        f"found {loss.item()}; a lower --lr, --head-lr or --clip may help"
-                    )
-                (loss / count).backward()
-                losses[name] += loss.item() / count
-                examples += size
-            if surgery:
-                self.rows.collect()
-        figures = {}
-        if surgery:
-            gram = self.rows.gram()
-            combined = self.combiner.combine(gram, np.array(list(losses.values())))
-            self.rows.write_back(combined.weights)
-            statuses = self.progress.statuses
-            statuses[combined.status] = statuses.get(combined.status, 0) + 1
-            figures = step_figures([self.names[task] for task in objectives], gram, combined)
-        factor = learning_rate_factor(self.progress.step, self.total_steps, self.config.warmup)
+    def train_step(self, drawn: np.ndarray) -> StepResult:
+        """One optimiser step on the next batches of the tasks `drawn`."""
+        progress = self.progress
+        result = self.gradient(self.draw(drawn), measure=progress.step % LOG_EVERY == 0)
+        factor = learning_rate_factor(progress.step, self.total_steps, self.config.warmup)
         set_learning_rate(self.optimizer, factor)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self.progress.step += 1
-        figures |= {"train/gradient_norm": float(norm), "train/learning_rate_factor": factor}
-        return losses, examples, figures
+        progress.step += 1
+        progress.examples += result.examples
+        status = result.combined.status
+        progress.statuses[status] = progress.statuses.get(status, 0) + 1
+        count_conflicts(progress.conflicts, result)
+        figures = {"gradient_norm": float(norm), "learning_rate_factor": factor}
+        self.telemetry.step(progress.step, result, figures, progress.step == self.total_steps)
+        return result
 
-    def batch_loss(self, task: int) -> tuple[torch.Tensor, int]:
-        """The sum of a task's losses on its next batch, and the batch's examples."""
-        name = self.names[task]
-        split = self.splits[name]["train"]
-        rows = self.streams[task].next()
-        embeddings = self.model.embed(split.batch(rows), self.config.precision)
-        targets = split.targets(rows, embeddings[0].device)
-        losses = self.tasks[name].losses(self.model.heads[name], embeddings, targets)
-        return torch.stack(list(losses.values())).sum(), len(rows)
+    def draw(self, drawn: np.ndarray) -> dict[str, list[np.ndarray]]:
+        """Rows of the next batches of each task, the tasks in the run's order."""
+        return {
+            self.names[task]: [self.streams[task].next() for _ in range(int((drawn == task).sum()))]
+            for task in np.unique(drawn)
+        }
 
     def finish_epoch(self, metrics: Metrics) -> None:
         """Log the dev metrics, keep the weights if they are the best, write the checkpoint."""
@@ -194,22 +165,31 @@ class Trainer:
             {"epoch": progress.epoch, "step": progress.step, "selection_score": score}
             | {"dev": metrics | overall(metrics)}
         )
-        self.scalars.write(
+        self.telemetry.scalars(
             {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}
             | {"dev/selection_score": score},
             progress.step,
         )
-        if score > progress.best_score:
+        better = score > progress.best_score
+        if better:
             progress.best_score, progress.best_epoch = score, progress.epoch
-            publish(self.best_folder, self.model.save)
-        state = {
-            "progress": asdict(progress),
-            "streams": [stream.position for stream in self.streams],
+        if self.processes.first:
+            self.telemetry.flush()
+            if better:
+                publish(self.best_folder, self.model.save)
+            save_training(self.last_folder, self.model, self.optimizer, self.state())
+        self.processes.gather(None)  # nobody goes on before the checkpoint stands
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed run needs beside weights and optimiser, as JSON."""
+        return {
+            "progress": asdict(self.progress),
+            "streams": {stream.task: stream.position for stream in self.streams},
             "combiner": self.combiner.state_dict(),
             "dropout": self.model.dropout_stream.state_dict(),
             "linear": self.config.linear,
+            "processes": self.processes.count,
         }
-        save_training(self.last_folder, self.model, self.optimizer, state)
 
     def resume(self) -> bool:
         """Go back to the last finished epoch; False where there is no checkpoint."""
@@ -217,14 +197,31 @@ class Trainer:
         if folder is None:
             return False
         state = load_training(folder, self.model, self.optimizer)
+        try:
+            self.restore(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{folder / 'state.json'}: expected the state of this run, "
+                f"found {type(error).__name__}: {error}; --overwrite starts again"
+            ) from error
+        if self.processes.first:
+            self.telemetry.forget_after(self.progress.step)
+        return True
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to what `state` told."""
+        if state["processes"] != self.processes.count:
+            raise CheckpointError(
+                f"--resume: expected {state['processes']} processes, as the run began with, "
+                f"found {self.processes.count}"
+            )
         self.progress = Progress(**state["progress"])
-        for stream, position in zip(self.streams, state["streams"], strict=True):
-            stream.position = (position[0], position[1])
+        for stream in self.streams:
+            number, taken = state["streams"][stream.task]
+            stream.position = (number, taken)
         self.combiner.load_state_dict(state["combiner"])
         self.model.dropout_stream.load_state_dict(state["dropout"])
         self.model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)
-        self.scalars.forget_after(self.progress.step)
-        return True
 
     def forget(self) -> None:
         """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
@@ -235,17 +232,3 @@ class Trainer:
         folder = published(self.best_folder)
         assert folder is not None, "no epoch was finished"
         self.model.load(folder)
-
-
-def step_figures(names: list[str], gram: np.ndarray, combined: Any) -> dict[str, float]:
-    """Cosines between the objectives' gradients and their weights, for TensorBoard."""
-    norms = np.sqrt(np.maximum(np.diag(gram), 1e-30))
-    figures = {
-        f"train/cosine/{names[i]}-{names[j]}": float(gram[i, j] / (norms[i] * norms[j]))
-        for i in range(len(names))
-        for j in range(i)
-    }
-    return figures | {
-        f"train/{name}/weight": float(weight)
-        for name, weight in zip(names, combined.weights, strict=True)
-    }

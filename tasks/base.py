@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,13 @@ Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
 class Kind:
     """How the outputs of a head become losses, scores, predictions and metrics.
 
-    `losses(outputs, targets)` -> named scalars; `scores(outputs)` -> (B, C) probabilities or (B,)
-    values, both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> named
-    figures, of which `main_metric`, at worst `worst` and at best 1, selects the best epoch.
+    `losses` are named functions of outputs and targets -> a scalar; `scores(outputs)` -> (B, C)
+    probabilities or (B,) values, both float32; `predictions(scores)` -> (B,);
+    `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
+    at best 1, selects the best epoch.
     """
 
-    losses: Callable[[Tensor, Tensor], dict[str, Tensor]]
+    losses: Mapping[str, Callable[[Tensor, Tensor], Tensor]]
     scores: Callable[[Tensor], Tensor]
     predictions: Callable[[np.ndarray], np.ndarray]
     metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
@@ -40,6 +41,7 @@ class Task:
 
     `files` gives the file name of each split; `output_stem`, `output_column` and `output_format`
     the leaderboard's prediction file; `build_head(H)` a module from embeddings to outputs.
+    `embedding_losses` are further losses, named functions of the texts' embeddings and targets.
     """
 
     name: str
@@ -53,6 +55,15 @@ class Task:
     output_stem: str
     output_column: str
     output_format: Callable[[float], str]
+    embedding_losses: Mapping[str, Callable[[Embeddings, Tensor], Tensor]] = field(
+        default_factory=dict
+    )
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of what is minimised: the task's, or one a loss where it has several."""
+        names = (*self.kind.losses, *self.embedding_losses)
+        return (self.name,) if len(names) == 1 else tuple(f"{self.name}/{n}" for n in names)
 
     def read(self, folder: Path, split: str) -> Examples:
         """Examples of `train`, `dev` or `test` (no labels); DataError names file and line."""
@@ -66,8 +77,11 @@ class Task:
         )
 
     def losses(self, head: nn.Module, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
-        """Named scalar losses of a batch of sentence embeddings."""
-        return self.kind.losses(head(*texts), targets)
+        """Scalar losses of a batch of sentence embeddings, by objective."""
+        outputs = head(*texts)
+        values = [loss(outputs, targets) for loss in self.kind.losses.values()]
+        values += [loss(texts, targets) for loss in self.embedding_losses.values()]
+        return dict(zip(self.objectives, values, strict=True))
 
     def scores(self, head: nn.Module, texts: Embeddings) -> Tensor:
         """(B, C) class probabilities or (B,) similarities."""
@@ -86,7 +100,7 @@ def classification(f1_average: str) -> Kind:
     """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes."""
     f1_name = "f1" if f1_average == "binary" else f"{f1_average}_f1"
     return Kind(
-        losses=lambda logits, targets: {"cross_entropy": F.cross_entropy(logits, targets)},
+        losses={"cross_entropy": F.cross_entropy},
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
         metrics=lambda predictions, targets: {
@@ -102,8 +116,8 @@ def classification(f1_average: str) -> Kind:
 def similarity(scale: float) -> Kind:
     """Squared error of values (B,) from 0 to `scale`, both divided by `scale`."""
     return Kind(
-        losses=lambda values, targets: {
-            "squared_error": F.mse_loss(values / scale, targets / scale)
+        losses={
+            "squared_error": lambda values, targets: F.mse_loss(values / scale, targets / scale)
         },
         scores=lambda values: values,
         predictions=identity,

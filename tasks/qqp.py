@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch import nn
+from torch import Tensor, nn
 
-from tasks.base import Task, classification
+from losses import pair_contrastive_loss
+from tasks.base import Embeddings, Task, classification
 from tasks.heads import PairClassifier
 from tasks.readers import class_label, clean_pair_text
 
@@ -16,8 +17,19 @@ HEADS: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-def qqp(head: str = "difference") -> Task:
-    """Paraphrase; `difference` is BEES' M5, `concat` its baseline M2."""
+LOSSES: dict[str, dict[str, Callable[[Embeddings, Tensor], Tensor]]] = {
+    "cross-entropy": {},
+    "with-contrastive": {
+        "contrastive": lambda texts, same: pair_contrastive_loss(texts[0], texts[1], same)
+    },
+}
+
+
+def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
+    """Paraphrase; the head `difference` is BEES' M5, `concat` its baseline M2.
+
+    `with-contrastive` adds the contrastive loss of the embeddings as an objective of its own.
+    """
     return Task(
         name="qqp",
         kind=classification("binary"),
@@ -34,4 +46,5 @@ def qqp(head: str = "difference") -> Task:
         output_stem="para",
         output_column="Predicted_Is_Paraphrase",
         output_format=lambda value: str(float(value)),
+        embedding_losses=LOSSES[loss],
     )

@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from multitask.combiners.base import Combined, Combiner
+from multitask.combiners import gramian
+from multitask.combiners.base import ALONE, Combined, Combiner, Setup
+from multitask.combiners.epo import EPO, epo_weights
+from multitask.combiners.mgda import MGDA
+from multitask.combiners.pareto_mtl import ParetoMTL
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
-from multitask.combiners.sum import Sum
+from multitask.combiners.sum import LinearScalarization, Sum
+from multitask.combiners.uncertainty import Uncertainty
 
-# name -> maker of a combiner from the run's seed
-COMBINERS: dict[str, Callable[[int], Combiner]] = {
-    "sum": lambda seed: Sum(),
+COMBINERS: dict[str, Callable[[Setup], Combiner]] = {
+    "sum": Sum,
+    "linear": LinearScalarization,
     "pcgrad": PCGrad,
+    "epo": EPO,
+    "pareto-mtl": ParetoMTL,
+    "uncertainty": Uncertainty,
+    "mgda": MGDA,
+    "cagrad": partial(gramian.Gramian, make=gramian.cagrad),
+    "upgrad": partial(gramian.Gramian, make=gramian.upgrad),
+    "dualproj": partial(gramian.Gramian, make=gramian.dualproj),
+    "imtl-g": partial(gramian.Gramian, make=gramian.imtl_g),
+    "aligned-mtl": partial(gramian.Gramian, make=gramian.aligned_mtl),
+    "fairgrad": partial(gramian.Gramian, make=gramian.fairgrad),
+    "nash-mtl": partial(gramian.Gramian, make=gramian.nash_mtl),
 }
+# Those that a --preference means something to, and those that need each of its numbers positive.
+PREFERRING = ("linear", "epo", "pareto-mtl", "upgrad", "dualproj", "aligned-mtl")
+POSITIVE = ("epo", "pareto-mtl")
 
-__all__ = ["COMBINERS", "Combined", "Combiner", "pcgrad_weights"]
+__all__ = [
+    "ALONE",
+    "COMBINERS",
+    "POSITIVE",
+    "PREFERRING",
+    "Combined",
+    "Combiner",
+    "Setup",
+    "epo_weights",
+    "pcgrad_weights",
+]

@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+ALONE = "one objective"  # status of a step in which nothing is to be combined
+
 
 @dataclass(frozen=True)
 class Combined:
-    """Weights (m,) of the objectives' gradients, and how they came about."""
+    """Weights (m,) of the objectives' gradients, and how they came about.
+
+    Where a method leaves the length of the step open, the weights add up to m, as the sum's do.
+    """
 
     weights: np.ndarray
     status: str
 
 
-class Combiner(Protocol):
-    """Turns the objectives of a step into one direction; a generator it needs is its own.
+@dataclass(frozen=True)
+class Setup:
+    """What a combiner is made from: the run's objectives in their order, and the user's wishes.
 
-    With `needs_gram` False its weights are all 1 and the step simply adds the gradients up.
+    `preference` (one weight an objective, adding up to 1) is None where none was given: equal ones.
+    """
+
+    objectives: tuple[str, ...]
+    seed: int = 0
+    preference: tuple[float, ...] | None = None
+    cones: int = 5
+
+    def preferences(self, drawn: Sequence[int]) -> np.ndarray:
+        """Preference of the objectives drawn for a step, adding up to 1."""
+        wishes = np.asarray(self.preference or [1.0] * len(self.objectives), np.float64)
+        chosen = wishes[list(drawn)]
+        return chosen / chosen.sum() if chosen.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
+
+
+class Combiner(Protocol):
+    """Turns the objectives of a step into one direction; state and generators are its own.
+
+    With `needs_gram` False its weights are all 1: the step adds the gradients up and never asks.
     """
 
     needs_gram: bool
 
-    def combine(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
-        """`gram` (m, m) and `losses` (m,), float64 -> weights of the gradients."""
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        """`gram` (m, m) and `losses` (m,), float64 -> weights of the gradients.
+
+        `drawn` says which of the run's objectives these m are.
+        """
         ...
 
     def state_dict(self) -> dict[str, Any]:
@@ -33,3 +61,13 @@ class Combiner(Protocol):
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Stateless:
+    """`state_dict` of a combiner whose answer depends on the present step alone."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Nothing to restore."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined
-from multitask.sampling import generator
+from multitask.combiners.base import ALONE, Combined, Setup
+from multitask.randomness import generator
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
@@ -48,11 +48,13 @@ class PCGrad:
 
     needs_gram = True
 
-    def __init__(self, seed: int) -> None:
-        self.generator = generator(seed, "pcgrad")
+    def __init__(self, setup: Setup) -> None:
+        self.generator = generator(setup.seed, "pcgrad")
 
-    def combine(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         m = len(gram)
+        if m == 1:
+            return Combined(np.ones(1), ALONE)
         order = [[int(j) for j in self.generator.permutation(m) if j != i] for i in range(m)]
         weights = pcgrad_weights(gram, order)
         conflict = bool((gram < 0).any())

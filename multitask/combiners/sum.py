@@ -1,24 +1,37 @@
-"""The sum of the objectives' gradients, as if their losses had been added (Bi et al., 2022)."""
+"""The plain sum of the objectives' gradients, and a weighted one."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from multitask.combiners.base import Combined
+from multitask.combiners.base import Combined, Setup, Stateless
 
 
-class Sum:
-    """Every objective weighs 1."""
+class Sum(Stateless):
+    """Every objective weighs 1, as if the losses had been added (Bi et al., 2022)."""
 
     needs_gram = False
 
-    def combine(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
-        return Combined(np.ones(len(losses)), "summed")
+    def __init__(self, setup: Setup) -> None:
+        pass
 
-    def state_dict(self) -> dict[str, Any]:
-        return {}
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        return Combined(np.ones(len(drawn)), "summed")
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Nothing to restore."""
+
+class LinearScalarization(Stateless):
+    """Objective i weighs m r_i, for the preference r and all m objectives of the run.
+
+    With equal preferences it is the sum, whatever is drawn for a step.
+    """
+
+    needs_gram = True
+
+    def __init__(self, setup: Setup) -> None:
+        objectives = range(len(setup.objectives))
+        self.weights = setup.preferences(objectives) * len(setup.objectives)
+
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        return Combined(self.weights[list(drawn)], "weighted")

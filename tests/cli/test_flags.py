@@ -14,6 +14,10 @@ from cli import flags
 ROOT = Path(cli.__file__).parents[1]
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
 ALL = ("--mode", "multitask", "--encoder", "tiny")
+FIRST = (*ALL, "--schedule", "first-then-joint")
+ALONE = (*ALL, "--schedule", "individual")
+EPO = (*ALL, "--combiner", "epo", "--preference")
+QQP2 = ("--mode", "single", "--task", "qqp", "--encoder", "tiny", "--qqp-loss", "with-contrastive")
 
 
 # Choices
@@ -23,19 +27,28 @@ def test_plain_choices_equal_the_registries():
     from minbert.bi_encoder import PRECISIONS
     from minbert.linear import LINEARS
     from minbert.pooling import POOLINGS
-    from multitask.combiners import COMBINERS
-    from multitask.sampling import SAMPLERS
 
     assert set(flags.POOLINGS) == set(POOLINGS)
     assert set(flags.PRECISIONS) == set(PRECISIONS)
     assert set(flags.LINEARS) == {"auto", *LINEARS}
-    assert set(flags.SAMPLINGS) == set(SAMPLERS)
-    assert set(flags.COMBINERS) == set(COMBINERS)
 
 
-def test_head_choices_equal_the_registries():
+def test_objectives_are_the_tasks_own():
+    from tasks import build_task
+
+    for (task, loss), names in flags.OBJECTIVES.items():
+        assert build_task(task, loss=loss).objectives == names
+    for task, options in flags.TASK_OPTIONS.items():
+        for loss in options.get("loss", ()):
+            known = flags.OBJECTIVES.get((task, loss), (task,))
+            assert build_task(task, loss=loss).objectives == known
+
+
+def test_choices_of_tasks_equal_the_registries():
     from tasks import qqp, sst, sts
     from tasks.heads import ACTIVATIONS
+
+    assert set(flags.TASK_OPTIONS["qqp"]["loss"]) == set(qqp.LOSSES)
 
     assert {name: set(options["head"]) for name, options in flags.TASK_OPTIONS.items()} == {
         name: set(module.HEADS) for name, module in (("sst", sst), ("qqp", qqp), ("sts", sts))
@@ -48,8 +61,9 @@ def test_the_first_choice_is_the_tasks_own_default():
 
     for task, options in flags.TASK_OPTIONS.items():
         first = {option: choices[0] for option, choices in options.items()}
-        heads = [build_task(task, **given).build_head(4) for given in ({}, first)]
-        assert repr(heads[0]) == repr(heads[1])
+        plain, same = build_task(task), build_task(task, **first)
+        assert repr(plain.build_head(4)) == repr(same.build_head(4))
+        assert plain.objectives == same.objectives
 
 
 def test_every_task_name_builds():
@@ -75,8 +89,10 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
     parts = [["--mode", mode], ["--help"]]
     found = run(*parts[order], *parts[1 - order])
     assert (found.returncode, found.stderr) == (0, "")
-    multi = ("--tasks", "--sampling", "--combiner", "--pcgrad", "--batches-per-step")
+    multi = ("--tasks", "--sampling", "--schedule", "--first-task", "--batches-per-step")
     assert all((f"{flag} " in found.stdout) == (mode == "multitask") for flag in multi)
+    for flag in ("--combiner", "--pcgrad", "--preference", "--gradients", "--micro-batch"):
+        assert (flag in found.stdout) == (mode in ("single", "multitask"))
     assert ("--task " in found.stdout) == (mode == "single")
     for flag in ("--data", "--init", "--resume", "--seed", "--limit"):
         assert (flag in found.stdout) == (mode != "encode")
@@ -145,6 +161,41 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*ALL, "--pcgrad", "--combiner", "sum"], "expected one combiner"),
         ([*ALL, "--freeze-encoder", "--pcgrad"], "found --freeze-encoder"),
         ([*ALL, "--freeze-encoder", "--combiner", "pcgrad"], "found --freeze-encoder"),
+        ([*ALL, "--sampling", "nope"], "'round-robin', 'hybrid', 'annealed'"),
+        ([*ALL, "--schedule", "nope"], "'joint', 'individual', 'first-then-joint'"),
+        ([*ALL, "--combiner", "nope"], "'pcgrad', 'epo', 'pareto-mtl'"),
+        ([*ALL, "--gradients", "nope"], "'parameters', 'representation'"),
+        ([*SST, "--pcgrad"], "expected two objectives or more, found sst alone"),
+        ([*ALL, "--tasks", "sts", "--combiner", "mgda"], "found sts alone"),
+        ([*ALL, "--temperature", "2"], "--temperature: expected --sampling temperature, found ro"),
+        ([*ALL, "--size-cap", "9"], "--size-cap: expected --sampling temperature"),
+        ([*ALL, "--sampling", "temperature", "--temperature", "0.5"], "expected a number from 1"),
+        ([*ALL, "--first-task", "sst"], "--first-task: expected --schedule first-then-joint"),
+        ([*ALL, "--first-epochs", "1"], "--first-epochs: expected --sampling hybrid or"),
+        ([*FIRST, "--first-task", "cola"], "--first-task: expected one of sst, qqp, sts, found co"),
+        ([*FIRST, "--first-epochs", "3"], "expected fewer than --epochs 3, found 3"),
+        ([*FIRST, "--epochs", "1"], "expected fewer than --epochs 1, found 1"),
+        ([*FIRST, "--sampling", "hybrid"], "expected one of them, for hybrid begins with"),
+        ([*FIRST, "--tasks", "sst"], "expected two tasks or more, found sst alone"),
+        ([*ALL, "--sampling", "hybrid", "--tasks", "sts"], "expected two tasks or more, found sts"),
+        ([*ALONE, "--pcgrad"], "found --schedule individual --batches-per-step 1"),
+        ([*ALL, "--pcgrad", "--batches-per-step", "1"], "found --schedule joint --batches-per-st"),
+        ([*ALONE, "--batches-per-step", "2"], "expected --schedule joint, found individual"),
+        ([*ALL, "--cones", "3"], "--cones: expected --combiner pareto-mtl, found sum"),
+        ([*ALL, "--preference", "1", "1", "1"], "expected --combiner linear or epo or pareto-mtl"),
+        ([*EPO, "0.5", "0.5"], "expected 3 numbers, for sst, qqp, sts, found 0.5 0.5"),
+        ([*EPO, "1", "0", "2"], "expected numbers above 0 for --combiner epo, found 1 0 2"),
+        ([*EPO, "1", "-1", "2"], "expected a number from 0"),
+        ([*EPO, "1", "nan", "2"], "expected a number from 0"),
+        (
+            [*ALL, "--combiner", "linear", "--preference", "0", "0", "0"],
+            "expected a number above 0",
+        ),
+        ([*ALL, "--pcgrad", "--preference", "1", "1", "1"], "found pcgrad"),
+        ([*ALL, "--gradients", "representation"], "expected one task with several objectives"),
+        ([*SST, "--gradients", "representation"], "expected one task with several objectives"),
+        ([*QQP2, "--gradients", "representation", "--micro-batch", "2"], "expected one of them"),
+        ([*ALL, "--qqp-loss", "nope"], "'cross-entropy', 'with-contrastive'"),
         ([*SST, "--resume", "--overwrite"], "expected at most one"),
         ([*SST, "--sampling", "annealed"], "--sampling"),
         ([*SST, "stray"], "stray"),
@@ -171,6 +222,7 @@ def test_a_wrong_command_says_what_was_expected(argv, expected, refused, tmp_pat
         ("--epochs", ["0", "-1", "1.5", "x", "", "nan", "inf"]),
         ("--steps-per-epoch", ["0", "x"]),
         ("--batch-size", ["0", "x", "1e3"]),
+        ("--micro-batch", ["0", "x", "1e3"]),
         ("--limit", ["0", "-5", "x"]),
         ("--patience", ["0", "x"]),
         ("--seed", ["-1", "4294967296", "x", "1.0"]),

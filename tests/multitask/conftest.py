@@ -28,13 +28,15 @@ BASE = RunConfig(
 def make_trainer(tmp_path):
     """`make_trainer(folder_name, **changes of the configuration)` -> Trainer."""
 
-    def make(name="run", **changes) -> Trainer:
+    def make(name="run", processes=None, **changes) -> Trainer:
         config = replace(BASE, **changes)
-        chosen = {task: build_task(task) for task in config.tasks}
+        chosen = {
+            task: build_task(task, **config.task_options.get(task, {})) for task in config.tasks
+        }
         model = build_model(config, chosen, torch.device("cpu"))
         splits = load_splits(config, chosen, model.bi_encoder)
         folder = Path(tmp_path / name)
         folder.mkdir(exist_ok=True)
-        return Trainer(model, chosen, splits, config, folder)
+        return Trainer(model, chosen, splits, config, folder, processes)
 
     return make

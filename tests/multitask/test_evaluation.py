@@ -22,8 +22,9 @@ def test_scores_come_in_the_files_order(make_trainer):
         scores = score_split(trainer.model, task, split, "fp32")
         for row in (0, 7, 99):
             with torch.inference_mode():
-                one = trainer.model.embed(split.batch(np.array([row])), "fp32")
-                alone = task.scores(trainer.model.heads[name], one)[0]
+                batch = split.batch(np.array([row]))
+                texts = batch.split(trainer.model.embed(batch, "fp32"))
+                alone = task.scores(trainer.model.heads[name], texts)[0]
             np.testing.assert_allclose(scores[row], alone, atol=1e-5)
 
 

@@ -1,56 +1,130 @@
-"""The row buffer: Gram matrix and combined gradient against plain matrices."""
+"""The rows: Gram matrices and combined gradient against plain matrices, dense and sparse."""
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
+from multitask import gradients as module
 from multitask.gradients import GradientRows
 
-
-def parameters():
-    torch.manual_seed(0)
-    return [nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(5))]
+LINES, WIDTH = 50, 4
 
 
-def fill(rows, shared, gradients):
-    for flat in gradients:
-        shared[0].grad, shared[1].grad = flat[:12].view(3, 4).clone(), flat[12:].clone()
-        rows.collect()
+class Model(nn.Module):
+    """Sparse words and two dense parameters, in two sections."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.word = nn.Embedding(LINES, WIDTH, sparse=True)
+        self.matrix, self.bias = nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(5))
+
+    def rows(self):
+        sections = {"first": [self.word.weight, self.bias], "second": [self.matrix]}
+        return GradientRows(sections, self.word.weight)
+
+    def objective(self, ids, factor):
+        words = self.word(torch.tensor(ids)).square().sum()
+        return factor * (words + self.matrix.sin().sum() + (self.bias**3).sum())
+
+    def plain(self, *objective):
+        """The same gradient by autograd, flat: words, bias, matrix."""
+        self.zero_grad(set_to_none=True)
+        self.objective(*objective).backward()
+        found = [self.word.weight.grad.to_dense(), self.bias.grad, self.matrix.grad]
+        self.zero_grad(set_to_none=True)
+        return torch.cat([g.flatten() for g in found]).double()
+
+    def written(self):
+        parameters = (self.word.weight, self.bias, self.matrix)
+        return torch.cat([p.grad.flatten() for p in parameters]).double()
 
 
-def test_gram_and_combined_gradient_equal_plain_matrix_products():
-    shared = parameters()
-    rows = GradientRows(shared)
-    for m in (3, 2):  # the buffer is used again for fewer objectives
-        gradients = torch.randn(m, 17)
-        fill(rows, shared, gradients)
-        np.testing.assert_allclose(rows.gram(), gradients @ gradients.T, rtol=1e-5, atol=1e-5)
-        weights = np.arange(1.0, m + 1)
+STEPS = [
+    [([1, 2, 2, 7], 1.0), ([7, 9], -0.5), ([3], 2.0)],
+    [([4, 1], 0.3), ([1, 30], 1.7)],  # fewer objectives, other words
+    [([49], 1.0)],
+]
+
+
+@pytest.mark.parametrize("chunk", [1 << 16, 4])  # one chunk of columns and many
+def test_grams_and_combined_gradient_equal_plain_matrix_products(chunk, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    model = Model()
+    rows = model.rows()
+    for objectives in STEPS:
+        expected = torch.stack([model.plain(*objective) for objective in objectives])
+        for index, objective in enumerate(objectives):
+            model.objective(*objective).backward()
+            rows.collect(index)
+            assert all(p.grad is None for p in model.parameters())
+        rows.reduce()
+        grams = rows.grams()
+        assert set(grams) == {"first", "second"}
+        second = expected[:, LINES * WIDTH + 5 :]
+        np.testing.assert_allclose(grams["second"], second @ second.T, rtol=1e-5)
+        whole = (expected @ expected.T).numpy()
+        np.testing.assert_allclose(sum(grams.values()), whole, rtol=1e-5, atol=1e-5)
+        weights = np.arange(1.0, len(objectives) + 1)
         rows.write_back(weights)
-        found = torch.cat([p.grad.flatten() for p in shared])
-        torch.testing.assert_close(found, torch.tensor(weights, dtype=torch.float32) @ gradients)
+        torch.testing.assert_close(model.written(), torch.from_numpy(weights) @ expected)
+        model.zero_grad(set_to_none=True)
 
 
-def test_a_parameter_without_gradient_counts_as_zero():
-    shared = parameters()
-    rows = GradientRows(shared)
-    fill(rows, shared, torch.ones(1, 17))
-    shared[1].grad = torch.ones(5)
-    rows.collect()
-    np.testing.assert_array_equal(rows.gram(), [[17, 5], [5, 5]])
+def test_a_row_can_be_collected_in_parts_and_in_turns():
+    model = Model()
+    rows = model.rows()
+    first, second, third = ([1, 2], 1.0), ([2, 3], -2.0), ([5], 0.5)
+    expected = torch.stack([model.plain(*first) + model.plain(*third), model.plain(*second)])
+    for objective, row in ((first, 0), (second, 1), (third, 0)):
+        model.objective(*objective).backward()
+        rows.collect(row)
+    rows.reduce()
+    np.testing.assert_allclose(sum(rows.grams().values()), expected @ expected.T, rtol=1e-5)
+    rows.write_back(np.array([1.0, 3.0]))
+    torch.testing.assert_close(model.written(), torch.tensor([1.0, 3.0]).double() @ expected)
 
 
-def test_collecting_leaves_no_gradient_behind():
-    shared = parameters()
-    rows = GradientRows(shared)
-    fill(rows, shared, torch.ones(1, 17))
-    assert all(p.grad is None for p in shared)
+def test_rows_are_begun_in_order():
+    with pytest.raises(ValueError, match="expected at most 0, found 1"):
+        Model().rows().collect(1)
+
+
+def test_parameters_without_gradient_count_as_zero():
+    model = Model()
+    rows = model.rows()
+    model.bias.grad = torch.ones(5)
+    rows.collect(0)
+    rows.collect(1)
+    rows.reduce()
+    np.testing.assert_array_equal(sum(rows.grams().values()), [[5, 0], [0, 0]])
+    rows.write_back(np.ones(2))
+    assert model.word.weight.grad.abs().sum() == 0
+    assert model.matrix.grad.abs().sum() == 0
 
 
 def test_frozen_parameters_take_no_part():
-    shared = parameters()
-    shared[0].requires_grad_(False)
-    rows = GradientRows(shared)
-    shared[1].grad = torch.ones(5)
-    rows.collect()
-    np.testing.assert_array_equal(rows.gram(), [[5]])
+    model = Model()
+    model.word.requires_grad_(False)
+    model.matrix.requires_grad_(False)
+    rows = model.rows()
+    model.objective([1, 2], 1.0).backward()
+    expected = model.bias.grad.square().sum().item()
+    rows.collect(0)
+    rows.reduce()
+    assert sum(rows.grams().values()) == pytest.approx(expected)
+    rows.write_back(np.ones(1))
+    assert model.word.weight.grad is None
+    assert model.matrix.grad is None
+
+
+def test_the_gram_matrix_keeps_digits_that_a_float32_sum_would_lose():
+    torch.manual_seed(1)
+    long = nn.Parameter(torch.zeros(3_000_000))
+    rows = GradientRows({"all": [long]})
+    row = torch.rand(3_000_000) + 1
+    long.grad = row.clone()
+    rows.collect(0)
+    rows.reduce()
+    assert rows.grams()["all"][0, 0] == pytest.approx(row.double().square().sum().item(), rel=1e-6)

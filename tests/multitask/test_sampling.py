@@ -8,24 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multitask.randomness import generator
 from multitask.sampling import (
     SAMPLERS,
-    Annealed,
-    BatchStream,
     RoundRobin,
     Workload,
+    annealed,
     annealed_probabilities,
-    generator,
+    power_probabilities,
 )
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "annealed_sampling.json").read_text())
-SCHEDULES = json.loads((FOLDER / "batch_schedules.json").read_text())
-ROUND_ROBIN = [  # ours keeps the last, short batch of a pass
-    case
-    for case in SCHEDULES["cases"]
-    if case["inputs"]["strategy"] == "round_robin" and not case["inputs"]["drop_last"]
-]
 
 
 def workload(**changes):
@@ -87,21 +81,45 @@ def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
     assert [*sampler.batches(1), *sampler.batches(2)] == [0, 1, 2, 0, 1, 2, 0, 1]
 
 
-@pytest.mark.parametrize(
-    "case",
-    ROUND_ROBIN,
-    ids=lambda case: case["id"],
+@given(
+    st.lists(st.integers(1, 10**7), min_size=1, max_size=8),
+    st.floats(0, 1),
+    st.none() | st.integers(1, 10**6),
 )
-def test_round_robin_equals_the_golden_schedules(case):
-    inputs, expected = case["inputs"], case["expected"]
-    sizes = tuple(inputs["sizes"])
-    work = workload(
-        sizes=sizes, batch_size=inputs["batch_size"], epochs=1, batches_per_step=len(sizes)
+def test_power_probabilities_keep_the_order_of_the_sizes(sizes, alpha, cap):
+    chances = power_probabilities(sizes, alpha, cap)
+    assert chances.sum() == pytest.approx(1)
+    counts = np.minimum(sizes, cap or 10**7)
+    expected = counts.astype(float) ** alpha / (counts.astype(float) ** alpha).sum()
+    np.testing.assert_allclose(chances, expected)
+
+
+def test_a_cap_keeps_a_huge_task_from_drowning_the_others():
+    np.testing.assert_allclose(
+        power_probabilities([10**9, 50, 50], 1.0, cap=100), [0.5, 0.25, 0.25]
     )
-    assert list(work.batches_per_pass) == expected["batches_per_full_pass"]
-    for row in expected["per_epoch"]:
-        counts = np.bincount(RoundRobin(work).batches(row["epoch"]), minlength=len(sizes))
-        assert counts.tolist() == row["batches_per_task"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("proportional", [0.8, 0.2]),
+        ("square-root", [2 / 3, 1 / 3]),
+        ("uniform", [0.5, 0.5]),
+        ("temperature", [4 ** (1 / 3) / (1 + 4 ** (1 / 3)), 1 / (1 + 4 ** (1 / 3))]),
+    ],
+)
+def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, expected):
+    work = workload(sizes=(400, 100), steps_per_epoch=10_000, temperature=3.0)
+    for epoch in (1, 4):
+        shares = np.bincount(SAMPLERS[name](work).batches(epoch), minlength=2) / 30_000
+        np.testing.assert_allclose(shares, expected, atol=0.01)
+
+
+def test_the_cap_reaches_the_temperature_sampler():
+    work = workload(sizes=(10**6, 100), steps_per_epoch=10_000, temperature=1.0, size_cap=100)
+    shares = np.bincount(SAMPLERS["temperature"](work).batches(1), minlength=2) / 30_000
+    np.testing.assert_allclose(shares, [0.5, 0.5], atol=0.01)
 
 
 def test_every_purpose_has_its_own_generator():
@@ -113,14 +131,14 @@ def test_every_purpose_has_its_own_generator():
 
 
 def test_annealed_has_as_many_batches_as_one_pass_over_all_tasks():
-    batches = Annealed(workload()).batches(1)
+    batches = annealed(workload()).batches(1)
     assert len(batches) == 27  # 13 + 4 + 8 = 25, rounded up to whole steps of 3
 
 
 def test_annealed_draws_with_the_stated_chances():
     work = workload(steps_per_epoch=10_000)
     for epoch in (1, 4):
-        shares = np.bincount(Annealed(work).batches(epoch), minlength=3) / 30_000
+        shares = np.bincount(annealed(work).batches(epoch), minlength=3) / 30_000
         np.testing.assert_allclose(
             shares, annealed_probabilities(work.sizes, epoch, work.epochs), atol=0.01
         )
@@ -135,27 +153,11 @@ def test_samplers_keep_to_the_steps_asked_for_and_repeat_an_epoch(name):
     np.testing.assert_array_equal(batches, SAMPLERS[name](work).batches(2))
 
 
-def test_seed_and_epoch_change_what_annealed_draws():
+@pytest.mark.parametrize("name", set(SAMPLERS) - {"round-robin", "hybrid"})
+def test_seed_and_epoch_change_what_is_drawn(name):
     draws = {
-        tuple(Annealed(workload(seed=seed)).batches(epoch)) for seed in (1, 2) for epoch in (1, 2)
+        tuple(SAMPLERS[name](workload(seed=seed)).batches(epoch))
+        for seed in (1, 2)
+        for epoch in (1, 2)
     }
     assert len(draws) == 4
-
-
-def test_a_stream_shows_every_row_once_a_pass_and_shuffles_each_pass():
-    stream = BatchStream(np.random.default_rng(0).integers(1, 40, 50), 8, 3, "sst")
-    passes = [[stream.next() for _ in range(7)] for _ in range(2)]
-    for batches in passes:
-        assert sorted(np.concatenate(batches)) == list(range(50))
-    assert stream.position == (2, 0)
-    assert any((a != b).any() for a, b in zip(*passes, strict=True) if len(a) == len(b))
-
-
-def test_a_stream_goes_on_from_a_stored_position():
-    lengths = np.arange(1, 51)
-    first, second = (BatchStream(lengths, 8, 3, "sst") for _ in range(2))
-    for _ in range(10):
-        first.next()
-    second.position = first.position
-    for _ in range(10):
-        np.testing.assert_array_equal(first.next(), second.next())

@@ -1,131 +1,62 @@
-"""The loop: objectives, surgery, heads' own gradients, best epoch, resuming."""
+"""The loop: steps counted, rates set, best epoch, resuming, patience."""
 
 import numpy as np
 import pytest
 import torch
 
-from multitask.combiners import pcgrad_weights
+from multitask.checkpoint import CheckpointError
+from multitask.optimizer import learning_rate_factor
 
 
-def shared_gradient(trainer):
-    return torch.cat(
-        [
-            (torch.zeros_like(p) if p.grad is None else p.grad).flatten()
-            for p in trainer.model.bi_encoder.parameters()
-        ]
-    )
-
-
-def head_gradients(trainer):
-    return {
-        name: None
-        if all(p.grad is None for p in head.parameters())
-        else torch.cat([p.grad.flatten() for p in head.parameters()])
-        for name, head in trainer.model.heads.items()
-    }
-
-
-def freeze_step(trainer, monkeypatch):
-    """Let a step compute its gradient without moving or clearing anything."""
-    monkeypatch.setattr(trainer.optimizer, "step", lambda: None)
-    monkeypatch.setattr(trainer.optimizer, "zero_grad", lambda set_to_none: None)
-    trainer.model.eval()  # no dropout: the same batch gives the same gradient again
-
-
-def task_gradients(trainer, tasks):
-    """Shared and head gradients of each task's next batch, one plain backward each."""
-    rows, heads = [], {}
-    for task in tasks:
-        trainer.model.zero_grad(set_to_none=True)
-        trainer.batch_loss(task)[0].backward()
-        rows.append(shared_gradient(trainer).double())
-        heads[trainer.names[task]] = head_gradients(trainer)[trainer.names[task]]
-    trainer.model.zero_grad(set_to_none=True)
-    for stream in trainer.streams:
-        stream.position = (0, 0)
-    return torch.stack(rows), heads
-
-
-def test_one_step_equals_explicit_projection_of_whole_gradients(make_trainer, monkeypatch):
-    trainer = make_trainer(clip=1e9)
-    freeze_step(trainer, monkeypatch)
-    rows, heads = task_gradients(trainer, (0, 1, 2))
-    gram = (rows @ rows.T).numpy()
-    assert (gram < 0).any(), "the test needs a conflict"
-    order = [[1, 2], [2, 0], [0, 1]]
-    monkeypatch.setattr(
-        trainer.combiner, "combine", lambda g, losses: Fixed(pcgrad_weights(g, order))
-    )
-    trainer.train_step(np.array([0, 1, 2]))
-    expected = []
-    for i, others in enumerate(order):
-        p = rows[i].clone()
-        for j in others:
-            dot = p @ rows[j]
-            if dot < 0:
-                p -= dot / (rows[j] @ rows[j]) * rows[j]
-        expected.append(p)
-    expected = torch.stack(expected).sum(0)
-    assert (shared_gradient(trainer) - expected).norm() <= 1e-5 * expected.norm()
-    for name, gradient in head_gradients(trainer).items():
-        torch.testing.assert_close(gradient, heads[name])
-
-
-class Fixed:
-    status = "fixed"
-
-    def __init__(self, weights):
-        self.weights = weights
-
-
-def test_no_head_receives_another_tasks_gradient(make_trainer, monkeypatch):
-    trainer = make_trainer(clip=1e9)
-    freeze_step(trainer, monkeypatch)
-    trainer.train_step(np.array([0, 2, 0]))
-    found = head_gradients(trainer)
-    assert found["qqp"] is None
-    assert found["sst"] is not None
-    assert found["sts"] is not None
-
-
-def test_batches_of_the_same_task_are_averaged_into_one_objective(make_trainer, monkeypatch):
-    trainer = make_trainer(clip=1e9)
-    freeze_step(trainer, monkeypatch)
-    (first, second), _ = task_gradients(trainer, (1, 1))
-    trainer.train_step(np.array([1, 1]))
-    expected = (first + second) / 2
-    assert (shared_gradient(trainer) - expected).norm() <= 1e-5 * expected.norm()
-
-
-def test_what_the_combiner_says_is_counted(make_trainer):
-    trainer = make_trainer(steps_per_epoch=4)
+def test_what_the_combiner_says_and_which_gradients_conflict_is_counted(make_trainer):
+    trainer = make_trainer(steps_per_epoch=6)
     trainer.train_epoch(1)
-    assert set(trainer.progress.statuses) <= {"projected", "no conflict"}
-    several = sum(len(set(step)) > 1 for step in trainer.steps(1))
-    assert sum(trainer.progress.statuses.values()) == several
+    progress = trainer.progress
+    assert set(progress.statuses) <= {"projected", "no conflict", "one objective"}
+    assert sum(progress.statuses.values()) == progress.step == 6
+    several = sum(len(set(step)) > 1 for step in trainer.plan.steps(1))
+    assert progress.statuses.get("one objective", 0) == 6 - several
+    pairs = [{min(p), max(p)} for p in ((0, 1), (0, 2), (1, 2))]
+    met = sum(pair <= set(step.tolist()) for step in trainer.plan.steps(1) for pair in pairs)
+    assert sum(steps for steps, _, _ in progress.conflicts.values()) == met
 
 
-@pytest.mark.parametrize("tasks", [("sst",), ("sst", "qqp", "sts")])
-def test_sum_adds_the_gradients_up(make_trainer, monkeypatch, tasks):
-    trainer = make_trainer(clip=1e9, combiner="sum", tasks=tasks)
-    freeze_step(trainer, monkeypatch)
-    rows, _ = task_gradients(trainer, range(len(tasks)))
-    trainer.train_step(np.arange(len(tasks)))
-    expected = rows.sum(0)
-    assert (shared_gradient(trainer) - expected).norm() <= 1e-5 * expected.norm()
+def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
+    trainer = make_trainer(steps_per_epoch=5, epochs=2, warmup=0.3)
+    rates = []
+    step = trainer.optimizer.step
+    monkeypatch.setattr(
+        trainer.optimizer,
+        "step",
+        lambda: (rates.append(trainer.optimizer.param_groups[0]["lr"]), step())[1],
+    )
+    trainer.train_epoch(1)
+    expected = [trainer.config.lr * learning_rate_factor(i, 10, 0.3) for i in range(5)]
+    np.testing.assert_allclose(rates, expected)
 
 
-def test_one_task_drawn_alone_is_left_as_it_is(make_trainer, monkeypatch):
-    trainer = make_trainer(clip=1e9)
-    freeze_step(trainer, monkeypatch)
-    monkeypatch.setattr(trainer.combiner, "combine", None)  # must not be called
-    trainer.train_step(np.array([2, 2, 2]))
-    assert shared_gradient(trainer).norm() > 0
+@pytest.mark.parametrize("missing", ["progress", "combiner", "streams", "dropout", "processes"])
+def test_a_checkpoint_without_a_part_of_its_state_is_refused_in_one_line(make_trainer, missing):
+    import json
+
+    trainer = make_trainer(epochs=2)
+    trainer.train_epoch(1)
+    trainer.finish_epoch({n: {t.kind.main_metric: 0.5} | NONE for n, t in trainer.tasks.items()})
+    file = trainer.last_folder / "state.json"
+    state = json.loads(file.read_text())
+    del state[missing]
+    file.write_text(json.dumps(state))
+    with pytest.raises(CheckpointError, match=missing) as error:
+        make_trainer(epochs=2).resume()
+    assert len(str(error.value).splitlines()) == 1
+
+
+NONE = {"accuracy": 0.5, "pearson": 0.5}
 
 
 def test_clipping_bounds_the_norm_of_the_whole_gradient(make_trainer, monkeypatch):
     trainer = make_trainer(clip=0.01)
-    freeze_step(trainer, monkeypatch)
+    monkeypatch.setattr(trainer.optimizer, "zero_grad", lambda set_to_none: None)
     trainer.train_step(np.array([0, 1, 2]))
     norms = [p.grad.norm() for p in trainer.model.parameters() if p.grad is not None]
     assert torch.stack(norms).norm() == pytest.approx(0.01, rel=1e-3)
@@ -134,11 +65,9 @@ def test_clipping_bounds_the_norm_of_the_whole_gradient(make_trainer, monkeypatc
 @torch.no_grad()
 def training_loss(trainer, name, rows):
     trainer.model.eval()
-    split = trainer.splits[name]["train"]
-    texts = trainer.model.embed(split.batch(rows), "fp32")
-    targets = split.targets(rows, texts[0].device)
-    (loss,) = trainer.tasks[name].losses(trainer.model.heads[name], texts, targets).values()
-    return float(loss)
+    batch = trainer.gradient.batch(name, rows)
+    losses = trainer.gradient.losses(name, rows, batch, trainer.model.embed(batch, "fp32"))
+    return float(losses[name])
 
 
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
@@ -157,8 +86,16 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     assert changed == (best["epoch"] != 3)
 
 
-@pytest.mark.parametrize("combiner", ["sum", "pcgrad"])
-@pytest.mark.parametrize("sampling", ["annealed", "round-robin"])
+@pytest.mark.parametrize(
+    ("sampling", "combiner"),
+    [
+        ("annealed", "pcgrad"),
+        ("round-robin", "sum"),
+        ("hybrid", "uncertainty"),
+        ("square-root", "epo"),
+        ("uniform", "upgrad"),
+    ],
+)
 def test_resumed_equals_uninterrupted(make_trainer, monkeypatch, sampling, combiner):
     changes = {"sampling": sampling, "combiner": combiner, "epochs": 3}
     whole = make_trainer("whole", **changes)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from losses import pair_contrastive_loss
 from tasks import TASK_NAMES, build_task
 
 H = 4
@@ -43,9 +44,9 @@ def test_classification_loss_is_the_mean_cross_entropy(name):
     expected = np.mean(
         [-r[t] + np.log(np.exp(r).sum()) for r, t in zip(rows, targets, strict=True)]
     )
-    assert losses.keys() == {"cross_entropy"}
-    assert losses["cross_entropy"].shape == ()
-    assert losses["cross_entropy"].item() == pytest.approx(expected, rel=1e-5)
+    assert losses.keys() == {name}
+    assert losses[name].shape == ()
+    assert losses[name].item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["sst", "qqp"])
@@ -72,10 +73,21 @@ def test_similarity_loss_is_the_squared_error_of_a_fifth_of_the_score():
     values.requires_grad_()
     losses = build_task("sts").losses(fixed(values), (), targets)
     expected = ((1.0 - 0.8) ** 2 + 0 + (0.5 - 1.0) ** 2) / 3
-    assert losses.keys() == {"squared_error"}
-    assert losses["squared_error"].item() == pytest.approx(expected, rel=1e-6)
-    losses["squared_error"].backward()
+    assert losses.keys() == {"sts"}
+    assert losses["sts"].item() == pytest.approx(expected, rel=1e-6)
+    losses["sts"].backward()
     np.testing.assert_allclose(values.grad, 2 / 3 * np.array([0.2, 0, -0.5]) / 5, rtol=1e-5)
+
+
+def test_a_task_with_several_losses_has_an_objective_each():
+    task, targets = build_task("qqp", loss="with-contrastive"), torch.tensor([0, 0, 1])
+    assert task.objectives == ("qqp/cross_entropy", "qqp/contrastive")
+    u, v = torch.randn(2, 3, 4)
+    losses = task.losses(fixed(LOGITS), (u, v), targets)
+    plain = build_task("qqp").losses(fixed(LOGITS), (u, v), targets)
+    assert tuple(losses) == task.objectives
+    torch.testing.assert_close(losses["qqp/cross_entropy"], plain["qqp"])
+    torch.testing.assert_close(losses["qqp/contrastive"], pair_contrastive_loss(u, v, targets))
 
 
 def test_similarity_scores_and_predictions_are_the_values():

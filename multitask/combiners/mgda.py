@@ -1,0 +1,42 @@
+"""MGDA: the shortest vector in the convex hull of the gradients, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from multitask.combiners.base import ALONE, Combined, Setup, Stateless
+
+
+def min_norm_weights(gram: np.ndarray) -> np.ndarray:
+    """Weights on the simplex of the shortest vector in the convex hull of the gradients.
+
+    Exact, by non-negative least squares: for the rows B, the x >= 0 that minimises |B^T x|^2 +
+    (sum x - 1)^2 is that point's weights, up to their sum.
+    """
+    from scipy.optimize import nnls
+
+    scale = np.diag(gram).mean()
+    if not scale > 0:
+        return np.full(len(gram), 1 / len(gram))
+    values, vectors = np.linalg.eigh(gram / scale)
+    factor = vectors * np.sqrt(np.maximum(values, 0))  # gram = factor @ factor.T
+    target = np.zeros(len(gram) + 1)
+    target[-1] = 1
+    weights, _ = nnls(np.vstack([factor.T, np.ones(len(gram))]), target)
+    return weights / weights.sum()
+
+
+class MGDA(Stateless):
+    """The shortest vector of the gradients' hull (Désidéri, 2012; Sener and Koltun, 2018)."""
+
+    needs_gram = True
+
+    def __init__(self, setup: Setup) -> None:
+        pass
+
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        if len(gram) == 1:
+            return Combined(np.ones(1), ALONE)
+        return Combined(min_norm_weights(gram) * len(gram), "solved")

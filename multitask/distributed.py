@@ -1,0 +1,104 @@
+"""Several processes that take one step together (torchrun), or the one there is without it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from minbert.errors import UserError
+
+
+class ProcessError(UserError):
+    """Another process of the run went away."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among all of the run; alone, every exchange does nothing.
+
+    Each batch is cut into one share a process. Gradients, losses and scores are added up over the
+    processes, so that all of them take the same step, the one a single process would take.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the one that prints and writes."""
+        return self.rank == 0
+
+    def share(self, rows: np.ndarray) -> np.ndarray:
+        """This process' part of a batch's rows, perhaps none."""
+        return rows[self.rank :: self.count]
+
+    def add(self, tensor: Tensor) -> Tensor:
+        """Replace a tensor by its sum over the processes."""
+        return self._reduce(tensor, "SUM")
+
+    def maximum(self, tensor: Tensor) -> Tensor:
+        """Replace a tensor by its largest values over the processes."""
+        return self._reduce(tensor, "MAX")
+
+    def _reduce(self, tensor: Tensor, how: str) -> Tensor:
+        if self.count > 1 and tensor.numel():
+            import torch.distributed as dist
+
+            with told():
+                dist.all_reduce(tensor, getattr(dist.ReduceOp, how))
+        return tensor
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all processes, in their order."""
+        if self.count == 1:
+            return [value]
+        import torch.distributed as dist
+
+        values: list[Any] = [None] * self.count
+        with told():
+            dist.all_gather_object(values, value)
+        return values
+
+    def agree(self, error: UserError | None) -> None:
+        """End every process if one of them met an error, which the first one tells."""
+        for found in self.gather(error):
+            if found is not None:
+                raise found if self.first else SystemExit(found.status)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """PyTorch's error for a process that is gone, in one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise ProcessError(
+            "expected all processes of the run to go on, found one gone; its own message says "
+            f"why, and --resume goes on from the last checkpoint ({str(error).splitlines()[0]})"
+        ) from error
+
+
+@contextmanager
+def processes() -> Iterator[Processes]:
+    """The processes that torchrun started, connected until the end; else this one alone."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Processes()
+        return
+    import torch
+    import torch.distributed as dist
+
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if cuda else "gloo")
+    try:
+        yield Processes(dist.get_rank(), count)
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,81 @@
+"""What a configuration would do: counted from its plan, timed on one batch of each task."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from minbert.device import choose_device
+from multitask.config import RunConfig
+from multitask.run import build_model, load_splits
+from multitask.schedule import build_plan
+from multitask.step import StepGradient
+from multitask.streams import BatchStream
+from multitask.trainer import build_combiner
+from tasks import build_task
+
+TIMED = 3  # batches of each task, after one to warm up
+
+
+def planned(config: RunConfig) -> list[list[str]]:
+    """Rows of epoch, task, examples, passes over its data, batches, steps of the epoch, time.
+
+    Nothing is written and no weight moves; the time is that of the gradients of a few batches, and
+    leaves out optimiser and evaluation.
+    """
+    chosen = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    model = build_model(config, chosen, choose_device(config.device)).train()
+    splits = load_splits(config, chosen, model.bi_encoder)
+    train = {name: splits[name]["train"] for name in chosen}
+    sizes = [len(split.examples) for split in train.values()]
+    plan = build_plan(config, sizes)
+    gradient = StepGradient(model, chosen, splits, build_combiner(config, chosen), config)
+    streams = [
+        BatchStream(split.lengths, config.batch_size, config.seed, name)
+        for name, split in train.items()
+    ]
+    seconds = [seconds_per_example(gradient, stream) for stream in streams]
+    rows, whole, total = [], 0.0, 0
+    for epoch in range(1, config.epochs + 1):
+        steps = plan.steps(epoch)
+        total += len(steps)
+        batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
+        for task, name in enumerate(config.tasks):
+            examples = sum(len(streams[task].next()) for _ in range(batches[task]))
+            whole += examples * seconds[task]
+            rows.append(
+                [
+                    str(epoch),
+                    name,
+                    f"{examples:,}",
+                    f"{examples / sizes[task]:.2f}",
+                    f"{batches[task]:,}",
+                    f"{len(steps):,}",
+                    duration(examples * seconds[task]),
+                ]
+            )
+    return [*rows, ["all", "", "", "", "", f"{total:,}", duration(whole)]]
+
+
+def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
+    """Time of one task's gradients; the stream is put back to its beginning."""
+    elapsed, examples = 0.0, 0
+    for number in range(TIMED + 1):
+        rows = stream.next()
+        begin = time.perf_counter()
+        gradient({stream.task: [rows]})
+        if number:
+            elapsed += time.perf_counter() - begin
+            examples += len(rows)
+        gradient.model.zero_grad(set_to_none=True)
+    stream.position = (0, 0)
+    return elapsed / examples
+
+
+def duration(seconds: float) -> str:
+    """1 h 02 min, 3 min, 12 s."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

@@ -1,0 +1,1 @@
+"""Tables and figures as resumable commands: each finished cell is kept as one small file."""

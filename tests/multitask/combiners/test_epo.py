@@ -1,0 +1,132 @@
+"""EPO: golden steps, the toy front, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multitask.combiners import COMBINERS, Setup, epo_weights
+from multitask.combiners.epo import ObjectiveError, epo_solution, non_uniformity
+
+FOLDER = Path(__file__).parents[2] / "golden"
+STEPS = json.loads((FOLDER / "epo_step.json").read_text())["cases"]
+TOYS = json.loads((FOLDER / "epo_toy.json").read_text())["cases"]
+SOLVED = [case for case in STEPS if not case["expected"]["status"].startswith("must_raise")]
+REFUSED = [case for case in STEPS if case["expected"]["status"] == "must_raise"]
+
+
+def solve(case):
+    inputs = case["inputs"]
+    return epo_weights(
+        inputs["gram"],
+        inputs["losses"],
+        inputs["preference"],
+        inputs["eps_mu"],
+        inputs["relax"],
+    )
+
+
+@pytest.mark.parametrize("case", SOLVED, ids=lambda case: case["id"])
+def test_epo_equals_the_golden_steps(case):
+    expected, found = case["expected"], solve(case)
+    assert found.dtype == np.float64
+    assert found.sum() == pytest.approx(1)
+    assert (found >= 0).all()
+    if expected["status"] == "converged":
+        return
+    if expected.get("unique") is False:
+        slope = np.array(expected["gram_times_a"])
+        if expected["mode"] != "balance":
+            slope = np.sum(case["inputs"]["gram"], axis=0)
+        assert slope @ found == pytest.approx(expected["lp_value"], abs=1e-6)
+        return
+    alpha = expected["alpha"] or expected["recommended_fallback_alpha"]
+    np.testing.assert_allclose(found, alpha, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])
+def test_negative_losses_are_refused(case):
+    with pytest.raises(ValueError, match="expected none below zero"):
+        solve(case)
+
+
+@pytest.mark.parametrize("preference", [[0.0, 1.0], [-1.0, 2.0], [np.inf, 1.0], [np.nan, 1.0]])
+def test_preferences_that_name_no_ray_are_refused(preference):
+    with pytest.raises(ValueError, match="expected positive"):
+        epo_weights(np.eye(2), [1.0, 1.0], preference)
+
+
+def test_arguments_that_do_not_fit_together_are_refused():
+    with pytest.raises(ValueError, match="expected a gram matrix"):
+        epo_weights(np.eye(3), [1.0, 1.0], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("case", [c for c in STEPS if c["expected"].get("mu") is not None])
+def test_non_uniformity_equals_the_golden_values(case):
+    losses, wish = (np.array(case["inputs"][key]) for key in ("losses", "preference"))
+    found = non_uniformity(losses, wish)
+    assert found == pytest.approx(case["expected"]["mu"], rel=1e-9, abs=1e-12)
+
+
+def toy(x):
+    """Two losses of Fonseca and Fleming and their gradients."""
+    ends = np.stack([np.full(len(x), s / np.sqrt(len(x))) for s in (1, -1)])
+    decay = np.exp(-((x - ends) ** 2).sum(1))
+    return 1 - decay, 2 * decay[:, None] * (x - ends)
+
+
+@pytest.mark.parametrize("case", TOYS, ids=lambda case: case["id"])
+def test_epo_finds_the_exact_point_of_the_toy_front(case):
+    inputs, expected = case["inputs"], case["expected"]
+    x, wish, first = np.array(inputs["x0"]), np.array(inputs["preference"]), []
+    for _ in range(inputs["max_iters"]):
+        losses, gradients = toy(x)
+        first.append(losses)
+        alpha = epo_weights(gradients @ gradients.T, losses, wish, inputs["eps_mu"])
+        direction = alpha @ gradients
+        if np.abs(direction).max() < inputs["grad_tol"]:
+            break
+        mu = non_uniformity(losses, wish)
+        x = x - 10 * max(mu, 0.1) * inputs["step_size"] * direction
+    np.testing.assert_allclose(first[:5], expected["first5_losses"], atol=1e-6)
+    found = toy(x)[0]
+    np.testing.assert_allclose(found, expected["final_losses_reference"], atol=1e-3)
+    np.testing.assert_allclose(
+        found, expected["exact_epo_losses"], atol=expected["accept_atol_to_exact"]
+    )
+
+
+def test_a_restricted_descent_without_a_solution_is_relaxed_and_says_so():
+    case = next(c for c in STEPS if c["expected"]["status"] == "infeasible")
+    inputs = case["inputs"]
+    _, status = epo_solution(inputs["gram"], inputs["losses"], inputs["preference"])
+    assert status == "descent, relaxed"
+
+
+def test_epo_in_a_run_names_the_objective_with_a_negative_loss():
+    combiner = COMBINERS["epo"](Setup(("sst", "qqp", "sts"), preference=(0.2, 0.3, 0.5)))
+    with pytest.raises(ObjectiveError, match=r"expected losses of zero or more, found -1 of sts"):
+        combiner.combine(np.eye(2), np.array([0.5, -1.0]), (0, 2))
+
+
+def test_epo_in_a_run_scales_its_weights_to_the_sum():
+    combiner = COMBINERS["epo"](Setup(("a", "b"), preference=(0.5, 0.5)))
+    assert combiner.combine(np.eye(2), np.array([1.0, 1.0]), (0, 1)).weights.sum() == 2
+
+
+def test_what_lags_behind_on_the_ray_does_not_get_worse():
+    """Balance: (C alpha)_j >= 0 for the largest r_j l_j; the adjustment is orthogonal to l."""
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        m = int(random.integers(2, 5))
+        gradients = random.normal(size=(m, 6)) * 10 ** random.uniform(-4, 4)
+        losses, wish = random.uniform(0.1, 3, m), random.dirichlet(np.ones(m)) + 0.01
+        gram = gradients @ gradients.T
+        alpha, status = epo_solution(gram, losses, wish)
+        assert status in ("balance", "descent", "descent, relaxed")
+        if status == "balance":
+            gains = gram @ alpha / np.diag(gram).mean()
+            assert gains[(wish * losses).argmax()] >= -1e-9
+        else:
+            assert (gram @ alpha >= -1e-9 * np.diag(gram).mean()).all()

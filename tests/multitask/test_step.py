@@ -1,0 +1,233 @@
+"""The gradient of a step: surgery in D dimensions, heads, batches of one task, parts of a batch."""
+
+import numpy as np
+import pytest
+import torch
+
+from multitask.combiners import Combined, pcgrad_weights
+from multitask.run_folder import RunError
+
+BOTH = {
+    "mode": "single",
+    "tasks": ("qqp",),
+    "task_options": {"qqp": {"loss": "with-contrastive"}},
+    "batches_per_step": 1,
+}
+TORCH_SUM = ("qqp/cross_entropy", "qqp/contrastive")
+
+
+def shared_gradient(trainer):
+    return torch.cat(
+        [
+            (torch.zeros_like(p) if p.grad is None else p.grad.to_dense()).flatten()
+            for p in trainer.model.bi_encoder.parameters()
+        ]
+    ).double()
+
+
+def head_gradients(trainer):
+    return {
+        name: None
+        if all(p.grad is None for p in head.parameters())
+        else torch.cat([p.grad.flatten() for p in head.parameters()])
+        for name, head in trainer.model.heads.items()
+    }
+
+
+def plain_gradient(trainer, name, rows, objective=None):
+    """Shared and head gradient of one objective on some rows, by one plain backward."""
+    trainer.model.zero_grad(set_to_none=True)
+    gradient = trainer.gradient
+    batch = gradient.batch(name, rows)
+    losses = gradient.losses(name, rows, batch, trainer.model.embed(batch, "fp32"))
+    (losses[objective or name]).backward()
+    found = shared_gradient(trainer), head_gradients(trainer)[name]
+    trainer.model.zero_grad(set_to_none=True)
+    return found
+
+
+def drawn(trainer, *tasks):
+    """Batches of a step, without moving the streams."""
+    batches = trainer.draw(np.array([trainer.names.index(task) for task in tasks]))
+    for stream in trainer.streams:
+        stream.position = (0, 0)
+    return batches
+
+
+def fixed(monkeypatch, trainer, weigh):
+    """Let the combiner answer `weigh(gram, losses, drawn)`; returns what it was asked."""
+    asked = []
+
+    def combine(gram, losses, drawn):
+        asked.append((gram, losses, list(drawn)))
+        return Combined(np.asarray(weigh(gram)), "fixed")
+
+    monkeypatch.setattr(trainer.combiner, "combine", combine)
+    return asked
+
+
+def close(found, expected):
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+@pytest.fixture
+def trainer(make_trainer):
+    trainer = make_trainer()
+    trainer.model.eval()  # no dropout: the same batch gives the same gradient again
+    return trainer
+
+
+def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeypatch):
+    """PCGrad in D dimensions through the whole model, word embeddings included."""
+    batches = drawn(trainer, "sst", "qqp", "sts")
+    plain = [plain_gradient(trainer, name, rows[0]) for name, rows in batches.items()]
+    rows = torch.stack([shared for shared, _ in plain])
+    gram = (rows @ rows.T).numpy()
+    assert (gram < 0).any(), "the test needs a conflict"
+    order = [[1, 2], [2, 0], [0, 1]]
+    asked = fixed(monkeypatch, trainer, lambda g: pcgrad_weights(g, order))
+    result = trainer.gradient(batches)
+    np.testing.assert_allclose(asked[0][0], gram, rtol=1e-4, atol=1e-4 * gram.max())
+    assert asked[0][2] == [0, 1, 2]
+    expected = []
+    for i, others in enumerate(order):
+        p = rows[i].clone()
+        for j in others:
+            dot = p @ rows[j]
+            if dot < 0:
+                p -= dot / (rows[j] @ rows[j]) * rows[j]
+        expected.append(p)
+    expected = torch.stack(expected).sum(0)
+    close(shared_gradient(trainer), expected)
+    words = trainer.model.bi_encoder.encoder.embeddings.word.weight.grad
+    assert words.layout == torch.strided
+    assert words.abs().sum() > 0
+    for (_, head), found in zip(plain, head_gradients(trainer).values(), strict=True):
+        torch.testing.assert_close(found, head)
+    assert result.objectives == ("sst", "qqp", "sts")
+    np.testing.assert_array_equal(result.losses, asked[0][1])
+    assert (result.losses > 0).all()
+
+
+def test_the_grams_of_the_sections_add_up(trainer):
+    batches = drawn(trainer, "sst", "sts")
+    rows = torch.stack([plain_gradient(trainer, n, r[0])[0] for n, r in batches.items()])
+    result = trainer.gradient(batches)
+    assert list(result.grams) == ["embeddings", "layer 1", "layer 2"]
+    whole = (rows @ rows.T).numpy()
+    np.testing.assert_allclose(sum(result.grams.values()), whole, rtol=1e-4, atol=1e-6)
+
+
+def test_no_head_receives_another_tasks_gradient(trainer):
+    trainer.gradient(drawn(trainer, "sst", "sts", "sst"))
+    found = head_gradients(trainer)
+    assert found["qqp"] is None
+    assert found["sst"].norm() > 0
+    assert found["sts"].norm() > 0
+
+
+def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trainer):
+    rows = [np.arange(4), np.array([7])]  # the second batch is a short one
+    expected, head = plain_gradient(trainer, "qqp", np.concatenate(rows))
+    result = trainer.gradient({"qqp": rows})
+    close(shared_gradient(trainer), expected)
+    torch.testing.assert_close(head_gradients(trainer)["qqp"], head)
+    assert (result.examples, result.objectives) == (5, ("qqp",))
+
+
+@pytest.mark.parametrize("combiner", ["sum", "pcgrad"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combiner, size):
+    gradients = []
+    for micro_batch in (None, size):
+        trainer = make_trainer(f"{micro_batch}", combiner=combiner, micro_batch=micro_batch)
+        trainer.model.eval()
+        trainer.gradient(drawn(trainer, "sst", "qqp"))
+        gradients.append((shared_gradient(trainer), head_gradients(trainer)["qqp"]))
+    close(gradients[1][0], gradients[0][0])
+    torch.testing.assert_close(gradients[1][1], gradients[0][1])
+
+
+@pytest.mark.parametrize("measure", [False, True])
+@pytest.mark.parametrize("tasks", [("sst",), ("sst", "qqp", "sts")])
+def test_sum_adds_the_gradients_up(make_trainer, tasks, measure):
+    trainer = make_trainer(combiner="sum", tasks=tasks)
+    trainer.model.eval()
+    batches = drawn(trainer, *tasks)
+    expected = sum(plain_gradient(trainer, name, rows[0])[0] for name, rows in batches.items())
+    result = trainer.gradient(batches, measure)
+    close(shared_gradient(trainer), expected)
+    assert bool(result.grams) == measure
+    assert result.combined.weights.tolist() == [1.0] * len(tasks)
+
+
+def test_the_weights_act_on_the_shared_encoder_and_not_on_the_heads(trainer, monkeypatch):
+    batches = drawn(trainer, "sst", "sts")
+    (first, head), (second, _) = (plain_gradient(trainer, n, r[0]) for n, r in batches.items())
+    fixed(monkeypatch, trainer, lambda gram: [0.0, 2.5])
+    trainer.gradient(batches)
+    close(shared_gradient(trainer), 2.5 * second)
+    torch.testing.assert_close(head_gradients(trainer)["sst"], head)
+    assert first.norm() > 0
+
+
+def test_a_loss_that_is_not_finite_is_named(trainer):
+    with torch.no_grad():
+        trainer.model.heads["sts"].hidden.weight.fill_(float("nan"))
+    with pytest.raises(RunError, match="expected a finite loss of sts, found nan"):
+        trainer.gradient(drawn(trainer, "sst", "sts"))
+
+
+# Several objectives of one batch
+
+
+@pytest.mark.parametrize("combiner", ["sum", "pcgrad", "mgda"])
+@pytest.mark.parametrize("micro_batch", [None, 3])
+def test_losses_of_one_task_are_objectives_of_their_own(make_trainer, combiner, micro_batch):
+    trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **BOTH)
+    trainer.model.eval()
+    batches = drawn(trainer, "qqp")
+    rows = torch.stack(
+        [plain_gradient(trainer, "qqp", batches["qqp"][0], name)[0] for name in TORCH_SUM]
+    )
+    result = trainer.gradient(batches)
+    assert result.objectives == TORCH_SUM
+    close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ rows)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])
+def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatch, weights):
+    """With the same weights they take the same step; only what the combiner sees differs."""
+    found = {}
+    for gradients in ("parameters", "representation"):
+        trainer = make_trainer(gradients, combiner="pcgrad", gradients=gradients, **BOTH)
+        trainer.model.eval()
+        asked = fixed(monkeypatch, trainer, lambda gram: weights)
+        result = trainer.gradient(drawn(trainer, "qqp"))
+        found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
+        assert result.objectives == TORCH_SUM
+    (one, head, seen), (other, same_head, seen_there) = found.values()
+    close(other, one)
+    torch.testing.assert_close(same_head, head)
+    np.testing.assert_allclose(seen[1], seen_there[1], rtol=1e-6)
+    assert not np.allclose(seen[0], seen_there[0])
+
+
+def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradients(make_trainer):
+    trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH)
+    trainer.model.eval()
+    batches = drawn(trainer, "qqp")
+    rows = batches["qqp"][0]
+    batch = trainer.gradient.batch("qqp", rows)
+    leaf = trainer.model.embed(batch, "fp32").detach().requires_grad_()
+    losses = trainer.gradient.losses("qqp", rows, batch, leaf)
+    plain = torch.stack(
+        [
+            torch.autograd.grad(loss, leaf, retain_graph=True)[0].flatten()
+            for loss in losses.values()
+        ]
+    )
+    result = trainer.gradient(batches)
+    np.testing.assert_allclose(
+        result.grams["representation"], plain @ plain.T, rtol=1e-5, atol=1e-8
+    )
