@@ -1,0 +1,109 @@
+"""Ways to mix and combine the three tasks, side by side: python -m studies.mixing --data DIR
+
+Every cell trains on as many examples as three passes over Quora capped by --limit, on the same
+examples of all tasks, from the same seed. A finished cell is kept as one JSON file and not run
+again; the table of all finished ones is printed and written beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from minbert.errors import UserError
+from minbert.json_files import read_json, write_json
+from multitask.config import RunConfig
+from multitask.run import complete
+from reports.cells import cell
+from reports.tables import markdown_table
+
+TASKS = ("sst", "qqp", "sts")
+CELLS: dict[str, dict[str, Any]] = {
+    "round-robin-joint-sum": {},
+    "round-robin-joint-pcgrad": {"combiner": "pcgrad"},
+    "annealed-joint-sum": {"sampling": "annealed"},
+    "annealed-joint-pcgrad": {"sampling": "annealed", "combiner": "pcgrad"},
+    "annealed-individual-sum": {"sampling": "annealed", "schedule": "individual"},
+    "qqp-first-then-joint-sum": {"schedule": "first-then-joint", "first_task": "qqp", "epochs": 4},
+    "round-robin-joint-epo": {"combiner": "epo"},
+    "square-root-joint-upgrad": {"sampling": "square-root", "combiner": "upgrad"},
+    "round-robin-joint-mgda": {"combiner": "mgda"},
+    "round-robin-joint-uncertainty": {"combiner": "uncertainty"},
+    "temperature-joint-cagrad": {"sampling": "temperature", "combiner": "cagrad"},
+}
+EPOCHS, PASSES = 3, 3
+
+
+def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
+    """A cell's configuration: `PASSES * limit` examples in `EPOCHS` epochs, whatever a step is."""
+    config = replace(base, **settings)
+    per_step = 1 if config.schedule == "individual" else len(TASKS)
+    examples = PASSES * (base.limit or 0) / EPOCHS
+    steps = round(examples / (per_step * config.batch_size))
+    return replace(config, batches_per_step=per_step, steps_per_epoch=max(1, steps))
+
+
+def table(folder: Path) -> str:
+    """The finished cells, best overall score first."""
+    found = {name: folder / f"{name}.json" for name in CELLS}
+    cells = {name: read_json(file, UserError) for name, file in found.items() if file.exists()}
+    rows = []
+    for name, kept in sorted(cells.items(), key=lambda item: -item[1]["dev"]["overall"]):
+        config, dev = kept["config"], kept["dev"]
+        rates = [pair["conflict_rate"] for pair in kept["conflicts"].values()]
+        rows.append(
+            [
+                name,
+                config["sampling"],
+                config["schedule"],
+                config["combiner"],
+                f"{dev['sst']['accuracy']:.3f}",
+                f"{dev['qqp']['accuracy']:.3f}",
+                f"{dev['sts']['pearson']:.3f}",
+                f"{dev['overall']:.4f}",
+                f"{sum(rates) / len(rates):.0%}" if rates else "",
+                f"{kept['training_seconds'] / 60:.0f} min",
+            ]
+        )
+    header = "cell sampling schedule combiner SST QQP STS overall conflicts time"
+    return markdown_table(header.split(), rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m studies.mixing", description=__doc__)
+    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
+    parser.add_argument("--limit", type=int, default=8000, help="examples of a task")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    parser.add_argument("--seed", type=int, default=11711)
+    parser.add_argument("--results", type=Path, default=Path("results/mixing"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/mixing"), help="their folders")
+    parser.add_argument("--cells", nargs="*", choices=CELLS, default=list(CELLS), metavar="CELL")
+    args = parser.parse_args()
+    base = RunConfig(
+        mode="multitask",
+        tasks=TASKS,
+        data=args.data,
+        limit=args.limit,
+        encoder=args.encoder,
+        precision=args.precision,
+        epochs=EPOCHS,
+        seed=args.seed,
+    )
+    args.results.mkdir(parents=True, exist_ok=True)
+    for name in args.cells:
+        file = args.results / f"{name}.json"
+        if not file.exists():
+            folder = args.runs / name
+            complete(cell_config(CELLS[name], base), folder, resume=True)
+            write_json(file, cell(folder))
+    text = table(args.results)
+    (args.results / "table.md").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
