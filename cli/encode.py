@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli import tell
-from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
+from cli.flags import DEFAULTS, PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
 from cli.values import path
 from minbert.errors import UserError
 from minbert.sources import find_folder
@@ -61,6 +61,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     source, target = Path(args.input), Path(args.output)
     if target.suffix != ".npy":
         parser.error(f"--output: expected a name that ends in .npy, found {target.name}")
+    if target.is_dir():
+        raise UserError(f"{target}: expected a file or nothing, found a folder")
     if target.exists() and not args.overwrite:
         raise UserError(f"{target}: found an existing file; --overwrite would replace it")
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
@@ -86,25 +88,29 @@ def encode_file(args: argparse.Namespace, source: Path, total: int, target: Path
 
     from tasks.text_files import read_sentences
 
-    encoder = args.encoder or "minilm"
+    encoder = DEFAULTS.encoder if args.encoder is None else args.encoder
     with ThreadPoolExecutor(1) as meanwhile:
         meanwhile.submit(find_folder, encoder)  # checks the weights' hash while PyTorch is loaded
         from minbert.bi_encoder import BiEncoder
         from minbert.device import choose_device, warn_if_slow
         from minbert.linear_choice import choose_linear
 
-    device = choose_device(args.device or "auto")
+    device = choose_device("auto" if args.device is None else args.device)
     warn_if_slow(args.precision, device)
-    choice = choose_linear(args.linear or "auto")
+    choice = choose_linear("auto" if args.linear is None else args.linear)
     if args.verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     model = BiEncoder.from_pretrained(encoder, args.pooling, choice.kernel)
     model.to(device)
     if args.compile:
-        if device.type == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
+        compiler = (os.environ.get("CXX") or "g++").split()[0]  # it may come with flags
+        if device.type == "cpu" and shutil.which(compiler) is None:
             raise UserError("--compile: expected a C++ compiler such as g++, found none")
         model.encoder.compile_layers()
     array = np.lib.format.open_memmap(target, "w+", np.float32, (total, model.width))
+    if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and a crash in the array
+        with target.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
     sentences = read_sentences(source, args.column)
     done, begin = 0, time.perf_counter()
     for window in model.encode_stream(sentences, args.precision, args.normalize, total):

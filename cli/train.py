@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     if args.dry_run:
         return show_plan(config)
     folder = Path(args.output) if args.output else default_folder(config)
-    if "WORLD_SIZE" in os.environ:
-        quieten()
+    if os.environ.get("RANK", "0") != "0":  # of torchrun's processes the first one speaks
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
     try:
         from multitask.run import complete
 
@@ -32,18 +31,6 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}")
     return 0
-
-
-def quieten() -> None:
-    """Among processes that torchrun started: the first one speaks, SIGTERM is an interrupt."""
-    if os.environ.get("RANK", "0") != "0":
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
-
-    def stop(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
 
 
 def show_plan(config: RunConfig) -> int:

@@ -38,12 +38,12 @@ class DropoutStream:
     @contextmanager
     def replay(self, number: int) -> Iterator[None]:
         """Let the next pass draw the masks of pass `number`, and go on afterwards as before."""
-        before = self.passes
+        before = self.passes, self._cpu, self._gpu
         self.passes = number - 1
         try:
             yield
         finally:
-            self.passes, self._cpu, self._gpu = before, None, None
+            self.passes, self._cpu, self._gpu = before
 
     def reset(self, seed: int) -> None:
         """Begin anew with this seed."""

@@ -118,8 +118,9 @@ def cache_file() -> Path:
 def remembered() -> dict[str, LinearChoice]:
     """Choices of earlier processes; none where the file is missing or is not ours."""
     try:
-        return {machine: LinearChoice(**c) for machine, c in read_json(cache_file()).items()}
-    except (UserError, OSError, TypeError):
+        found = {machine: LinearChoice(**c) for machine, c in read_json(cache_file()).items()}
+        return {machine: choice for machine, choice in found.items() if choice.kernel in LINEARS}
+    except (UserError, OSError, TypeError, RecursionError):
         return {}  # it will be measured again and written anew
 
 

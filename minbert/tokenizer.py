@@ -42,8 +42,13 @@ class Tokenizer:
         return self.backend.get_vocab_size()
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> TokenLists:
-        """n texts -> their token ids; with `pairs`, `[CLS] text [SEP] pair [SEP]` and segments."""
+        """n texts -> their token ids; with `pairs`, `[CLS] text [SEP] pair [SEP]` and segments.
+
+        Raises TypeError for what is no text, a pair in the place of a text among it.
+        """
         inputs: list[Any] = list(texts)
+        for given in (inputs, pairs or ()):
+            check_texts(given)
         if self.lower:
             inputs = [text.lower() for text in inputs]
         if pairs is not None:
@@ -69,6 +74,15 @@ class Tokenizer:
         self.backend.enable_truncation(self.max_tokens)
         settings = self.settings | {"model_max_length": self.max_tokens}
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2))
+
+
+def check_texts(texts: Sequence[Any]) -> None:
+    """Refuse what the backend would refuse without saying where, or take for a pair of texts."""
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts: expected strings, found {str(text)[:40]!r} at index {index}")
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise TypeError(f"texts: expected Unicode text, found half a surrogate pair at {index}")
 
 
 def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = False) -> Tokenizer:

@@ -118,10 +118,19 @@ def json_field(path: Path, column: str) -> Iterator[str]:
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {number}: expected JSON, found: {error}") from error
         value = row.get(column) if isinstance(row, dict) else None
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not encodable(value):
             found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
             raise DataError(f"{path}, line {number}: expected text in {column!r}, found {found}")
         yield value
+
+
+def encodable(text: str) -> bool:
+    """Whether text can be written as UTF-8; JSON lets half of a surrogate pair stand alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {

@@ -74,6 +74,10 @@ def test_an_existing_file_is_kept_unless_told_otherwise(run, refused, text, tmp_
         (1, ["--input", "missing.txt", "--output", "a.npy"], "found no missing.txt"),
         (1, ["--input", ".", "--output", "a.npy"], "expected a file"),
         (1, ["--input", "pipe", "--output", "a.npy"], "expected a file"),
+        (1, ["--input", "a.txt", "--output", "dir.npy", "--overwrite"], "found a folder"),
+        (1, ["--input", "s.jsonl", "--column", "s", "--output", "a.npy"], "line 2: expected text"),
+        (2, ["--input", "a.txt", "--output", "a.npy", "--encoder", ""], "unknown encoder"),
+        (2, ["--input", "a.txt", "--output", "a.npy", "--device", ""], "--device: expected"),
         (1, ["--input", "empty.txt", "--output", "a.npy"], "expected at least one sentence"),
         (1, ["--input", "a.txt", "--output", "a.npy", "--column", "x"], "a file with columns"),
         (2, ["--input", "a.txt", "--output", "a.npy", "--encoder", "nobody"], "unknown encoder"),
@@ -84,9 +88,11 @@ def test_faults_are_one_line_and_leave_nothing(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "s.jsonl").write_text('{"s": "a"}\n{"s": "\\ud800"}\n')
+    (tmp_path / "dir.npy").mkdir()
     os.mkfifo(tmp_path / "pipe")
     assert told in refused(status, *ENCODE, *argv)
-    assert not list(tmp_path.glob("*.np*"))
+    assert [path.name for path in tmp_path.glob("*.np*")] == ["dir.npy"]
 
 
 def test_an_interrupt_leaves_nothing(refused, text, tmp_path, monkeypatch):

@@ -116,3 +116,26 @@ def test_masks_on_a_gpu_can_be_repeated():
     with stream.replay(1):
         stream.next_pass()
         assert equal(masks(stream, "cuda"), first)
+
+
+def test_a_replay_within_a_pass_lets_the_pass_go_on():
+    streams = [DropoutStream(3), DropoutStream(3)]
+    shape, cpu = torch.Size([40]), torch.device("cpu")
+    for stream in streams:
+        stream.next_pass()
+        stream.random_bytes(shape, cpu)
+    with streams[1].replay(1):
+        streams[1].next_pass()
+        streams[1].random_bytes(shape, cpu)
+    first, second = (stream.random_bytes(shape, cpu) for stream in streams)
+    assert torch.equal(first, second)
+
+
+def test_processes_of_one_run_draw_masks_of_their_own():
+    first, second = DropoutStream(3), DropoutStream(3)
+    second.rank = 1
+    shape, cpu = torch.Size([40]), torch.device("cpu")
+    for stream in (first, second):
+        stream.next_pass()
+    assert not torch.equal(first.random_bytes(shape, cpu), second.random_bytes(shape, cpu))
+    assert first.state_dict() == second.state_dict()

@@ -136,10 +136,15 @@ def test_the_choice_is_remembered_for_this_cpu_and_pytorch(monkeypatch, tmp_path
 
 
 @needs_onednn
-@pytest.mark.parametrize("content", ["", "[]", '{"cpu": {"speed": 3}}', '{"cpu": 1}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"cpu": {"speed": 3}}', '{"cpu": 1}', "[" * 200_000, "{machine: foo}"]
+)
 def test_a_damaged_cache_is_measured_anew(monkeypatch, tmp_path, content):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cache_file().parent.mkdir()
+    if content == "{machine: foo}":  # of this very machine, with a kernel there is not
+        entry = {"kernel": "foo", "reason": "x"}
+        content = json.dumps({linear_choice.this_machine(): entry})
     cache_file().write_text(content)
     choice = choose_linear()
     assert choice.kernel in LINEARS

@@ -159,3 +159,22 @@ def test_missing_files_and_pieces_are_named(folder, family, files, message):
     assert message in str(caught.value)
     assert str(folder) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([("a b", "c d")], "index 0"),
+        (["a", ["b", "c"]], "index 1"),
+        (["a", None], "found 'None' at index 1"),
+        ([1], "index 0"),
+        (["a", "\ud800"], "half a surrogate pair at 1"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_its_place(tiny, texts, told):
+    with pytest.raises(TypeError, match=told):
+        tiny.tokenizer(texts)
+    with pytest.raises(TypeError, match=told):
+        tiny.encode(texts)
+    with pytest.raises(TypeError, match=told):
+        tiny.tokenizer(["x"] * len(texts), texts)
