@@ -1,0 +1,67 @@
+"""Ten SGD steps without dropout, alone or under torchrun: ten_steps.py COMBINER FILE."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from multitask.config import RunConfig
+from multitask.distributed import processes
+from multitask.run import build_model, load_splits
+from multitask.trainer import Trainer
+from tasks import TASK_NAMES, build_task
+
+CONFIG = RunConfig(
+    mode="multitask",
+    tasks=TASK_NAMES,
+    encoder="tiny",
+    sampling="annealed",
+    batches_per_step=4,
+    batch_size=5,  # does not go into two shares: one process has three rows, the other two
+    epochs=1,
+    steps_per_epoch=10,
+    limit=31,  # and the last batch of a pass has a single row
+    clip=1e9,
+)
+
+
+def main(combiner: str, file: str) -> None:
+    config = replace(CONFIG, combiner=combiner)
+    if combiner.endswith("-representation"):
+        config = replace(
+            config,
+            combiner=combiner.removesuffix("-representation"),
+            tasks=("qqp",),
+            task_options={"qqp": {"loss": "with-contrastive"}},
+            batches_per_step=1,
+            gradients="representation",
+        )
+    with processes() as group:
+        chosen = {
+            name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks
+        }
+        model = build_model(config, chosen, torch.device("cpu"))
+        splits = load_splits(config, chosen, model.bi_encoder)
+        trainer = Trainer(model, chosen, splits, config, Path(file).parent, group)
+        trainer.telemetry.folder = None
+        model.eval()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        kept: dict[str, torch.Tensor] = {}
+        for step in trainer.plan.steps(1):
+            trainer.gradient(trainer.draw(step))
+            if not kept:
+                kept = {
+                    f"gradient/{name}": p.grad.to_dense().clone()
+                    for name, p in model.named_parameters()
+                    if p.grad is not None
+                }
+            sgd.step()
+            sgd.zero_grad(set_to_none=True)
+        kept |= {f"weight/{name}": p.detach() for name, p in model.named_parameters()}
+        if group.first:
+            torch.save(kept, file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

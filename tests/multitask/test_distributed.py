@@ -1,0 +1,120 @@
+"""Two processes take the step that one would, and tell when one of them is gone."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from multitask.distributed import Processes
+
+ROOT = Path(__file__).parents[2]
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+def python(*argv, **kwargs):
+    command = [sys.executable, *map(str, argv)]
+    return subprocess.run(
+        command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False, **kwargs
+    )
+
+
+def flat(tensors, kind):
+    parts = [v.double().flatten() for k, v in sorted(tensors.items()) if k.startswith(kind)]
+    return torch.cat(parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("combiner", ["sum", "pcgrad", "epo", "pcgrad-representation"])
+def test_two_processes_take_the_steps_of_one(combiner, tmp_path):
+    """Same global batches, dropout off: first combined gradient, weights after ten steps."""
+    script = ROOT / "tests" / "multitask" / "ten_steps.py"
+    found = []
+    for launcher, name in (([], "one"), (TORCHRUN, "two")):
+        ended = python(*launcher, script, combiner, tmp_path / name)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        found.append(torch.load(tmp_path / name, weights_only=True))
+    one, two = found
+    assert one.keys() == two.keys()
+    for kind in ("gradient", "weight"):
+        expected = flat(one, kind)
+        assert (flat(two, kind) - expected).norm() <= 1e-5 * expected.norm()
+
+
+@pytest.mark.slow
+def test_a_run_of_two_processes_is_whole_and_resumes(tmp_path):
+    run = [
+        *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
+        *("--steps-per-epoch", "3", "--limit", "40", "--output", tmp_path / "run"),
+    ]
+    ended = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout.count("predictions, metrics.json and checkpoint") == 1  # one speaks
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["environment"]["processes"] == 2
+    lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == list(range(1, 7))
+    assert (tmp_path / "run" / "predictions" / "sts-test-output.csv").exists()
+    again = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
+    assert again.returncode == 0
+    assert "holds this run, finished" in again.stdout
+    other = python(*TORCHRUN, "run.py", *run, "--epochs", "3")
+    assert other.returncode != 0
+    told = [line for line in other.stderr.splitlines() if line.startswith("run.py:")]
+    assert len(told) == 1
+    assert "found another: epochs is 2 there and 3 here" in told[0]
+
+
+DIES = """
+import os, runpy, sys
+from multitask.trainer import Trainer
+step = Trainer.train_step
+def dies(self, drawn):
+    if os.environ["RANK"] == "1" and self.progress.step == 5:
+        os._exit(9)
+    return step(self, drawn)
+Trainer.train_step = dies
+runpy.run_path("run.py", run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_path):
+    script = tmp_path / "dies.py"
+    script.write_text(DIES)
+    run = [
+        *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny"),
+        *("--steps-per-epoch", "3", "--limit", "40", "--epochs", "3", "--output", tmp_path / "run"),
+    ]
+    ended = python(*TORCHRUN, script, *run, timeout=120)
+    assert ended.returncode != 0
+    told = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
+    assert len(told) == 1
+    assert "--resume" in told[0]
+    state = json.loads((tmp_path / "run" / "checkpoint" / "last" / "state.json").read_text())
+    assert state["progress"]["epoch"] == 1
+    alone = python("run.py", *run, "--resume")
+    assert alone.returncode == 1
+    assert "expected 2 processes, as the run began with, found 1" in alone.stderr
+    resumed = python(*TORCHRUN, "run.py", *run, "--resume")
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert "resumed after epoch 1 of 3" in resumed.stdout
+
+
+def test_shares_hold_every_row_once():
+    for count in (1, 2, 3):
+        for size in (1, 2, 7):
+            shares = [Processes(rank, count).share(np.arange(size)) for rank in range(count)]
+            assert sorted(np.concatenate(shares)) == list(range(size))
+
+
+def test_alone_nothing_is_exchanged():
+    tensor = torch.ones(3)
+    assert Processes().add(tensor) is tensor
+    assert Processes().gather(4) == [4]
+    Processes().agree(None)
