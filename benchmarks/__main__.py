@@ -16,6 +16,7 @@ BENCHMARKS = {
     "encode": "embedding real sentences",
     "train-step": "a training step on STS, 32 pairs",
     "simcse-step": "a SimCSE step, 64 sentences in two dropout views",
+    "surgery": "a three-task step with PCGrad",
     "startup": "from process start to the first result",
 }
 EXTRAS = {
@@ -23,6 +24,7 @@ EXTRAS = {
     "cosine_min": "cosine min",
     "cosine_mean": "cosine mean",
     "gradient_difference": "gradient off by",
+    "peak_mb": "peak MB",
 }
 
 

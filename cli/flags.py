@@ -18,6 +18,7 @@ from multitask.run_folder import encoder_of
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
+KEEPS = ("best", "last")
 LINEARS = ("auto", "mkl", "onednn")
 # Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -80,6 +81,11 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=PRECISIONS,
         help="of the encoder's matrix products" + default("precision"),
+    )
+    training.add_argument(
+        "--keep",
+        choices=KEEPS,
+        help="the epoch whose weights are kept: the best on dev, or the last" + default("keep"),
     )
     add_machine_flags(training)
 

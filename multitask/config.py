@@ -47,6 +47,8 @@ class RunConfig:
     warmup: float = 0.1
     clip: float = 1.0
     patience: int | None = None
+    keep: str = "best"  # or "last": which epoch's weights are used
+    measured_examples: int = 0  # training examples a task whose loss is measured at the end
     seed: int = 11711
     precision: str = "fp32"
     linear: str = "auto"  # a run's config.json holds what was chosen

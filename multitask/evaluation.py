@@ -76,6 +76,35 @@ def evaluate(
     return metrics, scores
 
 
+@torch.inference_mode()
+def mean_losses(
+    model: MultiTaskModel,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Split],
+    precision: str,
+    count: int,
+) -> dict[str, float]:
+    """Each objective's mean loss, without dropout, on `count` fixed examples of its split.
+
+    Always the same examples, drawn at random; all of them where there are fewer.
+    """
+    model.eval()
+    found: dict[str, float] = {}
+    for name, task in tasks.items():
+        split = splits[name]
+        chosen = np.random.default_rng(0).permutation(len(split.examples))[:count]
+        totals: dict[str, float] = dict.fromkeys(task.objectives, 0.0)
+        for part in sorted_batches(split.lengths[chosen], batch_tokens(model.bi_encoder.device)):
+            rows = chosen[part]
+            batch = split.batch(rows)
+            texts = batch.split(model.embed(batch, precision))
+            targets = split.targets(rows, texts[0].device)
+            for objective, loss in task.losses(model.heads[name], texts, targets).items():
+                totals[objective] += float(loss) * len(rows)
+        found |= {objective: total / len(chosen) for objective, total in totals.items()}
+    return found
+
+
 def overall(metrics: Metrics) -> dict[str, float]:
     """Both overall scores where all three CS224N tasks are there, else nothing."""
     if not {"sst", "qqp", "sts"} <= metrics.keys():

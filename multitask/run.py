@@ -19,7 +19,7 @@ from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.distributed import Processes, processes
 from multitask.environment import environment
-from multitask.evaluation import evaluate, overall, score_split
+from multitask.evaluation import evaluate, mean_losses, overall, score_split
 from multitask.model import MultiTaskModel
 from multitask.run_folder import RunError, finished_metrics, prepare, settle_linear
 from multitask.telemetry import conflict_summary
@@ -104,6 +104,11 @@ def run(
         "environment": environment(str(device)) | {"processes": group.count},
         "history": progress.history,
     }
+    if config.measured_examples:
+        train = {name: splits[name]["train"] for name in chosen}
+        result["training_losses"] = mean_losses(
+            model, chosen, train, config.precision, config.measured_examples
+        )
     if group.first:
         write_split(folder, "dev", chosen, splits, dev_scores)
         write_split(folder, "test", chosen, splits, test_scores)

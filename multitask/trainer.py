@@ -170,7 +170,7 @@ class Trainer:
             | {"dev/selection_score": score},
             progress.step,
         )
-        better = score > progress.best_score
+        better = score > progress.best_score or self.config.keep == "last"
         if better:
             progress.best_score, progress.best_epoch = score, progress.epoch
         if self.processes.first:

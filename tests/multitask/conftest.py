@@ -25,6 +25,11 @@ BASE = RunConfig(
 
 
 @pytest.fixture
+def base_config():
+    return BASE
+
+
+@pytest.fixture
 def make_trainer(tmp_path):
     """`make_trainer(folder_name, **changes of the configuration)` -> Trainer."""
 

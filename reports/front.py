@@ -1,0 +1,120 @@
+"""Pareto fronts: how near each point lies to its ray, the volume they cover, and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multitask.combiners.epo import non_uniformity
+
+
+@dataclass(frozen=True)
+class Front:
+    """n points of one method: losses (n, m) that were found for preferences (n, m).
+
+    `reference` (m,) bounds the volume that is counted. A preference r names the ray of losses
+    along 1 / r.
+    """
+
+    method: str
+    objectives: tuple[str, ...]
+    preferences: np.ndarray
+    losses: np.ndarray
+    reference: np.ndarray
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Front:
+        return cls(
+            content["method"],
+            tuple(content["objectives"]),
+            *(np.array(content[key]) for key in ("preferences", "losses", "reference")),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, with each point's distance from its ray and the volume."""
+        return {
+            "method": self.method,
+            "objectives": list(self.objectives),
+            "preferences": self.preferences.tolist(),
+            "losses": self.losses.tolist(),
+            "reference": self.reference.tolist(),
+            "non_uniformity": self.distances().tolist(),
+            "hypervolume": self.hypervolume(),
+        }
+
+    def distances(self) -> np.ndarray:
+        """Non-uniformity mu of each point with regard to its preference: (n,)."""
+        pairs = zip(self.losses, self.preferences, strict=True)
+        return np.array([non_uniformity(losses, wish) for losses, wish in pairs])
+
+    def hypervolume(self) -> float:
+        """Volume between the points and the reference, as a share of the whole to zero losses."""
+        import moocore
+
+        return float(
+            moocore.hypervolume(self.losses / self.reference, ref=np.ones_like(self.reference))
+        )
+
+
+def reachable(fronts: Sequence[Front]) -> np.ndarray:
+    """Which of the common preferences have a ray between the outermost points: (n,) of bool.
+
+    For two objectives; with more, all of them count.
+    """
+    first = fronts[0]
+    if len(first.objectives) != 2:
+        return np.ones(len(first.preferences), bool)
+    points = np.concatenate([front.losses for front in fronts])
+    angles = np.arctan2(points[:, 1], points[:, 0])
+    rays = np.arctan2(1 / first.preferences[:, 1], 1 / first.preferences[:, 0])
+    return (rays >= angles.min() - 1e-9) & (rays <= angles.max() + 1e-9)
+
+
+def front_table(fronts: Sequence[Front]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: each method's mean distance from its reachable rays, and its volume."""
+    inside = reachable(fronts)
+    rows = [
+        [
+            front.method,
+            f"{inside.sum()} of {len(inside)}",
+            f"{front.distances()[inside].mean():.4f}" if inside.any() else "",
+            f"{front.hypervolume():.4f}",
+        ]
+        for front in fronts
+    ]
+    return ["method", "reachable rays", "mean non-uniformity", "hypervolume"], rows
+
+
+def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = None) -> None:
+    """One panel a method and pair of objectives: points, each joined to its ray; `curve` behind."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    pairs = list(combinations(range(len(fronts[0].objectives)), 2))
+    figure = Figure(figsize=(3.6 * len(fronts), 3.5 * len(pairs)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(pairs), len(fronts), squeeze=False, sharex="row", sharey="row")
+    for row, (x, y) in zip(axes, pairs, strict=True):
+        top = 1.08 * max(front.losses[:, [x, y]].max(0).max() for front in fronts)
+        limit = 1.08 * np.max([front.losses[:, [x, y]].max(0) for front in fronts], axis=0)
+        for axis, front in zip(row, fronts, strict=True):
+            if curve is not None:
+                axis.plot(curve[:, x], curve[:, y], color="0.6", linewidth=1.5, zorder=1)
+            colors = [f"C{i % 10}" for i in range(len(front.losses))]
+            for wish, color in zip(front.preferences, colors, strict=True):
+                ray = 1 / wish[[x, y]]
+                ends = 4 * top * ray / ray.max()
+                axis.plot([0, ends[0]], [0, ends[1]], "--", color=color, linewidth=0.8, zorder=2)
+            axis.scatter(front.losses[:, x], front.losses[:, y], c=colors, s=30, zorder=3)
+            axis.set(xlim=(0, limit[0]), ylim=(0, limit[1]))
+            axis.set_title(f"{front.method}: mean μ {front.distances().mean():.3f}", fontsize=10)
+            axis.set_xlabel(f"loss of {front.objectives[x]}")
+            axis.set_ylabel(f"loss of {front.objectives[y]}")
+    temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
+    figure.savefig(temporary, dpi=130)
+    temporary.replace(file)

@@ -1,0 +1,97 @@
+"""Ways to mix and combine, through the command line: whole small runs, and their sweep."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from run_files import metrics
+
+TINY = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "3")
+
+CHOICES = {
+    "hybrid": ["--sampling", "hybrid", "--combiner", "uncertainty"],
+    "one task first": ["--schedule", "first-then-joint", "--first-task", "qqp"],
+    "a step a task": ["--schedule", "individual", "--sampling", "temperature", "--size-cap", "30"],
+    "epo": ["--combiner", "epo", "--preference", "1", "2", "3"],
+    "linear": ["--combiner", "linear", "--preference", "1", "0", "0"],
+    "cones": ["--combiner", "pareto-mtl", "--cones", "4", "--sampling", "square-root"],
+    "upgrad": ["--combiner", "upgrad", "--sampling", "proportional"],
+    "cagrad": ["--combiner", "cagrad", "--sampling", "uniform", "--micro-batch", "3"],
+}
+
+
+@pytest.mark.parametrize("flags", CHOICES.values(), ids=CHOICES)
+def test_every_choice_trains_and_tells_what_it_did(flags, small, run, tmp_path):
+    found = run(*TINY, *flags, "--data", small, "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+    kept = metrics(tmp_path / "run")
+    assert kept["steps"] == sum(kept["combiner_steps"].values())
+    lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
+    assert len(lines) == kept["steps"] == 6
+    for line in map(json.loads, lines):
+        assert line["losses"].keys() == line["weights"].keys()
+        if len(line["losses"]) > 1 and "layers" in line:
+            assert list(line["layers"]) == ["embeddings", "layer 1", "layer 2"]
+
+
+def test_a_preference_reaches_the_combiner(small, run, tmp_path):
+    argv = [*TINY, *CHOICES["linear"], "--data", small, "--sampling", "round-robin"]
+    assert run(*argv, "--output", tmp_path / "run").returncode == 0
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["preference"] == [1.0, 0.0, 0.0]
+    line = json.loads((tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()[0])
+    assert line["weights"] == {"sst": 3.0, "qqp": 0.0, "sts": 0.0}
+
+
+@pytest.mark.parametrize("gradients", ["parameters", "representation"])
+def test_one_task_with_two_objectives(gradients, small, run, tmp_path):
+    argv = ["--mode", "single", "--task", "qqp", "--encoder", "tiny", "--epochs", "1"]
+    argv += ["--qqp-loss", "with-contrastive", "--pcgrad", "--gradients", gradients]
+    found = run(*argv, "--data", small, "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+    assert "qqp/cross_entropy and qqp/contrastive" in found.stdout
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(small, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run(*TINY, "--sampling", "hybrid", "--data", small, "--dry-run")
+    assert found.returncode == 0
+    header, _, *rows = found.stdout[found.stdout.index("epoch ") :].splitlines()
+    assert header.split()[:6] == ["epoch", "task", "examples", "passes", "batches", "steps"]
+    assert [row.split()[:2] for row in rows[:3]] == [["1", "sst"], ["1", "qqp"], ["1", "sts"]]
+    assert len(rows) == 7
+    assert not list(tmp_path.glob("runs*"))
+
+
+def test_keep_last_takes_the_last_epoch(small, run, tmp_path):
+    argv = [*TINY, "--data", small, "--lr", "1e-9", "--head-lr", "1e-9", "--keep", "last"]
+    assert run(*argv, "--output", tmp_path / "run").returncode == 0
+    assert metrics(tmp_path / "run")["best_epoch"] == 2
+
+
+def test_a_sweep_of_preferences_keeps_what_is_finished(small, run, tmp_path):
+    argv = ["--mode", "pareto", "--preferences", "2", "--encoder", "tiny", "--epochs", "1"]
+    argv += ["--steps-per-epoch", "2", "--data", small, "--output", tmp_path / "sweep"]
+    found = run(*argv)
+    assert found.returncode == 0, found.stderr
+    kept = json.loads((tmp_path / "sweep" / "front.json").read_text())
+    assert kept["objectives"] == ["sst", "sts"]
+    assert len(kept["losses"]) == len(kept["preferences"]) == len(kept["non_uniformity"]) == 2
+    assert (tmp_path / "sweep" / "front.png").exists()
+    again = run(*argv)
+    assert again.returncode == 0
+    assert again.stdout.count("holds this run, finished") == 2
+    assert json.loads((tmp_path / "sweep" / "front.json").read_text()) == kept
+    other = run(*argv, "--seed", "2")
+    assert other.returncode == 1
+    assert "seed is" in other.stderr
+    for ray, losses in enumerate(kept["losses"], 1):
+        found = metrics(tmp_path / "sweep" / f"ray-{ray}")["training_losses"]
+        assert list(found.values()) == losses
+
+
+def test_a_sweep_of_one_task_is_refused(refused):
+    argv = ["--mode", "pareto", "--tasks", "sst"]
+    assert "--tasks: expected two or three, found sst alone" in refused(2, *argv)
+    assert "'epo', 'linear', 'pareto-mtl'" in refused(2, "--mode", "pareto", "--combiner", "sum")

@@ -1,0 +1,46 @@
+"""The dry run: what is counted is what training would do, and nothing is trained."""
+
+from dataclasses import replace
+
+import pytest
+
+from multitask.dry_run import duration, planned
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"sampling": "hybrid", "epochs": 3},
+        {"schedule": "individual", "combiner": "sum"},
+        {"schedule": "first-then-joint", "first_task": "sts", "combiner": "sum", "epochs": 3},
+        {"steps_per_epoch": 25},  # more than one pass
+    ],
+    ids=str,
+)
+def test_examples_and_steps_are_those_of_the_run(make_trainer, base_config, changes):
+    config = replace(base_config, **changes)
+    *rows, total = planned(config)
+    trainer = make_trainer(**changes)
+    found = []
+    for epoch in range(1, config.epochs + 1):
+        before = dict.fromkeys(trainer.names, 0)
+        steps = trainer.plan.steps(epoch)
+        for step in steps:
+            for name, batches in trainer.draw(step).items():
+                before[name] += sum(len(rows) for rows in batches)
+        found += [
+            [str(epoch), name, str(count), f"{count / 40:.2f}", str(len(steps))]
+            for name, count in before.items()
+        ]
+    assert [[*row[:4], row[5]] for row in rows] == found
+    assert total[5] == str(trainer.total_steps)
+
+
+def test_durations():
+    assert [duration(s) for s in (0.24, 42, 60 * 3 + 5, 2 * 3600 + 90)] == [
+        "0.2 s",
+        "42 s",
+        "3 min",
+        "2 h 02 min",
+    ]

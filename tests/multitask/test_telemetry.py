@@ -1,0 +1,117 @@
+"""Telemetry: a line a step, means on the curves, conflicts in sum."""
+
+import json
+
+import numpy as np
+import pytest
+
+from multitask.combiners import Combined
+from multitask.step import StepResult
+from multitask.telemetry import (
+    Telemetry,
+    conflict_summary,
+    cosines,
+    count_conflicts,
+    read_steps,
+    step_line,
+)
+
+
+def result(losses=(1.0, 2.0), gram=((4.0, -3.0), (-3.0, 9.0)), names=("a", "b")):
+    grams = {"embeddings": np.array(gram), "layer 1": np.array([[0.0, 0.0], [0.0, 1.0]])}
+    weights = np.array([0.5, 1.5])[: len(names)]
+    if len(names) == 1:
+        grams = {}
+    return StepResult(names, np.array(losses), Combined(weights, "solved"), grams, 8)
+
+
+def test_a_line_tells_losses_weights_and_cosines_of_the_whole_and_of_each_section():
+    line = step_line(result())
+    assert line["losses"] == {"a": 1.0, "b": 2.0}
+    assert line["weights"] == {"a": 0.5, "b": 1.5}
+    assert line["status"] == "solved"
+    assert line["cosines"] == {"a and b": pytest.approx(-3 / (2 * 10**0.5))}
+    assert line["layers"]["embeddings"] == {"a and b": -0.5}
+    assert line["layers"]["layer 1"] == {"a and b": 0.0}  # a's gradient is zero there
+    alone = step_line(result((1.0,), names=("a",)))
+    assert alone["cosines"] == {}
+    assert "layers" not in alone
+
+
+def test_cosines_of_every_pair():
+    gradients = np.random.default_rng(0).normal(size=(3, 5))
+    found = cosines(("a", "b", "c"), gradients @ gradients.T)
+    unit = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
+    assert found == {
+        "a and b": pytest.approx(unit[0] @ unit[1]),
+        "a and c": pytest.approx(unit[0] @ unit[2]),
+        "b and c": pytest.approx(unit[1] @ unit[2]),
+    }
+
+
+def test_conflicts_are_counted_a_pair():
+    counts = {}
+    count_conflicts(counts, result())
+    count_conflicts(counts, result(gram=((4.0, 3.0), (3.0, 9.0))))
+    count_conflicts(counts, result((1.0,), names=("a",)))
+    summary = conflict_summary(counts)
+    assert summary["a and b"]["steps"] == 2
+    assert summary["a and b"]["conflict_rate"] == 0.5
+    assert summary["a and b"]["mean_cosine"] == pytest.approx(0, abs=1e-9)
+
+
+def points(folder, name):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder / "tensorboard"))
+    events.Reload()
+    return {point.step: point.value for point in events.Scalars(name)}
+
+
+def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
+    telemetry = Telemetry(tmp_path)
+    for step in range(1, 26):
+        telemetry.step(step, result((float(step), 2.0)), {"gradient_norm": 3.0}, step == 25)
+    telemetry.close()
+    lines = list(read_steps(tmp_path / "telemetry.jsonl"))
+    assert [line["step"] for line in lines] == list(range(1, 26))
+    assert [line["losses"]["a"] for line in lines] == list(range(1, 26))
+    assert lines[0]["gradient_norm"] == 3.0
+    assert points(tmp_path, "train/a/losses") == {10: 5.5, 20: 15.5, 25: 23.0}
+    assert points(tmp_path, "train/b/weights")[10] == 1.5
+    assert points(tmp_path, "train/a and b/cosines")[25] == pytest.approx(-0.474, abs=1e-3)
+
+
+def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
+    telemetry = Telemetry(tmp_path)
+    for step in range(1, 11):
+        telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {}, False)
+    telemetry.close()
+    assert points(tmp_path, "train/a/losses") == points(tmp_path, "train/b/losses") == {10: 1.0}
+
+
+def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
+    first = Telemetry(tmp_path)
+    for step in range(1, 8):
+        first.step(step, result(), {}, False)
+    first.close()
+    file = tmp_path / "telemetry.jsonl"
+    file.write_text(file.read_text()[:-20])  # killed while it wrote the last line
+    second = Telemetry(tmp_path)
+    second.forget_after(4)
+    second.step(5, result((9.0, 9.0)), {}, True)
+    second.close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5]
+    assert lines[-1]["losses"]["a"] == 9.0
+
+
+def test_a_process_without_a_folder_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    telemetry = Telemetry(None)
+    telemetry.step(1, result(), {}, True)
+    telemetry.scalars({"dev/x": 1.0}, 1)
+    telemetry.forget_after(1)
+    telemetry.flush()
+    telemetry.close()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,56 @@
+"""Fronts: distances from the rays, volume, which rays can be reached, the figure."""
+
+import numpy as np
+import pytest
+
+from reports.front import Front, draw_fronts, front_table, reachable
+
+
+def front(losses, preferences=((0.5, 0.5), (0.2, 0.8)), method="EPO"):
+    names = ("sst", "sts", "qqp")[: len(losses[0])]
+    return Front(method, names, np.array(preferences), np.array(losses), np.ones(len(names)))
+
+
+def test_a_point_on_its_ray_has_no_distance():
+    found = front([(0.3, 0.3), (0.4, 0.1)]).distances()
+    np.testing.assert_allclose(found, 0, atol=1e-12)
+    assert front([(0.3, 0.1), (0.4, 0.1)]).distances()[0] > 0.05
+
+
+def test_the_volume_is_a_share_of_what_there_is_below_the_reference():
+    assert front([(0.5, 0.5)], [(0.5, 0.5)]).hypervolume() == pytest.approx(0.25)
+    assert front([(0.5, 0.2), (0.2, 0.5)]).hypervolume() == pytest.approx(0.4 + 0.4 - 0.25)
+    assert front([(1.5, 0.2), (2.0, 0.5)]).hypervolume() == 0
+    three = front([(0.5, 0.5, 0.5)], [(0.2, 0.3, 0.5)])
+    assert three.hypervolume() == pytest.approx(0.125)
+
+
+def test_rays_outside_all_points_do_not_count():
+    wishes = [(0.5, 0.5), (0.01, 0.99), (0.99, 0.01)]
+    points = [(0.3, 0.3), (0.6, 0.2), (0.2, 0.6)]
+    assert reachable([front(points, wishes)]).tolist() == [True, False, False]
+    header, rows = front_table([front(points, wishes)])
+    assert dict(zip(header, rows[0], strict=True)) == {
+        "method": "EPO",
+        "reachable rays": "1 of 3",
+        "mean non-uniformity": "0.0000",
+        "hypervolume": f"{front(points, wishes).hypervolume():.4f}",
+    }
+
+
+def test_a_front_survives_json():
+    first = front([(0.3, 0.3), (0.4, 0.1)])
+    second = Front.from_json(first.to_json())
+    assert second.to_json() == first.to_json()
+
+
+@pytest.mark.parametrize("objectives", [2, 3])
+def test_the_figure_is_drawn(tmp_path, objectives):
+    losses = np.random.default_rng(0).uniform(0.1, 1, (4, objectives))
+    fronts = [
+        Front(m, ("a", "b", "c")[:objectives], 1 / losses, losses, np.ones(objectives))
+        for m in ("EPO", "linear")
+    ]
+    draw_fronts(fronts, tmp_path / "front.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["front.png"]
+    assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,75 @@
+"""Studies end to end on the tiny encoder: what they leave, and that finished cells are kept."""
+
+import json
+import sys
+
+import pytest
+
+from studies import mixing, toy_front
+
+
+def call(monkeypatch, capsys, module, *argv):
+    monkeypatch.setattr(sys, "argv", ["study", *map(str, argv)])
+    module.main()
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def mix(tmp_path, monkeypatch, capsys):
+    def run(*argv):
+        folders = ["--results", tmp_path / "results", "--runs", tmp_path / "runs"]
+        tiny = ["--encoder", "tiny", "--limit", "48", "--precision", "fp32"]
+        return call(monkeypatch, capsys, mixing, *tiny, *folders, *argv)
+
+    return run
+
+
+def test_cells_are_kept_and_not_run_again(mix, tmp_path, monkeypatch):
+    names = ["round-robin-joint-sum", "annealed-individual-sum", "qqp-first-then-joint-sum"]
+    mix("--cells", *names[:2])
+    files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "results").glob("*.json")}
+    assert set(files) == {f"{name}.json" for name in names[:2]}
+    text = mix("--cells", *names)
+    for name, time in files.items():
+        assert (tmp_path / "results" / name).stat().st_mtime_ns == time
+    table = text[text.index("| cell |") :]
+    assert all(name in table for name in names)
+    assert (tmp_path / "results" / "table.md").read_text().strip() == table.strip()
+
+
+def test_cells_train_on_the_same_number_of_examples_whatever_a_step_is(mix, tmp_path):
+    mix("--cells", "round-robin-joint-sum", "annealed-individual-sum")
+    steps = {}
+    for file in (tmp_path / "results").glob("*.json"):
+        kept = json.loads(file.read_text())
+        steps[file.stem] = kept["steps"] * kept["config"]["batches_per_step"]
+    assert len(set(steps.values())) == 1
+
+
+def test_every_cell_is_a_configuration_that_trains():
+    from multitask.combiners import COMBINERS
+    from multitask.config import RunConfig
+    from multitask.sampling import SAMPLERS
+    from multitask.schedule import SCHEDULES
+
+    base = RunConfig(mode="multitask", tasks=mixing.TASKS, limit=8000)
+    choices = set()
+    for settings in mixing.CELLS.values():
+        config = mixing.cell_config(settings, base)
+        assert config.sampling in SAMPLERS
+        assert config.schedule in SCHEDULES
+        assert config.combiner in COMBINERS
+        choices.add((config.sampling, config.schedule, config.combiner))
+    assert len(choices) == len(mixing.CELLS) >= 8
+
+
+def test_the_toy_front(tmp_path, monkeypatch, capsys):
+    text = call(monkeypatch, capsys, toy_front, "--output", tmp_path, "--preferences", "5")
+    kept = json.loads((tmp_path / "toy-front.json").read_text())
+    linear, cones, epo = (
+        sum(front["non_uniformity"]) / len(front["non_uniformity"]) for front in kept["fronts"]
+    )
+    assert epo < 1e-3 < linear
+    assert epo <= cones < linear
+    assert (tmp_path / "toy-front.png").exists()
+    assert "EPO" in text
