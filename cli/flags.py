@@ -180,6 +180,8 @@ def check_training_flags(
             parser.error(
                 f"--encoder: expected {brought}, which --init brings, found {args.encoder}"
             )
+    if args.keep == "last" and args.patience is not None:
+        parser.error("--keep last and --patience: expected one of them")
     if args.freeze_encoder and args.lr is not None:
         parser.error("--freeze-encoder and --lr: expected --head-lr alone")
     if args.init and args.output and Path(args.init).resolve() == Path(args.output).resolve():

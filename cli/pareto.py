@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from cli.flags import add_training_flags, check_training_flags, training_config
@@ -35,7 +36,12 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     check_training_flags(args, parser, tasks)
     if args.dry_run:
         parser.error("--dry-run: expected --mode multitask, which every ray repeats")
+    if args.resume:
+        parser.error("--resume: expected nothing, for a sweep always goes on where it was")
+    if "WORLD_SIZE" in os.environ:
+        parser.error("--mode pareto: expected one process, found several; start each ray by itself")
     settings = mixing_settings(args, parser, tasks)
+    settings["keep"] = args.keep or "last"  # dev scores know no rays
     config = training_config(args, mode="pareto", tasks=tasks, **settings)
 
     from multitask.run_folder import default_folder
@@ -43,8 +49,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import text_table
     from studies.pareto import sweep
 
-    folder = Path(args.output) if args.output else default_folder(config)
-    front = sweep(config, args.preferences, folder, args.overwrite)
+    folder = Path(args.output or f"{default_folder(config)}-{args.preferences}rays")
+    front = sweep(config, args.preferences, folder, args.overwrite, args.verbose)
     print()
     header = [*(f"preference of {n}" for n in front.objectives), *front.objectives, "mu"]
     rows = [

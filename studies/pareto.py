@@ -19,12 +19,13 @@ from tasks import build_task
 SUBSET = 1000  # training examples of each task on which the losses are measured
 
 
-def sweep(config: RunConfig, count: int, folder: Path, overwrite: bool = False) -> Front:
+def sweep(
+    config: RunConfig, count: int, folder: Path, overwrite: bool = False, verbose: bool = False
+) -> Front:
     """One run for each of at least `count` preferences, under `folder`; finished ones are kept.
 
     Preferences are relative to the losses before training: with equal ones, all objectives are to
-    fall by the same factor. Runs keep the last epoch's weights, for dev scores know no rays.
-    Leaves `front.json` and `front.png`.
+    fall by the same factor. Leaves `front.json` and `front.png`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     before = losses_before_training(config)
@@ -34,10 +35,9 @@ def sweep(config: RunConfig, count: int, folder: Path, overwrite: bool = False) 
     found = []
     for number, wish in enumerate(wishes, 1):
         print(f"\nray {number} of {len(wishes)}", flush=True)
-        one = replace(
-            config, preference=tuple(wish.tolist()), keep="last", measured_examples=SUBSET
-        )
-        result = complete(one, folder / f"ray-{number}", resume=True, overwrite=overwrite)
+        one = replace(config, preference=tuple(wish.tolist()), measured_examples=SUBSET)
+        ray = folder / f"ray-{number}"
+        result = complete(one, ray, resume=True, overwrite=overwrite, verbose=verbose)
         found.append([result["training_losses"][name] for name in before])
     front = Front(
         config.combiner, tuple(before), wishes, np.array(found), np.array(list(before.values()))
