@@ -11,7 +11,7 @@ import argparse
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,17 +22,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.peers import plain_model, plain_tokenizer
+from benchmarks.peers import WIDTH, plain_model, plain_tokenizer
 from benchmarks.steps import LEARNING_RATE, plain_embeddings, tokenised
 from benchmarks.timing import described, in_turns, seconds_table, timed
-from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder
-from multitask.combiners import pcgrad_weights
+from multitask.combiners import Combined, pcgrad_weights
+from multitask.combiners.base import Stateless
+from multitask.config import RunConfig
 from multitask.gradients import GradientRows
 from multitask.model import MultiTaskModel
 from multitask.run import data_folder
+from multitask.step import StepGradient
 from tasks import TASK_NAMES, build_task
-from tasks.base import Embeddings
+from tasks.base import Embeddings, Task
+from tasks.data import Split
+from tasks.readers import Examples
 
 BATCH, MEMORY_STEPS = 16, 3
 ORDER = [[1, 2], [0, 2], [0, 1]]  # of PCGrad's projections, the same for all sides
@@ -41,60 +45,93 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Setting:
-    """One encoder with the three heads: what the ways to combine gradients have in common."""
+    """One encoder with the three heads, and the losses of each task's batch."""
 
     shared: list[nn.Parameter]
     words: nn.Embedding
     heads: dict[str, nn.Module]
-    embed: Mapping[str, Callable[[], Embeddings]]  # of each task's batch
+    embed: Mapping[str, Callable[[], Embeddings]]
     losses: Mapping[str, Callable[[Embeddings], Tensor]]
     models: tuple[nn.Module, ...]
+    step: Callable[[], object] | None = None  # the toolkit's own, on its own encoder
+
+    def everything(self) -> list[nn.Parameter]:
+        return [*self.shared, *(p for head in self.heads.values() for p in head.parameters())]
 
     def train(self, mode: bool) -> None:
         """Dropout on or off."""
-        for model in self.models:
+        for model in (*self.models, *self.heads.values()):
             model.train(mode)
 
-    def everything(self) -> Iterable[nn.Parameter]:
-        return [*self.shared, *(p for head in self.heads.values() for p in head.parameters())]
+
+class FixedOrder(Stateless):
+    """PCGrad in an order that the peer can be given as well."""
+
+    needs_rows = True
+
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        return Combined(pcgrad_weights(gram, ORDER), "projected")
 
 
 def setting(encoder: str, data: str) -> Setting:
-    """The encoder of `transformers`, or `ours`."""
+    """The encoder of `transformers`, or `ours`, each loaded alone."""
     tasks = {name: build_task(name) for name in TASK_NAMES}
     examples = {n: task.read(data_folder(data), "train").some(BATCH) for n, task in tasks.items()}
-    ours = MultiTaskModel(BiEncoder.from_pretrained("minilm"), tasks, seed=0)
-    heads = {name: ours.heads[name] for name in tasks}
+    return (our_setting if encoder == "ours" else peer_setting)(tasks, examples)
 
+
+def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Setting:
+    model = MultiTaskModel(BiEncoder.from_pretrained("minilm"), tasks, seed=0)
+    tokenizer, inner = model.bi_encoder.tokenizer, model.bi_encoder.encoder
+    splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
+    config = RunConfig(mode="multitask", tasks=TASK_NAMES)
+    gradient = StepGradient(model, tasks, splits, FixedOrder(), config)
+    inner.embeddings.word.sparse = False  # until surgery asks for it
+    rows = np.arange(BATCH)
+
+    def embed(name: str) -> Embeddings:
+        batch = gradient.batch(name, rows)
+        return batch.split(model.embed(batch, "fp32"))
+
+    return Setting(
+        list(inner.parameters()),
+        inner.embeddings.word,
+        dict(model.heads.items()),
+        {name: partial(embed, name) for name in tasks},
+        task_losses(tasks, examples, model.heads),
+        (model,),
+        lambda: gradient({name: [rows] for name in tasks}),
+    )
+
+
+def peer_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Setting:
+    tokenizer, model = plain_tokenizer(), plain_model("fp32", torch.device("cpu"))
+    torch.manual_seed(0)
+    heads = {name: task.build_head(WIDTH) for name, task in tasks.items()}
+    ids = {n: [tokenised(tokenizer, column) for column in e.texts] for n, e in examples.items()}
+
+    def embed(name: str) -> Embeddings:
+        one_pass = len(ids[name]) == 2
+        return tuple(plain_embeddings(model, tokenizer, ids[name], one_pass))
+
+    return Setting(
+        [p for n, p in model.named_parameters() if not n.startswith("pooler")],
+        model.embeddings.word_embeddings,
+        heads,
+        {name: partial(embed, name) for name in tasks},
+        task_losses(tasks, examples, heads),
+        (model,),
+    )
+
+
+def task_losses(
+    tasks: dict[str, Task], examples: dict[str, Examples], heads: Any
+) -> dict[str, Callable[[Embeddings], Tensor]]:
     def loss(name: str, texts: Embeddings) -> Tensor:
         targets = torch.from_numpy(examples[name].targets)
         return torch.stack(list(tasks[name].losses(heads[name], texts, targets).values())).sum()
 
-    losses = {name: partial(loss, name) for name in tasks}
-    if encoder == "ours":
-        rows = np.arange(BATCH)
-        lists = {n: tuple(map(ours.bi_encoder.tokenizer, e.texts)) for n, e in examples.items()}
-
-        def embed(name: str) -> Embeddings:
-            batch = pack(lists[name], rows)
-            return batch.split(ours.embed(batch, "fp32"))
-
-        inner = ours.bi_encoder.encoder
-        shared, words = list(inner.parameters()), inner.embeddings.word
-        models: tuple[nn.Module, ...] = (ours,)
-    else:
-        tokenizer, peer = plain_tokenizer(), plain_model("fp32", torch.device("cpu"))
-        ids = {n: [tokenised(tokenizer, column) for column in e.texts] for n, e in examples.items()}
-
-        def embed(name: str) -> Embeddings:
-            if len(ids[name]) == 1:
-                return tuple(plain_embeddings(peer, tokenizer, ids[name], one_pass=False))
-            return tuple(plain_embeddings(peer, tokenizer, ids[name], one_pass=True))
-
-        shared = [p for n, p in peer.named_parameters() if not n.startswith("pooler")]
-        words = peer.embeddings.word_embeddings
-        models = (ours, peer)
-    return Setting(shared, words, heads, {n: partial(embed, n) for n in tasks}, losses, models)
+    return {name: partial(loss, name) for name in tasks}
 
 
 def backwards(parts: Setting) -> None:
@@ -104,7 +141,10 @@ def backwards(parts: Setting) -> None:
 
 
 def surgery(parts: Setting, rows: GradientRows) -> None:
-    """PCGrad as the toolkit does it."""
+    """PCGrad as the toolkit does it: its whole step, or its rows on another encoder."""
+    if parts.step is not None:
+        parts.step()
+        return
     for index, (name, loss) in enumerate(parts.losses.items()):
         loss(parts.embed[name]()).backward()
         rows.collect(index)

@@ -201,8 +201,10 @@ def check_combiner(
                 "--mode single --task qqp --qqp-loss with-contrastive, for only these share a "
                 f"batch, found {', '.join(every)}"
             )
-        if args.micro_batch is not None:
-            parser.error("--gradients representation and --micro-batch: expected one of them")
+        for flag in ("micro_batch", "freeze_encoder"):
+            if getattr(args, flag):
+                shown = flag.replace("_", "-")
+                parser.error(f"--gradients representation and --{shown}: expected one of them")
     if name == "sum":
         return
     if len(every) < 2:

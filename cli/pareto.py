@@ -38,7 +38,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--dry-run: expected --mode multitask, which every ray repeats")
     if args.resume:
         parser.error("--resume: expected nothing, for a sweep always goes on where it was")
-    if "WORLD_SIZE" in os.environ:
+    if os.environ.get("WORLD_SIZE", "1") != "1":
         parser.error("--mode pareto: expected one process, found several; start each ray by itself")
     settings = mixing_settings(args, parser, tasks)
     settings["keep"] = args.keep or "last"  # dev scores know no rays

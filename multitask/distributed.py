@@ -77,7 +77,10 @@ def told() -> Iterator[None]:
     """PyTorch's error for a process that is gone, in one line."""
     try:
         yield
-    except RuntimeError as error:
+    except RuntimeError as error:  # gloo's has no class of its own
+        text = str(error).lower()
+        if not any(word in text for word in ("connection", "closed", "peer", "timed out", "abort")):
+            raise
         raise ProcessError(
             "expected all processes of the run to go on, found one gone; its own message says "
             f"why, and --resume goes on from the last checkpoint ({str(error).splitlines()[0]})"
@@ -85,8 +88,11 @@ def told() -> Iterator[None]:
 
 
 @contextmanager
-def processes() -> Iterator[Processes]:
-    """The processes that torchrun started, connected until the end; else this one alone."""
+def processes(device: str = "auto") -> Iterator[Processes]:
+    """The processes that torchrun started, connected until the end; else this one alone.
+
+    `device` is the run's: on GPUs each process has its own, which only `auto` or `cuda` can mean.
+    """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()
@@ -94,9 +100,16 @@ def processes() -> Iterator[Processes]:
     import torch
     import torch.distributed as dist
 
-    cuda = torch.cuda.is_available()
+    cuda = torch.cuda.is_available() and device != "cpu"
     if cuda:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        local = int(os.environ["LOCAL_RANK"])
+        if device.startswith("cuda:"):
+            raise UserError(f"--device: expected auto, cpu or cuda with torchrun, found {device}")
+        if local >= torch.cuda.device_count():
+            raise UserError(
+                f"torchrun: expected at most {torch.cuda.device_count()} processes, a GPU each"
+            )
+        torch.cuda.set_device(local)
     dist.init_process_group("nccl" if cuda else "gloo")
     try:
         yield Processes(dist.get_rank(), count)

@@ -8,12 +8,11 @@ import numpy as np
 
 from minbert.device import choose_device
 from multitask.config import RunConfig
-from multitask.run import build_model, load_splits
+from multitask.run import build_model, build_tasks, load_splits
 from multitask.schedule import build_plan
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
 from multitask.trainer import build_combiner
-from tasks import build_task
 
 TIMED = 3  # batches of each task, after one to warm up
 
@@ -24,7 +23,7 @@ def planned(config: RunConfig) -> list[list[str]]:
     Nothing is written and no weight moves; the time is that of the gradients of a few batches, and
     leaves out optimiser and evaluation.
     """
-    chosen = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    chosen = build_tasks(config)
     model = build_model(config, chosen, choose_device(config.device)).train()
     splits = load_splits(config, chosen, model.bi_encoder)
     train = {name: splits[name]["train"] for name in chosen}

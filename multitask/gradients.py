@@ -23,7 +23,8 @@ class GradientRows:
     """The rows of one step, in buffers that are kept from step to step.
 
     `sections` names the shared parameters by the part of the model they belong to; `sparse` is the
-    one parameter, if any, whose gradients come as sparse tensors.
+    one parameter, if any, whose gradients come as sparse tensors. The gradients that `write_back`
+    leaves are views of the buffers: they are used and set to None before the next backward.
     """
 
     def __init__(
@@ -76,6 +77,10 @@ class GradientRows:
             self.used += 1
         if self.sparse is not None:
             gradient, self.sparse.grad = self.sparse.grad, None
+            if gradient is not None and not gradient.is_sparse:
+                raise ValueError(
+                    "expected a sparse gradient, found the step before's: zero it first"
+                )
             if gradient is None:
                 gradient = no_lines(self.sparse)
             if new:
@@ -141,18 +146,13 @@ class GradientRows:
         self.used = 0
 
     def scattered(self, weights: np.ndarray) -> Tensor:
-        """The sparse parameter's combined gradient as the dense tensor that fused AdamW wants.
-
-        One buffer for all steps: only the lines of the step before are cleared.
-        """
+        """The sparse parameter's combined gradient as the dense tensor that fused AdamW wants."""
         assert self.sparse is not None
         if self.scatter is None:
-            self.scatter = torch.zeros_like(self.sparse)
-            self.written = self.lines
-        self.scatter[self.written] = 0
+            self.scatter = torch.empty_like(self.sparse)
+        self.scatter.zero_()
         factors = torch.from_numpy(weights).to(self.block)
         self.scatter[self.lines] = torch.einsum("m,mlh->lh", factors, self.block)
-        self.written = self.lines
         return self.scatter
 
     def slots(self, row: Tensor) -> list[Tensor]:

@@ -57,7 +57,7 @@ class MultiTaskModel(nn.Module):
         parts = {"embeddings": encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
 
-    def sparse_words(self) -> nn.Parameter:
+    def make_words_sparse(self) -> nn.Parameter:
         """Let gradients of the word embeddings name only the words of a batch; returns these."""
         lookup = self.bi_encoder.encoder.embeddings.word
         lookup.sparse = True

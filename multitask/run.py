@@ -43,7 +43,7 @@ def complete(
 
     A finished run is left alone, an unfinished one goes on where `resume` says so.
     """
-    with processes() as group:
+    with processes(config.device) as group:
         # The first process looks at the folder; the others learn what it found.
         settled: tuple[RunConfig, bool] | None = None
         error = None
@@ -72,15 +72,19 @@ def run(
     Raises DataError, EncoderError or RunError, each with one line for the user.
     """
     begin = time.perf_counter()
-    device = choose_device(config.device)
-    warn_if_slow(config.precision, device)
-    chosen = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
-    model = build_model(config, chosen, device)
-    splits = load_splits(config, chosen, model.bi_encoder)
     group = group or Processes()
-    trainer = Trainer(model, chosen, splits, config, folder, group)
-    if resume and trainer.resume():
+    error = None
+    try:
+        trainer = make_trainer(config, folder, group)
+        resumed = resume and trainer.resume()
+    except UserError as found:
+        error = found
+    group.agree(error)
+    if len(set(group.gather(trainer.progress.step))) > 1:
+        raise RunError(f"{folder}: expected every process to see the same checkpoint")
+    if resumed:
         print(f"resumed after epoch {trainer.progress.epoch} of {config.epochs}", flush=True)
+    model, chosen, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
     trainer.load_best()
     metrics, dev_scores = evaluate(
@@ -101,7 +105,7 @@ def run(
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),
-        "environment": environment(str(device)) | {"processes": group.count},
+        "environment": environment(str(model.bi_encoder.device)) | {"processes": group.count},
         "history": progress.history,
     }
     if config.measured_examples:
@@ -116,6 +120,21 @@ def run(
         trainer.forget()
     group.gather(None)  # the run is whole before anybody leaves
     return result
+
+
+def make_trainer(config: RunConfig, folder: Path, group: Processes) -> Trainer:
+    """The trainer of a configuration, its model built and its data read."""
+    device = choose_device(config.device)
+    warn_if_slow(config.precision, device)
+    chosen = build_tasks(config)
+    model = build_model(config, chosen, device)
+    splits = load_splits(config, chosen, model.bi_encoder)
+    return Trainer(model, chosen, splits, config, folder, group)
+
+
+def build_tasks(config: RunConfig) -> dict[str, Task]:
+    """The tasks of a configuration, by name, in its order."""
+    return {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
 
 
 def build_model(

@@ -55,34 +55,37 @@ class StepGradient:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.combiner, self.config = combiner, config
         self.processes = processes or Processes()
-        self.rows = GradientRows(model.sections(), model.sparse_words(), self.processes)
+        self.rows = GradientRows(model.sections(), model.make_words_sparse(), self.processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}
+        check_every_parameter_has_a_place(model)
 
     def __call__(self, batches: Batches, measure: bool = False) -> StepResult:
         """One step; `measure` keeps the objectives apart even where the combiner would not.
 
-        Batches of the same task make one objective, the mean over all their examples. Raises
-        RunError for losses that are not finite.
+        Batches of the same task make one objective, the mean over all their examples: each loss
+        must be a mean over its examples. Raises RunError for losses or gradients that are not
+        finite.
         """
         if self.config.gradients == "representation":
             return self.through_representation(batches)
-        apart = self.combiner.needs_gram or (measure and not self.model.frozen)
-        losses: dict[str, Tensor] = {}
-        for name, rows in batches.items():
-            losses |= self.task_gradients(name, rows, apart)
+        apart = self.combiner.needs_rows or (measure and not self.model.frozen)
+        parts: dict[str, Tensor] = {}
+        for name, several in batches.items():
+            parts |= self.task_gradients(name, several, apart)
         if not apart:
             self.rows.collect(0)
-        found = self.reduced(losses)
+        losses = self.summed_losses(parts)
         self.rows.reduce()
-        if not apart:
-            combined, grams = Combined(np.ones(len(losses)), "summed"), {}
-            self.rows.write_back(np.ones(1))
-        else:
+        if apart:
             grams = self.rows.grams()
-            combined = self.combined(np.sum(list(grams.values()), axis=0), found, losses)
+            combined = self.combine(np.sum(list(grams.values()), axis=0), losses, list(parts))
             self.rows.write_back(combined.weights)
-        return self.result(batches, losses, found, combined, grams)
+        else:
+            grams, combined = {}, Combined(np.ones(len(losses)), "summed")
+            self.rows.write_back(np.ones(1))
+        self.sum_head_gradients(batches)
+        return StepResult(tuple(parts), losses, combined, grams, examples_of(batches))
 
     def task_gradients(
         self, name: str, batches: Sequence[np.ndarray], apart: bool
@@ -91,26 +94,29 @@ class StepGradient:
 
         Each objective's gradient goes into a row of its own if they are kept `apart`.
         """
-        task = self.tasks[name]
-        total = sum(len(rows) for rows in batches)
-        values = dict.fromkeys(
-            task.objectives, torch.zeros((), device=self.model.bi_encoder.device)
-        )
-        begin, several = self.rows.used, len(task.objectives) > 1
-        for rows in self.pieces(batches):
-            batch = self.batch(name, rows)
-            losses = self.losses(name, rows, batch, self.model.embed(batch, self.config.precision))
-            share = len(rows) / total
-            values = {key: values[key] + loss.detach() * share for key, loss in losses.items()}
-            if apart and several:
+        names = self.tasks[name].objectives
+        zero = torch.zeros((), device=self.model.bi_encoder.device)
+        parts = dict.fromkeys(names, zero)
+        total = sum(len(indices) for indices in batches)
+        begin = self.rows.used
+        for indices in self.pieces(batches):
+            batch = self.batch(name, indices)
+            embeddings = self.model.embed(batch, self.config.precision)
+            losses = self.losses(name, indices, batch, embeddings)
+            share = len(indices) / total
+            parts = {key: parts[key] + loss.detach() * share for key, loss in losses.items()}
+            if apart and len(names) > 1:  # the graph is needed until the last objective is done
                 for row, loss in enumerate(losses.values(), begin):
-                    (loss * share).backward(retain_graph=row < begin + len(losses) - 1)
+                    (loss * share).backward(retain_graph=row < begin + len(names) - 1)
                     self.rows.collect(row)
             else:
                 (torch.stack(list(losses.values())).sum() * share).backward()
-        while apart and self.rows.used < begin + len(task.objectives):
-            self.rows.collect(self.rows.used)
-        return values
+        if apart:
+            # A single objective is collected once for all its pieces; a process without any piece
+            # takes part with rows of zeros.
+            while self.rows.used < begin + len(names):
+                self.rows.collect(self.rows.used)
+        return parts
 
     def through_representation(self, batches: Batches) -> StepResult:
         """Objectives of one batch, combined at its embeddings; one backward through the encoder.
@@ -118,88 +124,107 @@ class StepGradient:
         The rows are the gradients on the pooled embeddings (Sener and Koltun, 2018, section 3.3).
         """
         ((name, (whole,)),) = batches.items()
-        rows = self.processes.share(whole)
-        losses = dict.fromkeys(
-            self.tasks[name].objectives, torch.zeros((), device=self.model.bi_encoder.device)
-        )
-        parts: list[Tensor] = []
-        embeddings = None
-        if len(rows):
-            share = len(rows) / len(whole)
-            batch = self.batch(name, rows)
+        names = self.tasks[name].objectives
+        indices = self.processes.share(whole)
+        embeddings, gradients = None, torch.zeros(len(names), 1)
+        parts = dict.fromkeys(names, torch.zeros((), device=self.model.bi_encoder.device))
+        if len(indices):
+            share = len(indices) / len(whole)
+            batch = self.batch(name, indices)
             embeddings = self.model.embed(batch, self.config.precision)
             leaf = embeddings.detach().requires_grad_()
-            losses = {k: v * share for k, v in self.losses(name, rows, batch, leaf).items()}
-            for loss in losses.values():
-                loss.backward(retain_graph=True)
-                assert leaf.grad is not None
-                parts.append(leaf.grad)
-                leaf.grad = None
+            losses = self.losses(name, indices, batch, leaf)
+            parts = {key: loss.detach() * share for key, loss in losses.items()}
+            gradients = torch.stack(
+                [leaf_gradient(loss * share, leaf) for loss in losses.values()]
+            ).flatten(1)
         else:
             self.model.dropout_stream.next_pass()
-        found = self.reduced(losses)
-        m = len(losses)
-        matrix = torch.stack(parts).flatten(1) if parts else torch.zeros(m, 1)
-        gram = self.processes.add((matrix @ matrix.T).double()).cpu().numpy()
-        combined = self.combined(gram, found, losses)
+        values = self.summed_losses(parts)
+        gram = self.processes.add((gradients @ gradients.T).double()).cpu().numpy()
+        combined = self.combine(gram, values, list(parts))
         if embeddings is not None:
-            weights = torch.from_numpy(combined.weights).to(matrix)
-            embeddings.backward((weights @ matrix).view_as(embeddings))
+            weights = torch.from_numpy(combined.weights).to(gradients)
+            embeddings.backward((weights @ gradients).view_as(embeddings))
         self.rows.collect(0)
         self.rows.reduce()
         self.rows.write_back(np.ones(1))
-        return self.result(batches, losses, found, combined, {"representation": gram})
+        self.sum_head_gradients(batches)
+        grams = {"representation": gram}
+        return StepResult(names, values, combined, grams, examples_of(batches))
 
     def pieces(self, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """This process' share of each batch, at most `micro_batch` rows at a time."""
-        for rows in batches:
-            mine = self.processes.share(rows)
-            if not len(mine):
-                self.model.dropout_stream.next_pass()  # the same number of passes everywhere
-            size = self.config.micro_batch or len(mine)
-            for begin in range(0, len(mine), max(1, size)):
-                yield mine[begin : begin + size]
+        """This process' share of each batch, at most `micro_batch` rows at a time.
 
-    def batch(self, name: str, rows: np.ndarray) -> Batch:
-        return self.splits[name]["train"].batch(rows)
+        Every process begins as many passes of dropout as the one with the most pieces.
+        """
+        for indices in batches:
+            mine = self.processes.share(indices)
+            most = -(-len(indices) // self.processes.count)
+            size = self.config.micro_batch or most
+            for begin in range(0, most, size):
+                piece = mine[begin : begin + size]
+                if len(piece):
+                    yield piece
+                else:
+                    self.model.dropout_stream.next_pass()
+
+    def batch(self, name: str, indices: np.ndarray) -> Batch:
+        return self.splits[name]["train"].batch(indices)
 
     def losses(
-        self, name: str, rows: np.ndarray, batch: Batch, embeddings: Tensor
+        self, name: str, indices: np.ndarray, batch: Batch, embeddings: Tensor
     ) -> dict[str, Tensor]:
-        """Each objective's loss on some rows of a task, from their embeddings (S, H)."""
-        targets = self.splits[name]["train"].targets(rows, embeddings.device)
+        """Each objective's loss on some examples of a task, from their embeddings (S, H)."""
+        targets = self.splits[name]["train"].targets(indices, embeddings.device)
         return self.tasks[name].losses(self.model.heads[name], batch.split(embeddings), targets)
 
-    def reduced(self, losses: Mapping[str, Tensor]) -> np.ndarray:
+    def summed_losses(self, parts: Mapping[str, Tensor]) -> np.ndarray:
         """The losses over all processes, float64 (m,); RunError if one is not finite."""
-        values = torch.stack(list(losses.values())).detach().double()
-        found = self.processes.add(values).cpu().numpy()
-        for name, value in zip(losses, found, strict=True):
-            if not np.isfinite(value):
-                raise RunError(
-                    f"expected a finite loss of {name}, found {value}; "
-                    "a lower --lr, --head-lr or --clip may help"
-                )
-        return found
+        values = torch.stack(list(parts.values())).detach().double()
+        losses = self.processes.add(values).cpu().numpy()
+        check_finite("loss", losses, list(parts))
+        return losses
 
-    def combined(
-        self, gram: np.ndarray, losses: np.ndarray, names: Mapping[str, Tensor]
-    ) -> Combined:
+    def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
+        """Ask the combiner; RunError if an objective's gradient is not finite."""
+        check_finite("gradient", np.diag(gram), names)
         return self.combiner.combine(gram, losses, [self.place[name] for name in names])
 
-    def result(
-        self,
-        batches: Batches,
-        losses: Mapping[str, Tensor],
-        found: np.ndarray,
-        combined: Combined,
-        grams: Mapping[str, np.ndarray],
-    ) -> StepResult:
-        """Add up the heads' gradients over the processes and tell what was done."""
+    def sum_head_gradients(self, batches: Batches) -> None:
+        """Add up the gradients of the heads over the processes; one without a share has zeros."""
         for name in batches:
             for parameter in self.model.heads[name].parameters():
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 self.processes.add(parameter.grad)
-        examples = sum(len(rows) for several in batches.values() for rows in several)
-        return StepResult(tuple(losses), found, combined, grams, examples)
+
+
+def examples_of(batches: Batches) -> int:
+    return sum(len(indices) for several in batches.values() for indices in several)
+
+
+def leaf_gradient(loss: Tensor, leaf: Tensor) -> Tensor:
+    """The gradient of a loss on `leaf`, which is left without one; heads add theirs up."""
+    loss.backward(retain_graph=True)
+    assert leaf.grad is not None
+    gradient, leaf.grad = leaf.grad, None
+    return gradient
+
+
+def check_finite(what: str, values: np.ndarray, names: Sequence[str]) -> None:
+    for name, value in zip(names, values, strict=True):
+        if not np.isfinite(value):
+            raise RunError(
+                f"expected a finite {what} of {name}, found {value}; "
+                "a lower --lr, --head-lr or --clip may help"
+            )
+
+
+def check_every_parameter_has_a_place(model: MultiTaskModel) -> None:
+    """A parameter in no section and no head would be trained by nobody's rule."""
+    known = {id(p) for several in model.sections().values() for p in several}
+    known |= {id(p) for p in model.heads.parameters()}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and id(parameter) not in known:
+            raise ValueError(f"expected {name} in a section of the encoder or in a head")

@@ -12,6 +12,7 @@ import numpy as np
 from multitask.step import StepResult
 
 LOG_EVERY = 10  # steps between two points of the training curves
+MEASURE_EVERY = 7  # steps between two measured ones of a plain sum; a prime, so that it meets all
 
 
 class Telemetry:
@@ -26,6 +27,7 @@ class Telemetry:
         self._purge: int | None = None
         self._lines: Any = None
         self._recent: dict[str, list[float]] = {}  # figures since the last point
+        self._step = 0
 
     @property
     def file(self) -> Path:
@@ -41,7 +43,7 @@ class Telemetry:
             temporary.write_text("".join(json.dumps(line) + "\n" for line in kept))
             temporary.replace(self.file)
 
-    def step(self, step: int, result: StepResult, figures: Mapping[str, float], last: bool) -> None:
+    def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write a step down; `figures` are further ones of it, such as the gradient's norm."""
         if self.folder is None:
             return
@@ -54,9 +56,14 @@ class Telemetry:
                 self._recent.setdefault(f"train/{name}/{kind}", []).append(value)
         for name, value in figures.items():
             self._recent.setdefault(f"train/{name}", []).append(value)
-        if step % LOG_EVERY == 0 or last:
-            self.scalars({n: float(np.mean(v)) for n, v in self._recent.items()}, step)
-            self._recent = {}
+        self._step = step
+        if step % LOG_EVERY == 0:
+            self.point()
+
+    def point(self) -> None:
+        """A point of every curve: the mean since the last one."""
+        self.scalars({n: float(np.mean(v)) for n, v in self._recent.items()}, self._step)
+        self._recent = {}
 
     def scalars(self, figures: Mapping[str, float], step: int) -> None:
         """Points of TensorBoard's curves."""
@@ -75,6 +82,8 @@ class Telemetry:
             self._lines.flush()
 
     def close(self) -> None:
+        if self._recent:
+            self.point()
         for open_file in (self._writer, self._lines):
             if open_file is not None:
                 open_file.close()
@@ -119,7 +128,10 @@ def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
 
 def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
     """Add a step to `counts`: pair -> [steps it met in, conflicts among them, sum of cosines]."""
-    for pair, cosine in step_line(result)["cosines"].items():
+    if not result.grams:
+        return
+    whole = np.sum(list(result.grams.values()), axis=0)
+    for pair, cosine in cosines(result.objectives, whole).items():
         met, conflicts, total = counts.get(pair, (0, 0, 0.0))
         counts[pair] = [met + 1, conflicts + (cosine < 0), total + cosine]
 

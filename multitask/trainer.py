@@ -30,7 +30,7 @@ from multitask.optimizer import build_optimizer, learning_rate_factor, set_learn
 from multitask.schedule import build_plan
 from multitask.step import StepGradient, StepResult
 from multitask.streams import BatchStream
-from multitask.telemetry import LOG_EVERY, Telemetry, count_conflicts
+from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
 
@@ -135,7 +135,7 @@ class Trainer:
     def train_step(self, drawn: np.ndarray) -> StepResult:
         """One optimiser step on the next batches of the tasks `drawn`."""
         progress = self.progress
-        result = self.gradient(self.draw(drawn), measure=progress.step % LOG_EVERY == 0)
+        result = self.gradient(self.draw(drawn), measure=progress.step % MEASURE_EVERY == 0)
         factor = learning_rate_factor(progress.step, self.total_steps, self.config.warmup)
         set_learning_rate(self.optimizer, factor)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
@@ -147,7 +147,7 @@ class Trainer:
         progress.statuses[status] = progress.statuses.get(status, 0) + 1
         count_conflicts(progress.conflicts, result)
         figures = {"gradient_norm": float(norm), "learning_rate_factor": factor}
-        self.telemetry.step(progress.step, result, figures, progress.step == self.total_steps)
+        self.telemetry.step(progress.step, result, figures)
         return result
 
     def draw(self, drawn: np.ndarray) -> dict[str, list[np.ndarray]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from minbert.json_files import read_json, write_json
+from multitask.config import RunConfig
 from multitask.run_folder import RunError, finished_metrics
 
 
@@ -18,11 +20,16 @@ def cell(run: Path) -> dict[str, Any]:
     metrics = finished_metrics(run)
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
-    config = read_json(run / "config.json", RunError)
+    return {"config": as_kept(read_json(run / "config.json", RunError))} | metrics
+
+
+def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as JSON in which folders are named without their path."""
+    found = config.to_json() if isinstance(config, RunConfig) else dict(config)
     for key in ("data", "init", "encoder"):
-        if config[key]:
-            config[key] = Path(config[key]).name
-    return {"config": config} | metrics
+        if found[key]:
+            found[key] = Path(str(found[key])).name
+    return found
 
 
 def main() -> None:

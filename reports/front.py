@@ -64,7 +64,8 @@ class Front:
 def reachable(fronts: Sequence[Front]) -> np.ndarray:
     """Which of the common preferences have a ray between the outermost points: (n,) of bool.
 
-    For two objectives; with more, all of them count.
+    The points of all `fronts` together, so give all that are to be compared. For two objectives;
+    with more, all rays count.
     """
     first = fronts[0]
     if len(first.objectives) != 2:
@@ -82,7 +83,7 @@ def front_table(fronts: Sequence[Front]) -> tuple[list[str], list[list[str]]]:
         [
             front.method,
             f"{inside.sum()} of {len(inside)}",
-            f"{front.distances()[inside].mean():.4f}" if inside.any() else "",
+            distance_text(front, inside).removeprefix("mean μ "),
             f"{front.hypervolume():.4f}",
         ]
         for front in fronts
@@ -90,11 +91,17 @@ def front_table(fronts: Sequence[Front]) -> tuple[list[str], list[list[str]]]:
     return ["method", "reachable rays", "mean non-uniformity", "hypervolume"], rows
 
 
+def distance_text(front: Front, inside: np.ndarray) -> str:
+    """Mean distance of the points from the rays that count."""
+    return f"mean μ {front.distances()[inside].mean():.4f}" if inside.any() else "no ray reachable"
+
+
 def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = None) -> None:
     """One panel a method and pair of objectives: points, each joined to its ray; `curve` behind."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    inside = reachable(fronts)
     pairs = list(combinations(range(len(fronts[0].objectives)), 2))
     figure = Figure(figsize=(3.6 * len(fronts), 3.5 * len(pairs)), layout="constrained")
     FigureCanvasAgg(figure)
@@ -112,7 +119,7 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
                 axis.plot([0, ends[0]], [0, ends[1]], "--", color=color, linewidth=0.8, zorder=2)
             axis.scatter(front.losses[:, x], front.losses[:, y], c=colors, s=30, zorder=3)
             axis.set(xlim=(0, limit[0]), ylim=(0, limit[1]))
-            axis.set_title(f"{front.method}: mean μ {front.distances().mean():.3f}", fontsize=10)
+            axis.set_title(f"{front.method}: {distance_text(front, inside)}", fontsize=10)
             axis.set_xlabel(f"loss of {front.objectives[x]}")
             axis.set_ylabel(f"loss of {front.objectives[y]}")
     temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")

@@ -1,8 +1,8 @@
 """Ways to mix and combine the three tasks, side by side: python -m studies.mixing --data DIR
 
-Every cell trains on as many examples as three passes over Quora capped by --limit, on the same
-examples of all tasks, from the same seed. A finished cell is kept as one JSON file and not run
-again; the table of all finished ones is printed and written beside them.
+Every cell trains on as many examples as three passes over Quora capped by --limit, drawn from the
+same examples of each task, from the same seed. A finished cell is kept as one JSON file and not
+run again; the table of all finished ones is printed and written beside them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.run import complete
-from reports.cells import cell
+from reports.cells import as_kept, cell
 from reports.tables import markdown_table
 
 TASKS = ("sst", "qqp", "sts")
@@ -38,12 +38,27 @@ EPOCHS, PASSES = 3, 3
 
 
 def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
-    """A cell's configuration: `PASSES * limit` examples in `EPOCHS` epochs, whatever a step is."""
+    """A cell's configuration: `PASSES * limit` examples, whatever a step and an epoch are."""
     config = replace(base, **settings)
     per_step = 1 if config.schedule == "individual" else len(TASKS)
-    examples = PASSES * (base.limit or 0) / EPOCHS
-    steps = round(examples / (per_step * config.batch_size))
+    alone = config.first_epochs if config.has_first_epochs else 0  # epochs of one batch a step
+    batches_per_round = alone + (config.epochs - alone) * per_step  # with one step an epoch
+    steps = round(PASSES * (base.limit or 0) / (batches_per_round * config.batch_size))
     return replace(config, batches_per_step=per_step, steps_per_epoch=max(1, steps))
+
+
+def kept_cell(file: Path, config: RunConfig) -> bool:
+    """Whether the cell is there; UserError if it was made with another configuration."""
+    if not file.exists():
+        return False
+    mine, kept = as_kept(config), read_json(file, UserError)["config"]
+    for key in sorted(mine.keys() - {"linear"}):  # a run writes down which kernel it chose
+        if kept.get(key) != mine[key]:
+            raise UserError(
+                f"{file}: expected a cell with {key} {mine[key]!r}, found {kept.get(key)!r}; "
+                "another --results keeps both"
+            )
+    return True
 
 
 def table(folder: Path) -> str:
@@ -83,6 +98,14 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/mixing"), help="their folders")
     parser.add_argument("--cells", nargs="*", choices=CELLS, default=list(CELLS), metavar="CELL")
     args = parser.parse_args()
+    try:
+        run_cells(args)
+    except UserError as error:
+        parser.exit(error.status, f"{parser.prog}: {error}\n")
+
+
+def run_cells(args: argparse.Namespace) -> None:
+    """Every cell that is not there yet, then the table."""
     base = RunConfig(
         mode="multitask",
         tasks=TASKS,
@@ -96,9 +119,10 @@ def main() -> None:
     args.results.mkdir(parents=True, exist_ok=True)
     for name in args.cells:
         file = args.results / f"{name}.json"
-        if not file.exists():
+        config = cell_config(CELLS[name], base)
+        if not kept_cell(file, config):
             folder = args.runs / name
-            complete(cell_config(CELLS[name], base), folder, resume=True)
+            complete(config, folder, resume=True)
             write_json(file, cell(folder))
     text = table(args.results)
     (args.results / "table.md").write_text(text + "\n")

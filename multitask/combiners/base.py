@@ -35,7 +35,10 @@ class Setup:
     cones: int = 5
 
     def preferences(self, drawn: Sequence[int]) -> np.ndarray:
-        """Preference of the objectives drawn for a step, adding up to 1."""
+        """Preference of the objectives drawn for a step, adding up to 1.
+
+        Where those drawn all have a preference of 0, they are preferred equally among each other.
+        """
         wishes = np.asarray(self.preference or [1.0] * len(self.objectives), np.float64)
         chosen = wishes[list(drawn)]
         return chosen / chosen.sum() if chosen.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
@@ -44,10 +47,11 @@ class Setup:
 class Combiner(Protocol):
     """Turns the objectives of a step into one direction; state and generators are its own.
 
-    With `needs_gram` False its weights are all 1: the step adds the gradients up and never asks.
+    With `needs_rows` False its weights are all 1: the step adds the gradients up without keeping
+    them apart, and asks only when it measures.
     """
 
-    needs_gram: bool
+    needs_rows: bool
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         """`gram` (m, m) and `losses` (m,), float64 -> weights of the gradients.

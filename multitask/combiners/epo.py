@@ -145,7 +145,7 @@ def on_segment(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.n
 class EPO(Stateless):
     """EPO for the run's preference; weights are m alpha, as in the authors' training loops."""
 
-    needs_gram = True
+    needs_rows = True
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup

@@ -20,7 +20,7 @@ class Gramian(Stateless):
     not finite, and solvers that give up, end in the plain sum and are counted as such.
     """
 
-    needs_gram = True
+    needs_rows = True
 
     def __init__(self, setup: Setup, make: Maker) -> None:
         self.setup, self.make = setup, make
@@ -37,6 +37,8 @@ class Gramian(Stateless):
         weighting = self.make(self.setup.preferences(drawn))
         try:
             found = weighting(torch.from_numpy((gram + gram.T) / (2 * scale)))
+        except (AttributeError, ImportError, NameError):  # a fault of ours or of the installation
+            raise
         except Exception as error:  # each solver has failures of its own; never the run's end
             return Combined(np.ones(m), f"summed, for {type(error).__name__}")
         weights = found.detach().numpy() * m

@@ -31,7 +31,7 @@ def min_norm_weights(gram: np.ndarray) -> np.ndarray:
 class MGDA(Stateless):
     """The shortest vector of the gradients' hull (Désidéri, 2012; Sener and Koltun, 2018)."""
 
-    needs_gram = True
+    needs_rows = True
 
     def __init__(self, setup: Setup) -> None:
         pass

@@ -56,7 +56,7 @@ class ParetoMTL(Stateless):
     start), inside it objectives and constraints at the border together (its Eq. 11-13).
     """
 
-    needs_gram = True
+    needs_rows = True
     border = 1e-3  # of the losses' length: how near a constraint must be to be active
 
     def __init__(self, setup: Setup) -> None:

@@ -46,7 +46,7 @@ def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
 class PCGrad:
     """Gradient surgery with a fresh random order of the others for every task and step."""
 
-    needs_gram = True
+    needs_rows = True
 
     def __init__(self, setup: Setup) -> None:
         self.generator = generator(setup.seed, "pcgrad")

@@ -12,7 +12,7 @@ from multitask.combiners.base import Combined, Setup, Stateless
 class Sum(Stateless):
     """Every objective weighs 1, as if the losses had been added (Bi et al., 2022)."""
 
-    needs_gram = False
+    needs_rows = False
 
     def __init__(self, setup: Setup) -> None:
         pass
@@ -27,7 +27,7 @@ class LinearScalarization(Stateless):
     With equal preferences it is the sum, whatever is drawn for a step.
     """
 
-    needs_gram = True
+    needs_rows = True
 
     def __init__(self, setup: Setup) -> None:
         objectives = range(len(setup.objectives))

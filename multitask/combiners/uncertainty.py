@@ -20,7 +20,7 @@ class Uncertainty:
     throw them away; at rest exp(-s_i) = 1 / l_i, and losses of any scale weigh alike.
     """
 
-    needs_gram = True
+    needs_rows = True
 
     def __init__(self, setup: Setup) -> None:
         self.log_variances = np.zeros(len(setup.objectives))

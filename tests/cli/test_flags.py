@@ -90,9 +90,13 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
     found = run(*parts[order], *parts[1 - order])
     assert (found.returncode, found.stderr) == (0, "")
     multi = ("--tasks", "--sampling", "--schedule", "--first-task", "--batches-per-step")
-    assert all((f"{flag} " in found.stdout) == (mode == "multitask") for flag in multi)
-    for flag in ("--combiner", "--pcgrad", "--preference", "--gradients", "--micro-batch"):
+    mixing = mode in ("multitask", "pareto")
+    assert all((f"{flag} " in found.stdout) == mixing for flag in multi)
+    assert ("--preferences" in found.stdout) == (mode == "pareto")
+    for flag in ("--pcgrad ", "--preference ", "--gradients "):
         assert (flag in found.stdout) == (mode in ("single", "multitask"))
+    for flag in ("--combiner", "--cones", "--micro-batch", "--keep"):
+        assert (flag in found.stdout) == (mode != "encode")
     assert ("--task " in found.stdout) == (mode == "single")
     for flag in ("--data", "--init", "--resume", "--seed", "--limit"):
         assert (flag in found.stdout) == (mode != "encode")
@@ -195,6 +199,7 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*ALL, "--gradients", "representation"], "expected one task with several objectives"),
         ([*SST, "--gradients", "representation"], "expected one task with several objectives"),
         ([*QQP2, "--gradients", "representation", "--micro-batch", "2"], "expected one of them"),
+        ([*QQP2, "--gradients", "representation", "--freeze-encoder"], "expected one of them"),
         ([*ALL, "--qqp-loss", "nope"], "'cross-entropy', 'with-contrastive'"),
         ([*SST, "--resume", "--overwrite"], "expected at most one"),
         ([*SST, "--keep", "last", "--patience", "2"], "expected one of them"),

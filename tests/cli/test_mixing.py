@@ -83,6 +83,9 @@ def test_a_sweep_of_preferences_keeps_what_is_finished(small, run, tmp_path):
     assert again.returncode == 0
     assert again.stdout.count("holds this run, finished") == 2
     assert json.loads((tmp_path / "sweep" / "front.json").read_text()) == kept
+    more = run(*argv[:3], "3", *argv[4:])
+    assert more.returncode == 1
+    assert "expected a sweep of 3 rays, found 2" in more.stderr
     other = run(*argv, "--seed", "2")
     assert other.returncode == 1
     assert "seed is" in other.stderr

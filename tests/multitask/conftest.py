@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from multitask.config import RunConfig
-from multitask.run import build_model, load_splits
+from multitask.run import build_model, build_tasks, load_splits
 from multitask.trainer import Trainer
-from tasks import TASK_NAMES, build_task
+from tasks import TASK_NAMES
 
 BASE = RunConfig(
     mode="multitask",
@@ -35,9 +35,7 @@ def make_trainer(tmp_path):
 
     def make(name="run", processes=None, **changes) -> Trainer:
         config = replace(BASE, **changes)
-        chosen = {
-            task: build_task(task, **config.task_options.get(task, {})) for task in config.tasks
-        }
+        chosen = build_tasks(config)
         model = build_model(config, chosen, torch.device("cpu"))
         splits = load_splits(config, chosen, model.bi_encoder)
         folder = Path(tmp_path / name)

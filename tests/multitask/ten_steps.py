@@ -8,9 +8,9 @@ import torch
 
 from multitask.config import RunConfig
 from multitask.distributed import processes
-from multitask.run import build_model, load_splits
+from multitask.run import build_model, build_tasks, load_splits
 from multitask.trainer import Trainer
-from tasks import TASK_NAMES, build_task
+from tasks import TASK_NAMES
 
 CONFIG = RunConfig(
     mode="multitask",
@@ -38,9 +38,7 @@ def main(combiner: str, file: str) -> None:
             gradients="representation",
         )
     with processes() as group:
-        chosen = {
-            name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks
-        }
+        chosen = build_tasks(config)
         model = build_model(config, chosen, torch.device("cpu"))
         splits = load_splits(config, chosen, model.bi_encoder)
         trainer = Trainer(model, chosen, splits, config, Path(file).parent, group)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multitask.evaluation import overall, score_split, selection_score
+from multitask.evaluation import mean_losses, overall, score_split, selection_score
 from tasks import build_task
 
 METRICS = {
@@ -26,6 +26,25 @@ def test_scores_come_in_the_files_order(make_trainer):
                 texts = batch.split(trainer.model.embed(batch, "fp32"))
                 alone = task.scores(trainer.model.heads[name], texts)[0]
             np.testing.assert_allclose(scores[row], alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [7, 1000])
+def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
+    trainer = make_trainer(
+        tasks=("qqp",), combiner="sum", task_options={"qqp": {"loss": "with-contrastive"}}
+    )
+    trainer.model.eval()
+    train = {"qqp": trainer.splits["qqp"]["train"]}
+    found = mean_losses(trainer.model, trainer.tasks, train, "fp32", count)
+    rows = np.random.default_rng(0).permutation(40)[:count]
+    totals = dict.fromkeys(trainer.tasks["qqp"].objectives, 0.0)
+    with torch.inference_mode():
+        for row in rows:
+            one = np.array([row])
+            batch = trainer.gradient.batch("qqp", one)
+            losses = trainer.gradient.losses("qqp", one, batch, trainer.model.embed(batch, "fp32"))
+            totals = {name: totals[name] + float(loss) / len(rows) for name, loss in losses.items()}
+    assert found == pytest.approx(totals, rel=1e-4)
 
 
 def test_overall_needs_all_three_tasks():

@@ -153,7 +153,7 @@ def test_samplers_keep_to_the_steps_asked_for_and_repeat_an_epoch(name):
     np.testing.assert_array_equal(batches, SAMPLERS[name](work).batches(2))
 
 
-@pytest.mark.parametrize("name", set(SAMPLERS) - {"round-robin", "hybrid"})
+@pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"round-robin", "hybrid"}))
 def test_seed_and_epoch_change_what_is_drawn(name):
     draws = {
         tuple(SAMPLERS[name](workload(seed=seed)).batches(epoch))

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from multitask.combiners import Combined, pcgrad_weights
+from multitask.distributed import Processes
 from multitask.run_folder import RunError
 
 BOTH = {
@@ -13,7 +14,7 @@ BOTH = {
     "task_options": {"qqp": {"loss": "with-contrastive"}},
     "batches_per_step": 1,
 }
-TORCH_SUM = ("qqp/cross_entropy", "qqp/contrastive")
+LOSSES = ("qqp/cross_entropy", "qqp/contrastive")
 
 
 def shared_gradient(trainer):
@@ -178,6 +179,54 @@ def test_a_loss_that_is_not_finite_is_named(trainer):
         trainer.gradient(drawn(trainer, "sst", "sts"))
 
 
+def test_a_gradient_that_is_not_finite_is_named(trainer):
+    batches = drawn(trainer, "sst", "sts")
+    for name, parameter in trainer.model.bi_encoder.named_parameters():
+        if name.endswith("layers.0.mlp.up.weight") or "bias" in name:
+            parameter.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(RunError, match="expected a finite gradient of sst, found"):
+        trainer.gradient(batches)
+
+
+def test_a_parameter_of_no_section_and_no_head_is_refused(make_trainer, monkeypatch):
+    from multitask.model import MultiTaskModel
+
+    sections = MultiTaskModel.sections
+    monkeypatch.setattr(
+        MultiTaskModel, "sections", lambda self: {"layer 1": sections(self)["layer 1"]}
+    )
+    with pytest.raises(ValueError, match="in a section of the encoder or in a head"):
+        make_trainer()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("micro_batch", [None, 1, 2])
+def test_every_process_begins_the_same_number_of_passes(make_trainer, count, micro_batch):
+    """Their dropout counters are one number in the checkpoint."""
+    passes = set()
+    for rank in range(count):
+        trainer = make_trainer(f"{rank}", micro_batch=micro_batch)
+        trainer.model.train()
+        trainer.gradient.processes = Processes(rank, count)
+        monkey = trainer.gradient.pieces([np.arange(4), np.arange(5), np.arange(1)])
+        before = trainer.model.dropout_stream.passes
+        for indices in monkey:
+            trainer.model.embed(trainer.gradient.batch("sst", indices), "fp32")
+        passes.add(trainer.model.dropout_stream.passes - before)
+    assert len(passes) == 1
+
+
+def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
+    found = {}
+    for precision in ("fp32", "bf16"):
+        trainer = make_trainer(precision, precision=precision)
+        trainer.model.eval()
+        trainer.gradient(drawn(trainer, "sst", "sts"))
+        found[precision] = shared_gradient(trainer)
+    cosine = torch.cosine_similarity(found["fp32"], found["bf16"], dim=0)
+    assert 0.99 < cosine < 1 - 1e-9
+
+
 # Several objectives of one batch
 
 
@@ -188,10 +237,10 @@ def test_losses_of_one_task_are_objectives_of_their_own(make_trainer, combiner, 
     trainer.model.eval()
     batches = drawn(trainer, "qqp")
     rows = torch.stack(
-        [plain_gradient(trainer, "qqp", batches["qqp"][0], name)[0] for name in TORCH_SUM]
+        [plain_gradient(trainer, "qqp", batches["qqp"][0], name)[0] for name in LOSSES]
     )
     result = trainer.gradient(batches)
-    assert result.objectives == TORCH_SUM
+    assert result.objectives == LOSSES
     close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ rows)
 
 
@@ -205,7 +254,7 @@ def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatc
         asked = fixed(monkeypatch, trainer, lambda gram: weights)
         result = trainer.gradient(drawn(trainer, "qqp"))
         found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
-        assert result.objectives == TORCH_SUM
+        assert result.objectives == LOSSES
     (one, head, seen), (other, same_head, seen_there) = found.values()
     close(other, one)
     torch.testing.assert_close(same_head, head)

@@ -71,7 +71,7 @@ def points(folder, name):
 def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     telemetry = Telemetry(tmp_path)
     for step in range(1, 26):
-        telemetry.step(step, result((float(step), 2.0)), {"gradient_norm": 3.0}, step == 25)
+        telemetry.step(step, result((float(step), 2.0)), {"gradient_norm": 3.0})
     telemetry.close()
     lines = list(read_steps(tmp_path / "telemetry.jsonl"))
     assert [line["step"] for line in lines] == list(range(1, 26))
@@ -85,7 +85,7 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
 def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
     telemetry = Telemetry(tmp_path)
     for step in range(1, 11):
-        telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {}, False)
+        telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {})
     telemetry.close()
     assert points(tmp_path, "train/a/losses") == points(tmp_path, "train/b/losses") == {10: 1.0}
 
@@ -93,13 +93,13 @@ def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
 def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
     first = Telemetry(tmp_path)
     for step in range(1, 8):
-        first.step(step, result(), {}, False)
+        first.step(step, result(), {})
     first.close()
     file = tmp_path / "telemetry.jsonl"
     file.write_text(file.read_text()[:-20])  # killed while it wrote the last line
     second = Telemetry(tmp_path)
     second.forget_after(4)
-    second.step(5, result((9.0, 9.0)), {}, True)
+    second.step(5, result((9.0, 9.0)), {})
     second.close()
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5]
@@ -109,7 +109,7 @@ def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
 def test_a_process_without_a_folder_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     telemetry = Telemetry(None)
-    telemetry.step(1, result(), {}, True)
+    telemetry.step(1, result(), {})
     telemetry.scalars({"dev/x": 1.0}, 1)
     telemetry.forget_after(1)
     telemetry.flush()

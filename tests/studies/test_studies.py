@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from multitask.config import RunConfig
+from multitask.schedule import build_plan
 from studies import mixing, toy_front
 
 
@@ -37,18 +39,24 @@ def test_cells_are_kept_and_not_run_again(mix, tmp_path, monkeypatch):
     assert (tmp_path / "results" / "table.md").read_text().strip() == table.strip()
 
 
-def test_cells_train_on_the_same_number_of_examples_whatever_a_step_is(mix, tmp_path):
-    mix("--cells", "round-robin-joint-sum", "annealed-individual-sum")
-    steps = {}
-    for file in (tmp_path / "results").glob("*.json"):
-        kept = json.loads(file.read_text())
-        steps[file.stem] = kept["steps"] * kept["config"]["batches_per_step"]
-    assert len(set(steps.values())) == 1
+def test_every_cell_trains_on_the_same_number_of_examples():
+    base = RunConfig(mode="multitask", tasks=mixing.TASKS, limit=8000)
+    for name, settings in mixing.CELLS.items():
+        config = mixing.cell_config(settings, base)
+        plan = build_plan(config, (8000, 8000, 6040))
+        batches = sum(len(step) for e in range(config.epochs) for step in plan.steps(e + 1))
+        assert batches * config.batch_size == pytest.approx(24_000, rel=0.005), name
+
+
+def test_cells_of_another_configuration_are_not_mixed_in(mix, monkeypatch):
+    mix("--cells", "round-robin-joint-sum")
+    with pytest.raises(SystemExit) as ended:
+        mix("--cells", "round-robin-joint-sum", "--seed", "3")
+    assert ended.value.code == 1
 
 
 def test_every_cell_is_a_configuration_that_trains():
     from multitask.combiners import COMBINERS
-    from multitask.config import RunConfig
     from multitask.sampling import SAMPLERS
     from multitask.schedule import SCHEDULES
 
