@@ -60,21 +60,24 @@ def add_mixing_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_combiner_flags(
-    parser: argparse.ArgumentParser, choices: tuple[str, ...] = tuple(COMBINERS)
+    parser: argparse.ArgumentParser,
+    choices: tuple[str, ...] = tuple(COMBINERS),
+    cones: bool = True,
 ) -> None:
-    """Flags of modes in which a step may have several objectives."""
+    """Flags of modes in which a step may have several objectives; a sweep has its own cones."""
     group = parser.add_argument_group("combining gradients")
     group.add_argument(
         "--combiner",
         choices=choices,
         help=f"how the objectives' gradients become one step (default: {choices[0]})",
     )
-    group.add_argument(
-        "--cones",
-        type=number(int, 2, 1000),
-        metavar="N",
-        help="of --combiner pareto-mtl: cones the objectives' space is cut into" + default("cones"),
-    )
+    if cones:
+        group.add_argument(
+            "--cones",
+            type=number(int, 2, 100),
+            metavar="N",
+            help="of --combiner pareto-mtl: cones of the objectives' space" + default("cones"),
+        )
 
 
 def add_single_combiner_flags(parser: argparse.ArgumentParser) -> None:
@@ -200,6 +203,11 @@ def check_combiner(
                 "--gradients representation: expected one task with several objectives, such as "
                 "--mode single --task qqp --qqp-loss with-contrastive, for only these share a "
                 f"batch, found {', '.join(every)}"
+            )
+        if settings["batches_per_step"] > 1:
+            parser.error(
+                "--gradients representation: expected --batches-per-step 1, "
+                f"found {settings['batches_per_step']}"
             )
         for flag in ("micro_batch", "freeze_encoder"):
             if getattr(args, flag):

@@ -18,13 +18,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add_task_list(parser, ("sst", "sts"))
     parser.add_argument(
         "--preferences",
-        type=number(int, 2, 1000),
+        type=number(int, 2, 100),
         default=9,
         metavar="N",
         help="rays of preference, at least (default: 9); a run each, finished ones are kept",
     )
     add_mixing_flags(parser)
-    add_combiner_flags(parser, METHODS)
+    add_combiner_flags(parser, METHODS, cones=False)
     add_training_flags(parser)
 
 

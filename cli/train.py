@@ -16,11 +16,11 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
     from multitask.run_folder import default_folder
 
-    if args.dry_run:
-        return show_plan(config)
     folder = Path(args.output) if args.output else default_folder(config)
     if os.environ.get("RANK", "0") != "0":  # of torchrun's processes the first one speaks
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
+    if args.dry_run:
+        return show_plan(config)
     try:
         from multitask.run import complete
 
@@ -61,7 +61,7 @@ def summary(result: dict[str, Any]) -> str:
     ]
     lines = [
         text_table(["task", "metric", "dev"], rows),
-        f"best epoch {result['best_epoch']} of {result['epochs']}, "
+        f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
     ]

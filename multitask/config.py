@@ -36,6 +36,7 @@ class RunConfig:
     micro_batch: int | None = None  # examples that go through the model at a time
     combiner: str = "sum"
     preference: tuple[float, ...] | None = None  # a weight an objective, adding up to 1
+    loss_sizes: tuple[float, ...] | None = None  # what each objective is divided by for it
     cones: int = 5  # of Pareto MTL (Lin et al., 2019, section 5)
     gradients: str = "parameters"
     epochs: int = 3

@@ -93,10 +93,12 @@ def processes(device: str = "auto") -> Iterator[Processes]:
 
     `device` is the run's: on GPUs each process has its own, which only `auto` or `cuda` can mean.
     """
-    count = int(os.environ.get("WORLD_SIZE", "1"))
-    if count == 1:
+    count = os.environ.get("WORLD_SIZE", "1")
+    if count == "1":
         yield Processes()
         return
+    if not (count.isdigit() and {"RANK", "LOCAL_RANK", "MASTER_ADDR"} <= os.environ.keys()):
+        raise UserError(f"WORLD_SIZE: expected it from torchrun alone, found {count!r}")
     import torch
     import torch.distributed as dist
 
@@ -112,6 +114,6 @@ def processes(device: str = "auto") -> Iterator[Processes]:
         torch.cuda.set_device(local)
     dist.init_process_group("nccl" if cuda else "gloo")
     try:
-        yield Processes(dist.get_rank(), count)
+        yield Processes(dist.get_rank(), dist.get_world_size())
     finally:
         dist.destroy_process_group()

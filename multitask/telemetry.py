@@ -51,11 +51,8 @@ class Telemetry:
         if self._lines is None:
             self._lines = self.file.open("a")
         self._lines.write(json.dumps(line) + "\n")
-        for kind in ("losses", "weights", "cosines"):
-            for name, value in line[kind].items():
-                self._recent.setdefault(f"train/{name}/{kind}", []).append(value)
-        for name, value in figures.items():
-            self._recent.setdefault(f"train/{name}", []).append(value)
+        for name, value in curves(line, figures).items():
+            self._recent.setdefault(name, []).append(value)
         self._step = step
         if step % LOG_EVERY == 0:
             self.point()
@@ -98,6 +95,20 @@ def read_steps(file: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
+def curves(line: Mapping[str, Any], figures: Mapping[str, float]) -> dict[str, float]:
+    """TensorBoard's tags of one step: train/sst/loss, train/sst and qqp/cosine, and so on."""
+    points = {
+        f"train/{name}/{kind}": value
+        for kind, many in (("loss", "losses"), ("weight", "weights"), ("cosine", "cosines"))
+        for name, value in line[many].items()
+    }
+    for layer, pairs in line.get("layers", {}).items():
+        points |= {f"layers/{pair}/{layer}": value for pair, value in pairs.items()}
+    if line["cosines"]:
+        points["train/conflict_rate"] = line["conflict_rate"]
+    return points | {f"train/{name}": value for name, value in figures.items()}
+
+
 def step_line(result: StepResult) -> dict[str, Any]:
     """Losses, weights, status and cosines of a step, the latter also for each section."""
     names = result.objectives
@@ -110,6 +121,7 @@ def step_line(result: StepResult) -> dict[str, Any]:
     }
     if result.grams and len(names) > 1:
         line["cosines"] = cosines(names, np.sum(list(result.grams.values()), axis=0))
+        line["conflict_rate"] = float(np.mean([c < 0 for c in line["cosines"].values()]))
         if len(result.grams) > 1:
             line["layers"] = {name: cosines(names, gram) for name, gram in result.grams.items()}
     return line

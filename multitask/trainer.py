@@ -21,7 +21,7 @@ from multitask.checkpoint import (
     published,
     save_training,
 )
-from multitask.combiners import COMBINERS, Combiner, Setup
+from multitask.combiners import COMBINERS, Combiner, Scaled, Setup
 from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.evaluation import Metrics, evaluate, overall, selection_score
@@ -39,7 +39,8 @@ def build_combiner(config: RunConfig, tasks: Mapping[str, Task]) -> Combiner:
     """The combiner of a configuration, for the objectives of its tasks."""
     objectives = tuple(name for task in tasks.values() for name in task.objectives)
     setup = Setup(objectives, config.seed, config.preference, config.cones)
-    return COMBINERS[config.combiner](setup)
+    combiner = COMBINERS[config.combiner](setup)
+    return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
 
 
 @dataclass

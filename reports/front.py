@@ -17,8 +17,8 @@ from multitask.combiners.epo import non_uniformity
 class Front:
     """n points of one method: losses (n, m) that were found for preferences (n, m).
 
-    `reference` (m,) bounds the volume that is counted. A preference r names the ray of losses
-    along 1 / r.
+    Losses are looked at relative to `reference` (m,), which also bounds the volume that is counted.
+    A preference r names the ray of relative losses along 1 / r.
     """
 
     method: str
@@ -47,18 +47,21 @@ class Front:
             "hypervolume": self.hypervolume(),
         }
 
+    @property
+    def relative(self) -> np.ndarray:
+        """Losses over their reference: (n, m)."""
+        return self.losses / self.reference
+
     def distances(self) -> np.ndarray:
         """Non-uniformity mu of each point with regard to its preference: (n,)."""
-        pairs = zip(self.losses, self.preferences, strict=True)
+        pairs = zip(self.relative, self.preferences, strict=True)
         return np.array([non_uniformity(losses, wish) for losses, wish in pairs])
 
     def hypervolume(self) -> float:
         """Volume between the points and the reference, as a share of the whole to zero losses."""
         import moocore
 
-        return float(
-            moocore.hypervolume(self.losses / self.reference, ref=np.ones_like(self.reference))
-        )
+        return float(moocore.hypervolume(self.relative, ref=np.ones_like(self.reference)))
 
 
 def reachable(fronts: Sequence[Front]) -> np.ndarray:
@@ -70,7 +73,7 @@ def reachable(fronts: Sequence[Front]) -> np.ndarray:
     first = fronts[0]
     if len(first.objectives) != 2:
         return np.ones(len(first.preferences), bool)
-    points = np.concatenate([front.losses for front in fronts])
+    points = np.concatenate([front.relative for front in fronts])
     angles = np.arctan2(points[:, 1], points[:, 0])
     rays = np.arctan2(1 / first.preferences[:, 1], 1 / first.preferences[:, 0])
     return (rays >= angles.min() - 1e-9) & (rays <= angles.max() + 1e-9)
@@ -96,6 +99,12 @@ def distance_text(front: Front, inside: np.ndarray) -> str:
     return f"mean μ {front.distances()[inside].mean():.4f}" if inside.any() else "no ray reachable"
 
 
+def label(front: Front, objective: int) -> str:
+    """What an axis shows."""
+    name = f"loss of {front.objectives[objective]}"
+    return name if front.reference[objective] == 1 else f"{name} / before training"
+
+
 def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = None) -> None:
     """One panel a method and pair of objectives: points, each joined to its ray; `curve` behind."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -107,8 +116,8 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(pairs), len(fronts), squeeze=False, sharex="row", sharey="row")
     for row, (x, y) in zip(axes, pairs, strict=True):
-        top = 1.08 * max(front.losses[:, [x, y]].max(0).max() for front in fronts)
-        limit = 1.08 * np.max([front.losses[:, [x, y]].max(0) for front in fronts], axis=0)
+        top = 1.08 * max(front.relative[:, [x, y]].max(0).max() for front in fronts)
+        limit = 1.08 * np.max([front.relative[:, [x, y]].max(0) for front in fronts], axis=0)
         for axis, front in zip(row, fronts, strict=True):
             if curve is not None:
                 axis.plot(curve[:, x], curve[:, y], color="0.6", linewidth=1.5, zorder=1)
@@ -117,11 +126,11 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
                 ray = 1 / wish[[x, y]]
                 ends = 4 * top * ray / ray.max()
                 axis.plot([0, ends[0]], [0, ends[1]], "--", color=color, linewidth=0.8, zorder=2)
-            axis.scatter(front.losses[:, x], front.losses[:, y], c=colors, s=30, zorder=3)
+            axis.scatter(front.relative[:, x], front.relative[:, y], c=colors, s=30, zorder=3)
             axis.set(xlim=(0, limit[0]), ylim=(0, limit[1]))
             axis.set_title(f"{front.method}: {distance_text(front, inside)}", fontsize=10)
-            axis.set_xlabel(f"loss of {front.objectives[x]}")
-            axis.set_ylabel(f"loss of {front.objectives[y]}")
+            axis.set_xlabel(label(front, x))
+            axis.set_ylabel(label(front, y))
     temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
     figure.savefig(temporary, dpi=130)
     temporary.replace(file)

@@ -25,42 +25,45 @@ def sweep(
     """One run for each of at least `count` preferences, under `folder`; finished ones are kept.
 
     Preferences are relative to the losses before training: with equal ones, all objectives are to
-    fall by the same factor. Leaves `front.json` and `front.png`.
+    fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Leaves
+    `front.json` and `front.png`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    before, wishes = chosen_rays(config, count, folder)
+    before = kept_losses(config, count, folder)
+    rays = preference_rays(len(before), count)
+    sizes = tuple(before.values())
     found = []
-    for number, wish in enumerate(wishes, 1):
-        print(f"\nray {number} of {len(wishes)}", flush=True)
-        one = replace(config, preference=tuple(wish.tolist()), measured_examples=SUBSET)
+    for number, wish in enumerate(rays, 1):
+        print(f"\nray {number} of {len(rays)}", flush=True)
+        one = replace(
+            config,
+            preference=tuple(wish.tolist()),
+            loss_sizes=sizes,
+            cones=count if config.combiner == "pareto-mtl" else config.cones,
+            measured_examples=SUBSET,
+        )
         ray = folder / f"ray-{number}"
         result = complete(one, ray, resume=True, overwrite=overwrite, verbose=verbose)
         found.append([result["training_losses"][name] for name in before])
-    front = Front(
-        config.combiner, tuple(before), wishes, np.array(found), np.array(list(before.values()))
-    )
+    front = Front(config.combiner, tuple(before), rays, np.array(found), np.array(sizes))
     write_json(folder / "front.json", front.to_json())
     draw_fronts([front], folder / "front.png")
     return front
 
 
-def chosen_rays(config: RunConfig, count: int, folder: Path) -> tuple[dict[str, float], np.ndarray]:
-    """Losses before training and preferences (rays, m), measured once and kept in `rays.json`.
+def kept_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]:
+    """The losses before training, measured once and kept in `rays.json`.
 
     Measured again on another machine they would differ in the last digit, and no finished ray
     would be the same run.
     """
     file = folder / "rays.json"
     if not file.exists():
-        before = losses_before_training(config)
-        wishes = preference_rays(len(before), count) / np.array(list(before.values()))
-        wishes /= wishes.sum(1, keepdims=True)
-        content = {"count": count, "losses_before": before, "preferences": wishes.tolist()}
-        write_json(file, content)
+        write_json(file, {"rays": count, "losses_before": losses_before_training(config)})
     kept = read_json(file, RunError)
-    if kept["count"] != count:
-        raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['count']}")
-    return kept["losses_before"], np.array(kept["preferences"])
+    if kept["rays"] != count:
+        raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
+    return kept["losses_before"]
 
 
 def losses_before_training(config: RunConfig) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from multitask.combiners import gramian
-from multitask.combiners.base import ALONE, Combined, Combiner, Setup
+from multitask.combiners.base import ALONE, Combined, Combiner, Scaled, Setup
 from multitask.combiners.epo import EPO, epo_weights
 from multitask.combiners.mgda import MGDA
 from multitask.combiners.pareto_mtl import ParetoMTL
@@ -41,6 +41,7 @@ __all__ = [
     "PREFERRING",
     "Combined",
     "Combiner",
+    "Scaled",
     "Setup",
     "epo_weights",
     "pcgrad_weights",

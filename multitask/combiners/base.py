@@ -67,6 +67,28 @@ class Combiner(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
+class Scaled:
+    """Another combiner that sees every objective divided by a size of its own.
+
+    With the losses before training for sizes, a preference speaks of how far each loss has come
+    rather than of its units. The weights keep the sum of their amounts.
+    """
+
+    def __init__(self, combiner: Combiner, sizes: Sequence[float]) -> None:
+        self.combiner, self.sizes = combiner, np.asarray(sizes, np.float64)
+        self.needs_rows = combiner.needs_rows
+        self.state_dict, self.load_state_dict = combiner.state_dict, combiner.load_state_dict
+
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        sizes = self.sizes[list(drawn)]
+        found = self.combiner.combine(gram / np.outer(sizes, sizes), losses / sizes, drawn)
+        weights = found.weights / sizes
+        total = np.abs(weights).sum()
+        if total > 0:
+            weights *= np.abs(found.weights).sum() / total
+        return Combined(weights, found.status)
+
+
 class Stateless:
     """`state_dict` of a combiner whose answer depends on the present step alone."""
 

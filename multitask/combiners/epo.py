@@ -61,6 +61,8 @@ def epo_solution(
             f"expected a gram matrix ({m}, {m}) and {m} preferences, "
             f"found {matrix.shape} and {wish.shape}"
         )
+    if not (np.isfinite(matrix).all() and np.isfinite(found).all()):
+        raise ValueError("gram and losses: expected finite numbers, found inf or nan")
     if not np.all(found >= 0):
         raise ValueError(f"losses: expected none below zero, found {found.tolist()}")
     if not (np.all(wish > 0) and np.all(np.isfinite(wish))):

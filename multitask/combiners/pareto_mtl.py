@@ -39,14 +39,17 @@ def cone_constraints(preference: np.ndarray, cones: int) -> np.ndarray:
     """Rows c with c . l <= 0 for all losses l in the cone of `preference` among evenly spread ones.
 
     A preference r names the loss ray u = 1 / r; l belongs to the ray with the largest u . l, so the
-    rows are the differences of the other rays' unit vectors and its own.
+    rows are the differences of the other rays' unit vectors and its own, brought to unit length:
+    then c . l / |l| is about the angle by which l lies outside.
     """
     others = 1 / preference_rays(len(preference), cones)
     own = 1 / preference
     others /= np.linalg.norm(others, axis=1, keepdims=True)
     own /= np.linalg.norm(own)
     rows = others - own
-    return rows[np.linalg.norm(rows, axis=1) > 1e-9]
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    other = lengths[:, 0] > 1e-9  # not the ray itself
+    return rows[other] / lengths[other]
 
 
 class ParetoMTL(Stateless):
@@ -57,7 +60,7 @@ class ParetoMTL(Stateless):
     """
 
     needs_rows = True
-    border = 1e-3  # of the losses' length: how near a constraint must be to be active
+    border = 1e-3  # radians from a cone's wall within which it is felt
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup

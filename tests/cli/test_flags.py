@@ -17,6 +17,7 @@ ALL = ("--mode", "multitask", "--encoder", "tiny")
 FIRST = (*ALL, "--schedule", "first-then-joint")
 ALONE = (*ALL, "--schedule", "individual")
 EPO = (*ALL, "--combiner", "epo", "--preference")
+ONE = (*ALL, "--tasks", "qqp", "--qqp-loss", "with-contrastive")
 QQP2 = ("--mode", "single", "--task", "qqp", "--encoder", "tiny", "--qqp-loss", "with-contrastive")
 
 
@@ -95,7 +96,7 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
     assert ("--preferences" in found.stdout) == (mode == "pareto")
     for flag in ("--pcgrad ", "--preference ", "--gradients "):
         assert (flag in found.stdout) == (mode in ("single", "multitask"))
-    for flag in ("--combiner", "--cones", "--micro-batch", "--keep"):
+    for flag in ("--combiner", "--micro-batch", "--keep"):
         assert (flag in found.stdout) == (mode != "encode")
     assert ("--task " in found.stdout) == (mode == "single")
     for flag in ("--data", "--init", "--resume", "--seed", "--limit"):
@@ -203,6 +204,7 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*ALL, "--qqp-loss", "nope"], "'cross-entropy', 'with-contrastive'"),
         ([*SST, "--resume", "--overwrite"], "expected at most one"),
         ([*SST, "--keep", "last", "--patience", "2"], "expected one of them"),
+        ([*ONE, "--gradients", "representation", "--batches-per-step", "2"], "expected --batches"),
         (["--mode", "pareto", "--resume"], "always goes on"),
         (["--mode", "pareto", "--dry-run"], "--dry-run: expected --mode multitask"),
         ([*SST, "--sampling", "annealed"], "--sampling"),

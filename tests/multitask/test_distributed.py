@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from multitask.distributed import Processes
+from minbert.errors import UserError
+from multitask.distributed import Processes, processes
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -104,6 +105,14 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
     assert "resumed after epoch 1 of 3" in resumed.stdout
+
+
+@pytest.mark.parametrize("count", ["2", "two", ""])
+def test_a_world_size_that_is_not_torchruns_is_told(monkeypatch, count):
+    monkeypatch.setenv("WORLD_SIZE", count)
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(UserError, match="expected it from torchrun"), processes():
+        pass
 
 
 def test_shares_hold_every_row_once():

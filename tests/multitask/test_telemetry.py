@@ -31,6 +31,7 @@ def test_a_line_tells_losses_weights_and_cosines_of_the_whole_and_of_each_sectio
     assert line["weights"] == {"a": 0.5, "b": 1.5}
     assert line["status"] == "solved"
     assert line["cosines"] == {"a and b": pytest.approx(-3 / (2 * 10**0.5))}
+    assert line["conflict_rate"] == 1.0
     assert line["layers"]["embeddings"] == {"a and b": -0.5}
     assert line["layers"]["layer 1"] == {"a and b": 0.0}  # a's gradient is zero there
     alone = step_line(result((1.0,), names=("a",)))
@@ -77,9 +78,11 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     assert [line["step"] for line in lines] == list(range(1, 26))
     assert [line["losses"]["a"] for line in lines] == list(range(1, 26))
     assert lines[0]["gradient_norm"] == 3.0
-    assert points(tmp_path, "train/a/losses") == {10: 5.5, 20: 15.5, 25: 23.0}
-    assert points(tmp_path, "train/b/weights")[10] == 1.5
-    assert points(tmp_path, "train/a and b/cosines")[25] == pytest.approx(-0.474, abs=1e-3)
+    assert points(tmp_path, "train/a/loss") == {10: 5.5, 20: 15.5, 25: 23.0}
+    assert points(tmp_path, "train/b/weight")[10] == 1.5
+    assert points(tmp_path, "train/a and b/cosine")[25] == pytest.approx(-0.474, abs=1e-3)
+    assert points(tmp_path, "train/conflict_rate") == {10: 1, 20: 1, 25: 1}
+    assert points(tmp_path, "layers/a and b/embeddings")[10] == -0.5
 
 
 def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
@@ -87,7 +90,7 @@ def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
     for step in range(1, 11):
         telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {})
     telemetry.close()
-    assert points(tmp_path, "train/a/losses") == points(tmp_path, "train/b/losses") == {10: 1.0}
+    assert points(tmp_path, "train/a/loss") == points(tmp_path, "train/b/loss") == {10: 1.0}
 
 
 def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):

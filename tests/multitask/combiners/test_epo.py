@@ -57,6 +57,15 @@ def test_preferences_that_name_no_ray_are_refused(preference):
         epo_weights(np.eye(2), [1.0, 1.0], preference)
 
 
+@pytest.mark.parametrize(
+    ("gram", "losses"),
+    [(np.eye(2), [np.inf, 1]), (np.eye(2), [1, np.nan]), (np.full((2, 2), np.nan), [1, 1])],
+)
+def test_numbers_that_are_not_finite_are_refused(gram, losses):
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        epo_weights(gram, losses, [0.5, 0.5])
+
+
 def test_arguments_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match="expected a gram matrix"):
         epo_weights(np.eye(3), [1.0, 1.0], [0.5, 0.5])

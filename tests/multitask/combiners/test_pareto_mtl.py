@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multitask.combiners import COMBINERS, Setup
+from multitask.combiners import COMBINERS, Scaled, Setup
 from multitask.combiners.pareto_mtl import cone_constraints, preference_rays
 
 
@@ -30,6 +30,39 @@ def test_a_cone_holds_its_own_loss_ray_and_no_other():
         assert len(rows) == 4
         inside = [(rows @ (1 / other) <= 1e-12).all() for other in rays]
         assert inside == [i == index for i in range(5)]
+
+
+@pytest.mark.parametrize("count", [5, 20, 50, 100])
+def test_the_walls_of_a_cone_are_where_they_should_be_however_many_there_are(count):
+    rays = preference_rays(2, count)
+    middle = count // 2
+    combiner = COMBINERS["pareto-mtl"](
+        Setup(("a", "b"), preference=tuple(rays[middle]), cones=count)
+    )
+    spacing = np.pi / 2 / (count + 1)
+    own = np.arctan2(*(1 / rays[middle])[::-1])
+    for offset in (-0.4, 0.4, -0.7, 0.7):
+        angle = own + offset * spacing
+        losses = np.array([np.cos(angle), np.sin(angle)])
+        status = combiner.combine(np.eye(2), losses, (0, 1)).status
+        assert status == ("within the cone" if abs(offset) < 0.5 else "into the cone")
+
+
+def test_objectives_can_be_told_apart_by_how_far_they_have_come():
+    """The same problem in other units: the same weights up to these units."""
+    random = np.random.default_rng(0)
+    for name in ("epo", "pareto-mtl", "linear", "mgda"):
+        gradients, losses = random.normal(size=(2, 5)), random.uniform(0.2, 1, 2)
+        sizes = np.array([1.0, 50.0])
+        setup = Setup(("a", "b"), preference=(0.4, 0.6))
+        plain = COMBINERS[name](setup).combine(gradients @ gradients.T, losses, (0, 1))
+        scaled = Scaled(COMBINERS[name](setup), sizes)
+        rows = gradients * sizes[:, None]
+        found = scaled.combine(rows @ rows.T, losses * sizes, (0, 1))
+        one, other = plain.weights @ gradients, found.weights @ rows
+        assert one @ other == pytest.approx(np.linalg.norm(one) * np.linalg.norm(other))
+        assert np.abs(found.weights).sum() == pytest.approx(np.abs(plain.weights).sum())
+        assert found.status == plain.status
 
 
 def test_outside_its_cone_it_moves_towards_it_and_inside_it_descends():
