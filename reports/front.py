@@ -1,7 +1,11 @@
-"""Pareto fronts: how near each point lies to its ray, the volume they cover, and a figure."""
+"""Pareto fronts: how near each point lies to its ray, the volume they cover, and a figure.
+
+Sweeps side by side, in one figure and table: python -m reports.front FOLDER FOLDER --output FIGURE
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from minbert.errors import UserError
+from minbert.json_files import read_json
 from multitask.combiners.epo import non_uniformity
+from reports.tables import text_table
 
 
 @dataclass(frozen=True)
@@ -134,3 +141,35 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
     temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
     figure.savefig(temporary, dpi=130)
     temporary.replace(file)
+
+
+def read_fronts(folders: Sequence[Path]) -> list[Front]:
+    """The fronts of finished sweeps; UserError unless they can be compared."""
+    fronts = [Front.from_json(read_json(folder / "front.json", UserError)) for folder in folders]
+    first = fronts[0]
+    for folder, front in zip(folders, fronts, strict=True):
+        for what in ("objectives", "preferences", "reference"):
+            expected, found = (np.asarray(getattr(f, what)).tolist() for f in (first, front))
+            if found != expected:
+                raise UserError(
+                    f"{folder / 'front.json'}: expected the {what} of {folders[0]}, {expected}; "
+                    f"found {found}"
+                )
+    return fronts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m reports.front", description=__doc__)
+    parser.add_argument("folders", type=Path, nargs="+", help="folders of finished sweeps")
+    parser.add_argument("--output", type=Path, required=True, help="figure to write, .png or .pdf")
+    args = parser.parse_args()
+    try:
+        fronts = read_fronts(args.folders)
+    except UserError as error:
+        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    draw_fronts(fronts, args.output)
+    print(text_table(*front_table(fronts)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,12 @@
 """Fronts: distances from the rays, volume, which rays can be reached, the figure."""
 
+import json
+import sys
+
 import numpy as np
 import pytest
 
-from reports.front import Front, draw_fronts, front_table, reachable
+from reports.front import Front, draw_fronts, front_table, main, reachable
 
 
 def front(losses, preferences=((0.5, 0.5), (0.2, 0.8)), method="EPO"):
@@ -61,3 +64,32 @@ def test_the_figure_is_drawn(tmp_path, objectives):
     draw_fronts(fronts, tmp_path / "front.png")
     assert [path.name for path in tmp_path.iterdir()] == ["front.png"]
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def write_sweep(folder, content):
+    folder.mkdir()
+    (folder / "front.json").write_text(json.dumps(content.to_json()))
+    return str(folder)
+
+
+def test_sweeps_are_drawn_side_by_side(tmp_path, monkeypatch, capsys):
+    one = front([(0.3, 0.3), (0.4, 0.1)])
+    other = front([(0.3, 0.2), (0.4, 0.1)], method="linear")
+    folders = [write_sweep(tmp_path / f.method, f) for f in (one, other)]
+    output = tmp_path / "both.png"
+    monkeypatch.setattr(sys, "argv", ["front", *folders, "--output", str(output)])
+    main()
+    assert output.exists()
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[-2:]] == ["EPO", "linear"]
+
+
+def test_sweeps_of_other_preferences_are_refused(tmp_path, monkeypatch, capsys):
+    one = front([(0.3, 0.3), (0.4, 0.1)])
+    other = front([(0.3, 0.2), (0.4, 0.1)], [(0.5, 0.5), (0.3, 0.7)], "linear")
+    folders = [write_sweep(tmp_path / f.method, f) for f in (one, other)]
+    monkeypatch.setattr(sys, "argv", ["front", *folders, "--output", str(tmp_path / "both.png")])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code != 0
+    assert "linear/front.json: expected the preferences of" in capsys.readouterr().err
