@@ -90,7 +90,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
     rows = np.arange(BATCH)
 
     def embed(name: str) -> Embeddings:
-        batch = gradient.batch(name, rows)
+        batch = splits[name]["train"].batch(rows)
         return batch.split(model.embed(batch, "fp32"))
 
     return Setting(

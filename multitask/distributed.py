@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from minbert.errors import UserError
@@ -53,6 +54,12 @@ class Processes:
             with told():
                 dist.all_reduce(tensor, getattr(dist.ReduceOp, how))
         return tensor
+
+    def joined(self, tensor: Tensor) -> Tensor:
+        """The rows (n, H) of all processes, in their order; gradients go to this one's own."""
+        found = self.gather(tensor.detach().cpu())
+        found[self.rank] = tensor
+        return torch.cat([part.to(tensor) for part in found])
 
     def gather(self, value: Any) -> list[Any]:
         """The values of all processes, in their order."""
@@ -99,7 +106,6 @@ def processes(device: str = "auto") -> Iterator[Processes]:
         return
     if not (count.isdigit() and {"RANK", "LOCAL_RANK", "MASTER_ADDR"} <= os.environ.keys()):
         raise UserError(f"WORLD_SIZE: expected it from torchrun alone, found {count!r}")
-    import torch
     import torch.distributed as dist
 
     cuda = torch.cuda.is_available() and device != "cpu"

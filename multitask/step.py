@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minbert.batching import Batch
 from multitask.combiners import Combined, Combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.gradients import GradientRows
 from multitask.model import MultiTaskModel
+from multitask.passes import EncoderPass, Losses
 from multitask.run_folder import RunError
 from tasks.base import Task
 from tasks.data import Split
@@ -35,6 +35,18 @@ class StepResult:
     combined: Combined
     grams: Mapping[str, np.ndarray]
     examples: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Examples `rows` whose losses are computed together, their `share` of the step's.
+
+    `pieces` are this process' examples among them, by the pass of the encoder they go through.
+    """
+
+    pieces: tuple[np.ndarray, ...]
+    rows: np.ndarray
+    share: float
 
 
 class StepGradient:
@@ -70,22 +82,22 @@ class StepGradient:
         if self.config.gradients == "representation":
             return self.through_representation(batches)
         apart = self.combiner.needs_rows or (measure and not self.model.frozen)
-        parts: dict[str, Tensor] = {}
+        values: dict[str, Tensor] = {}
         for name, several in batches.items():
-            parts |= self.task_gradients(name, several, apart)
+            values |= self.task_gradients(name, several, apart)
         if not apart:
             self.rows.collect(0)
-        losses = self.summed_losses(parts)
+        losses = self.summed_losses(values)
         self.rows.reduce()
         if apart:
             grams = self.rows.grams()
-            combined = self.combine(np.sum(list(grams.values()), axis=0), losses, list(parts))
+            combined = self.combine(np.sum(list(grams.values()), axis=0), losses, list(values))
             self.rows.write_back(combined.weights)
         else:
             grams, combined = {}, Combined(np.ones(len(losses)), "summed")
             self.rows.write_back(np.ones(1))
         self.sum_head_gradients(batches)
-        return StepResult(tuple(parts), losses, combined, grams, examples_of(batches))
+        return StepResult(tuple(values), losses, combined, grams, examples_of(batches))
 
     def task_gradients(
         self, name: str, batches: Sequence[np.ndarray], apart: bool
@@ -95,28 +107,24 @@ class StepGradient:
         Each objective's gradient goes into a row of its own if they are kept `apart`.
         """
         names = self.tasks[name].objectives
-        zero = torch.zeros((), device=self.model.bi_encoder.device)
-        parts = dict.fromkeys(names, zero)
-        total = sum(len(indices) for indices in batches)
+        values = dict.fromkeys(names, torch.zeros((), device=self.model.bi_encoder.device))
         begin = self.rows.used
-        for indices in self.pieces(batches):
-            batch = self.batch(name, indices)
-            embeddings = self.model.embed(batch, self.config.precision)
-            losses = self.losses(name, indices, batch, embeddings)
-            share = len(indices) / total
-            parts = {key: parts[key] + loss.detach() * share for key, loss in losses.items()}
+        for part in self.parts(name, batches):
+            losses = self.losses(name, part)
+            values = {key: values[key] + loss.detach() for key, loss in losses.values.items()}
             if apart and len(names) > 1:  # the graph is needed until the last objective is done
-                for row, loss in enumerate(losses.values(), begin):
-                    (loss * share).backward(retain_graph=row < begin + len(names) - 1)
+                for row, loss in enumerate(losses.values.values(), begin):
+                    keep = row < begin + len(names) - 1
+                    losses.push(losses.leaf_gradients(loss, keep), keep)
                     self.rows.collect(row)
             else:
-                (torch.stack(list(losses.values())).sum() * share).backward()
+                losses.push(losses.leaf_gradients(torch.stack(list(losses.values.values())).sum()))
         if apart:
             # A single objective is collected once for all its pieces; a process without any piece
             # takes part with rows of zeros.
             while self.rows.used < begin + len(names):
                 self.rows.collect(self.rows.used)
-        return parts
+        return values
 
     def through_representation(self, batches: Batches) -> StepResult:
         """Objectives of one batch, combined at its embeddings; one backward through the encoder.
@@ -125,27 +133,22 @@ class StepGradient:
         """
         ((name, (whole,)),) = batches.items()
         names = self.tasks[name].objectives
-        indices = self.processes.share(whole)
-        embeddings, gradients = None, torch.zeros(len(names), 1)
-        parts = dict.fromkeys(names, torch.zeros((), device=self.model.bi_encoder.device))
-        if len(indices):
-            share = len(indices) / len(whole)
-            batch = self.batch(name, indices)
-            embeddings = self.model.embed(batch, self.config.precision)
-            leaf = embeddings.detach().requires_grad_()
-            losses = self.losses(name, indices, batch, leaf)
-            parts = {key: loss.detach() * share for key, loss in losses.items()}
-            gradients = torch.stack(
-                [leaf_gradient(loss * share, leaf) for loss in losses.values()]
-            ).flatten(1)
-        else:
-            self.model.dropout_stream.next_pass()
-        values = self.summed_losses(parts)
-        gram = self.processes.add((gradients @ gradients.T).double()).cpu().numpy()
-        combined = self.combine(gram, values, list(parts))
-        if embeddings is not None:
-            weights = torch.from_numpy(combined.weights).to(gradients)
-            embeddings.backward((weights @ gradients).view_as(embeddings))
+        losses = self.losses(name, self.whole(name, whole, 1.0))
+        gradients = [
+            losses.leaf_gradients(loss, keep=key != names[-1])
+            for key, loss in losses.values.items()
+        ]
+        rows = torch.stack([torch.cat([leaf.flatten() for leaf in row]) for row in gradients])
+        values = self.summed_losses(losses.values)
+        gram = self.processes.add((rows @ rows.T).double()).cpu().numpy()
+        combined = self.combine(gram, values, names)
+        weights = [float(weight) for weight in combined.weights]
+        losses.push(
+            [
+                sum(weight * leaf for weight, leaf in zip(weights, several, strict=True))
+                for several in zip(*gradients, strict=True)
+            ]
+        )
         self.rows.collect(0)
         self.rows.reduce()
         self.rows.write_back(np.ones(1))
@@ -153,31 +156,59 @@ class StepGradient:
         grams = {"representation": gram}
         return StepResult(names, values, combined, grams, examples_of(batches))
 
-    def pieces(self, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """This process' share of each batch, at most `micro_batch` rows at a time.
+    def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
+        """The examples of a step that go through a task's losses together.
+
+        Each piece by itself, but a whole batch where the losses compare its examples.
+        """
+        total = sum(len(indices) for indices in batches)
+        for indices in batches:
+            if self.tasks[name].in_batch:
+                yield self.whole(name, indices, len(indices) / total)
+            else:
+                for piece in self.pieces(indices):
+                    yield Part((piece,), piece, len(piece) / total)
+
+    def whole(self, name: str, indices: np.ndarray, share: float) -> Part:
+        """A batch in one part, which in a loss over it holds the other processes' examples too."""
+        pieces = tuple(self.pieces(indices))
+        if self.tasks[name].in_batch:
+            ranks = range(self.processes.count)
+            rows = np.concatenate([indices[rank :: self.processes.count] for rank in ranks])
+            return Part(pieces, rows, share)
+        mine = self.processes.share(indices)
+        return Part(pieces, mine, share * len(mine) / len(indices))
+
+    def pieces(self, indices: np.ndarray) -> Iterator[np.ndarray]:
+        """This process' share of a batch, at most `micro_batch` rows at a time.
 
         Every process begins as many passes of dropout as the one with the most pieces.
         """
-        for indices in batches:
-            mine = self.processes.share(indices)
-            most = -(-len(indices) // self.processes.count)
-            size = self.config.micro_batch or most
-            for begin in range(0, most, size):
-                piece = mine[begin : begin + size]
-                if len(piece):
-                    yield piece
-                else:
-                    self.model.dropout_stream.next_pass()
+        mine = self.processes.share(indices)
+        most = -(-len(indices) // self.processes.count)
+        size = self.config.micro_batch or most
+        for begin in range(0, most, size):
+            piece = mine[begin : begin + size]
+            if len(piece):
+                yield piece
+            else:
+                self.model.dropout_stream.next_pass()
 
-    def batch(self, name: str, indices: np.ndarray) -> Batch:
-        return self.splits[name]["train"].batch(indices)
-
-    def losses(
-        self, name: str, indices: np.ndarray, batch: Batch, embeddings: Tensor
-    ) -> dict[str, Tensor]:
-        """Each objective's loss on some examples of a task, from their embeddings (S, H)."""
-        targets = self.splits[name]["train"].targets(indices, embeddings.device)
-        return self.tasks[name].losses(self.model.heads[name], batch.split(embeddings), targets)
+    def losses(self, name: str, part: Part) -> Losses:
+        """Each objective's loss on some examples, its share of the step's."""
+        task, split, head = self.tasks[name], self.splits[name]["train"], self.model.heads[name]
+        batches = [split.batch(piece) for piece in part.pieces]
+        texts = len(split.tokens)
+        one = EncoderPass(self.model, batches, self.config.precision, texts)
+        copies = self.processes.count if task.in_batch else 1
+        found = [self.processes.joined(text) for text in one.texts] if copies > 1 else one.texts
+        if len(part.rows):
+            targets = split.targets(part.rows, self.model.bi_encoder.device)
+            values = task.losses(head, tuple(found), targets)
+        else:  # nothing, but something to differentiate
+            values = dict.fromkeys(task.objectives, torch.stack([t.sum() for t in found]).sum())
+        share = part.share / copies
+        return Losses({key: loss * share for key, loss in values.items()}, [one], copies)
 
     def summed_losses(self, parts: Mapping[str, Tensor]) -> np.ndarray:
         """The losses over all processes, float64 (m,); RunError if one is not finite."""
@@ -202,14 +233,6 @@ class StepGradient:
 
 def examples_of(batches: Batches) -> int:
     return sum(len(indices) for several in batches.values() for indices in several)
-
-
-def leaf_gradient(loss: Tensor, leaf: Tensor) -> Tensor:
-    """The gradient of a loss on `leaf`, which is left without one; heads add theirs up."""
-    loss.backward(retain_graph=True)
-    assert leaf.grad is not None
-    gradient, leaf.grad = leaf.grad, None
-    return gradient
 
 
 def check_finite(what: str, values: np.ndarray, names: Sequence[str]) -> None:

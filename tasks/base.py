@@ -42,6 +42,8 @@ class Task:
     `files` gives the file name of each split; `output_stem`, `output_column` and `output_format`
     the leaderboard's prediction file; `build_head(H)` a module from embeddings to outputs.
     `embedding_losses` are further losses, named functions of the texts' embeddings and targets.
+    `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
+    and a batch goes through them whole.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Task:
     embedding_losses: Mapping[str, Callable[[Embeddings, Tensor], Tensor]] = field(
         default_factory=dict
     )
+    in_batch: bool = False
 
     @property
     def objectives(self) -> tuple[str, ...]:

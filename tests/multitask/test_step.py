@@ -35,12 +35,20 @@ def head_gradients(trainer):
     }
 
 
+def plain_losses(trainer, name, rows, embeddings=None):
+    """One task's losses on some rows, and the embeddings (S, H) they were computed from."""
+    split = trainer.splits[name]["train"]
+    batch = split.batch(rows)
+    embeddings = trainer.model.embed(batch, "fp32") if embeddings is None else embeddings
+    targets = split.targets(rows, embeddings.device)
+    head = trainer.model.heads[name]
+    return trainer.tasks[name].losses(head, batch.split(embeddings), targets), embeddings
+
+
 def plain_gradient(trainer, name, rows, objective=None):
     """Shared and head gradient of one objective on some rows, by one plain backward."""
     trainer.model.zero_grad(set_to_none=True)
-    gradient = trainer.gradient
-    batch = gradient.batch(name, rows)
-    losses = gradient.losses(name, rows, batch, trainer.model.embed(batch, "fp32"))
+    losses, _ = plain_losses(trainer, name, rows)
     (losses[objective or name]).backward()
     found = shared_gradient(trainer), head_gradients(trainer)[name]
     trainer.model.zero_grad(set_to_none=True)
@@ -208,10 +216,10 @@ def test_every_process_begins_the_same_number_of_passes(make_trainer, count, mic
         trainer = make_trainer(f"{rank}", micro_batch=micro_batch)
         trainer.model.train()
         trainer.gradient.processes = Processes(rank, count)
-        monkey = trainer.gradient.pieces([np.arange(4), np.arange(5), np.arange(1)])
+        parts = trainer.gradient.parts("sst", [np.arange(4), np.arange(5), np.arange(1)])
         before = trainer.model.dropout_stream.passes
-        for indices in monkey:
-            trainer.model.embed(trainer.gradient.batch("sst", indices), "fp32")
+        for part in parts:
+            trainer.gradient.losses("sst", part)
         passes.add(trainer.model.dropout_stream.passes - before)
     assert len(passes) == 1
 
@@ -267,9 +275,8 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
     trainer.model.eval()
     batches = drawn(trainer, "qqp")
     rows = batches["qqp"][0]
-    batch = trainer.gradient.batch("qqp", rows)
-    leaf = trainer.model.embed(batch, "fp32").detach().requires_grad_()
-    losses = trainer.gradient.losses("qqp", rows, batch, leaf)
+    leaf = plain_losses(trainer, "qqp", rows)[1].detach().requires_grad_()
+    losses, _ = plain_losses(trainer, "qqp", rows, leaf)
     plain = torch.stack(
         [
             torch.autograd.grad(loss, leaf, retain_graph=True)[0].flatten()

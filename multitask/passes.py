@@ -1,0 +1,87 @@
+"""Passes through the encoder that end at leaves, and the way back into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from minbert.batching import Batch
+from multitask.model import MultiTaskModel
+
+
+class EncoderPass:
+    """Sentence embeddings of some examples: `texts`, one leaf (B, H) a text.
+
+    Losses are computed on the leaves; `push` takes their gradients on through the encoder. One
+    batch keeps its graph. Several are embedded without one, and again with the same dropout when a
+    gradient comes (gradient caching; Gao et al., 2021, section 3): memory for one of them, at the
+    price of a further forward.
+    """
+
+    def __init__(
+        self, model: MultiTaskModel, batches: Sequence[Batch], precision: str, texts: int
+    ) -> None:
+        self.model, self.batches, self.precision = model, batches, precision
+        self.cached = len(batches) != 1
+        self.numbers: list[int] = []  # of dropout
+        found = []
+        for batch in batches:
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
+                found.append(self.embed(batch))
+            self.numbers.append(model.dropout_stream.passes)
+        self.outputs = () if self.cached else found[0]
+        none = torch.zeros(0, model.bi_encoder.width, device=model.bi_encoder.device)
+        columns = zip(*found, strict=True) if found else [(none,)] * texts
+        self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in columns)
+
+    def embed(self, batch: Batch) -> tuple[Tensor, ...]:
+        return batch.split(self.model.embed(batch, self.precision))
+
+    def push(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
+        """Gradients on `texts` -> on the encoder; `keep` the graph if more are to come."""
+        if self.model.frozen:
+            return
+        if not self.cached:
+            torch.autograd.backward(self.outputs, gradients, retain_graph=keep)
+            return
+        begin = 0
+        for number, batch in zip(self.numbers, self.batches, strict=True):
+            end = begin + batch.examples
+            with self.model.dropout_stream.replay(number):
+                outputs = self.embed(batch)
+            torch.autograd.backward(outputs, [gradient[begin:end] for gradient in gradients])
+            begin = end
+
+
+@dataclass(frozen=True)
+class Losses:
+    """A task's losses (scalars) of some examples, and the passes they were computed from.
+
+    In a loss over a batch that several processes share, each process computes all of it from
+    leaves that are partly its own: `copies` is their number, by which the losses were divided so
+    that values and gradients of heads add up, and by which the gradients on the leaves grow.
+    """
+
+    values: Mapping[str, Tensor]
+    passes: Sequence[EncoderPass]
+    copies: int = 1
+
+    def leaf_gradients(self, loss: Tensor, keep: bool = False) -> list[Tensor]:
+        """The gradients of one of the losses on all leaves; those on heads are added up there."""
+        loss.backward(retain_graph=keep)
+        found = []
+        for leaf in (text for one in self.passes for text in one.texts):
+            found.append(torch.zeros_like(leaf) if leaf.grad is None else leaf.grad * self.copies)
+            leaf.grad = None
+        return found
+
+    def push(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
+        """Gradients on all leaves, through the encoder."""
+        begin = 0
+        for one in self.passes:
+            end = begin + len(one.texts)
+            one.push(gradients[begin:end], keep)
+            begin = end
