@@ -129,7 +129,8 @@ def task_losses(
 ) -> dict[str, Callable[[Embeddings], Tensor]]:
     def loss(name: str, texts: Embeddings) -> Tensor:
         targets = torch.from_numpy(examples[name].targets)
-        return torch.stack(list(tasks[name].losses(heads[name], texts, targets).values())).sum()
+        losses = tasks[name].losses(heads[name](*texts), texts, targets)
+        return torch.stack(list(losses.values())).sum()
 
     return {name: partial(loss, name) for name in tasks}
 

@@ -99,7 +99,7 @@ def mean_losses(
             batch = split.batch(rows)
             texts = batch.split(model.embed(batch, precision))
             targets = split.targets(rows, texts[0].device)
-            for objective, loss in task.losses(model.heads[name], texts, targets).items():
+            for objective, loss in task.losses(model.heads[name](*texts), texts, targets).items():
                 totals[objective] += float(loss) * len(rows)
         found |= {objective: total / len(chosen) for objective, total in totals.items()}
     return found

@@ -29,8 +29,6 @@ from tasks.base import Task
 from tasks.data import Split, load_split
 from tasks.predictions import write_predictions, write_scores
 
-SPLITS = ("train", "dev", "test")
-
 
 def complete(
     config: RunConfig,
@@ -93,6 +91,7 @@ def run(
     test_scores = {
         name: score_split(model, task, splits[name]["test"], config.precision, group)
         for name, task in chosen.items()
+        if "test" in splits[name]
     }
     progress = trainer.progress
     result = {
@@ -174,13 +173,13 @@ def load_splits(
                 bi_encoder.tokenizer,
                 config.limit if split == "train" else None,
             )
-            for split in SPLITS
+            for split in task.source.splits
         }
-        counts = ", ".join(f"{split} {len(splits[name][split].examples):,}" for split in SPLITS)
+        counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
-        for split in SPLITS:
-            if blank := splits[name][split].examples.blank_labels:
-                where = folder / task.files[split]
+        for split, found in splits[name].items():
+            if blank := found.examples.blank_labels:
+                where = task.source.where(folder, split)
                 print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)
     return splits
 
@@ -202,9 +201,12 @@ def write_split(
     """Prediction file and probabilities of every task for one split."""
     target = folder / "predictions"
     for name, task in chosen.items():
+        if task.output is None or name not in scores:
+            continue
         examples = splits[name][split].examples
         predictions = task.kind.predictions(scores[name])
-        file = target / f"{task.output_stem}-{split}-output.csv"
-        write_predictions(file, task.output_column, examples.ids, predictions, task.output_format)
+        file = target / f"{task.output.stem}-{split}-output.csv"
+        shown = task.output.column, examples.ids, predictions, task.output.show
+        write_predictions(file, *shown)
         npz = target / f"{name}-{split}-probabilities.npz"
         write_scores(npz, examples.ids, scores[name], examples.targets)

@@ -204,7 +204,7 @@ class StepGradient:
         found = [self.processes.joined(text) for text in one.texts] if copies > 1 else one.texts
         if len(part.rows):
             targets = split.targets(part.rows, self.model.bi_encoder.device)
-            values = task.losses(head, tuple(found), targets)
+            values = task.losses(head(*found), tuple(found), targets)
         else:  # nothing, but something to differentiate
             values = dict.fromkeys(task.objectives, torch.stack([t.sum() for t in found]).sum())
         share = part.share / copies

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from tasks.metrics import accuracy, f1, pearson, spearman
 from tasks.readers import Examples, read_examples
 
 Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
+Outputs = Any  # of a head: logits (B, C), values (B,), or what the losses of its kind want
 
 
 @dataclass(frozen=True)
@@ -26,37 +28,85 @@ class Kind:
     at best 1, selects the best epoch.
     """
 
-    losses: Mapping[str, Callable[[Tensor, Tensor], Tensor]]
-    scores: Callable[[Tensor], Tensor]
+    losses: Mapping[str, Callable[[Outputs, Tensor], Tensor]]
+    scores: Callable[[Outputs], Tensor]
     predictions: Callable[[np.ndarray], np.ndarray]
     metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
     main_metric: str
     worst: float
+
+
+class Source(Protocol):
+    """Where the examples of a task come from."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those there are, of train, dev and test."""
+        ...
+
+    def read(self, folder: Path, split: str) -> Examples:
+        """The examples of a split; DataError names file and line."""
+        ...
+
+    def where(self, folder: Path, split: str) -> str:
+        """The file or files of a split."""
+        ...
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    """Tab-separated files, one a split: a text or two and a label, which `test` lacks."""
+
+    files: Mapping[str, str]
+    text_columns: tuple[str, ...]
+    label_column: str
+    parse_label: Callable[[str], float]
+    clean_text: Callable[[str], str]
     target_type: type
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.files)
+
+    def read(self, folder: Path, split: str) -> Examples:
+        return read_examples(
+            folder / self.files[split],
+            self.text_columns,
+            self.clean_text,
+            None if split == "test" else self.label_column,
+            self.parse_label,
+            self.target_type,
+        )
+
+    def where(self, folder: Path, split: str) -> str:
+        return str(folder / self.files[split])
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown."""
+
+    stem: str
+    column: str
+    show: Callable[[float], str]
 
 
 @dataclass(frozen=True)
 class Task:
     """One task of the shared encoder.
 
-    `files` gives the file name of each split; `output_stem`, `output_column` and `output_format`
-    the leaderboard's prediction file; `build_head(H)` a module from embeddings to outputs.
-    `embedding_losses` are further losses, named functions of the texts' embeddings and targets.
+    `build_head(H)` makes a module from the embeddings of an example's texts to outputs; `output` is
+    None for a task whose predictions nobody asks for. `embedding_losses` are further losses, named
+    functions of the texts' embeddings and targets.
     `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
     and a batch goes through them whole.
     """
 
     name: str
     kind: Kind
-    files: Mapping[str, str]
-    text_columns: tuple[str, ...]
-    label_column: str
-    parse_label: Callable[[str], float]
-    clean_text: Callable[[str], str]
+    source: Source
     build_head: Callable[[int], nn.Module]
-    output_stem: str
-    output_column: str
-    output_format: Callable[[float], str]
+    output: PredictionFile | None = None
     embedding_losses: Mapping[str, Callable[[Embeddings, Tensor], Tensor]] = field(
         default_factory=dict
     )
@@ -70,18 +120,10 @@ class Task:
 
     def read(self, folder: Path, split: str) -> Examples:
         """Examples of `train`, `dev` or `test` (no labels); DataError names file and line."""
-        return read_examples(
-            folder / self.files[split],
-            self.text_columns,
-            self.clean_text,
-            None if split == "test" else self.label_column,
-            self.parse_label,
-            self.kind.target_type,
-        )
+        return self.source.read(folder, split)
 
-    def losses(self, head: nn.Module, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
-        """Scalar losses of a batch of sentence embeddings, by objective."""
-        outputs = head(*texts)
+    def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
+        """Scalar losses of a batch, from the head's outputs and the embeddings, by objective."""
         values = [loss(outputs, targets) for loss in self.kind.losses.values()]
         values += [loss(texts, targets) for loss in self.embedding_losses.values()]
         return dict(zip(self.objectives, values, strict=True))
@@ -112,7 +154,6 @@ def classification(f1_average: str) -> Kind:
         },
         main_metric="accuracy",
         worst=0.0,
-        target_type=np.int64,
     )
 
 
@@ -130,5 +171,4 @@ def similarity(scale: float) -> Kind:
         },
         main_metric="pearson",
         worst=-1.0,
-        target_type=np.float32,
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from torch import Tensor, nn
 
 from losses import pair_contrastive_loss
-from tasks.base import Embeddings, Task, classification
+from tasks.base import Embeddings, LabelledFiles, PredictionFile, Task, classification
 from tasks.heads import PairClassifier
 from tasks.readers import class_label, clean_pair_text
 
@@ -33,18 +34,19 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
     return Task(
         name="qqp",
         kind=classification("binary"),
-        files={
-            "train": "quora-train.csv",
-            "dev": "quora-dev.csv",
-            "test": "quora-test-student.csv",
-        },
-        text_columns=("sentence1", "sentence2"),
-        label_column="is_duplicate",
-        parse_label=class_label(2),
-        clean_text=clean_pair_text,
+        source=LabelledFiles(
+            files={
+                "train": "quora-train.csv",
+                "dev": "quora-dev.csv",
+                "test": "quora-test-student.csv",
+            },
+            text_columns=("sentence1", "sentence2"),
+            label_column="is_duplicate",
+            parse_label=class_label(2),
+            clean_text=clean_pair_text,
+            target_type=np.int64,
+        ),
         build_head=HEADS[head],
-        output_stem="para",
-        output_column="Predicted_Is_Paraphrase",
-        output_format=lambda value: str(float(value)),
+        output=PredictionFile("para", "Predicted_Is_Paraphrase", lambda value: str(float(value))),
         embedding_losses=LOSSES[loss],
     )

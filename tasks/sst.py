@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from torch import nn
 
-from tasks.base import Task, classification
+from tasks.base import LabelledFiles, PredictionFile, Task, classification
 from tasks.heads import HiddenClassifier, SoftmaxClassifier
 from tasks.readers import class_label, clean_sentence
 
@@ -22,17 +23,18 @@ def sst(head: str = "hidden") -> Task:
     return Task(
         name="sst",
         kind=classification("macro"),
-        files={
-            "train": "ids-sst-train.csv",
-            "dev": "ids-sst-dev.csv",
-            "test": "ids-sst-test-student.csv",
-        },
-        text_columns=("sentence",),
-        label_column="sentiment",
-        parse_label=class_label(CLASSES),
-        clean_text=clean_sentence,
+        source=LabelledFiles(
+            files={
+                "train": "ids-sst-train.csv",
+                "dev": "ids-sst-dev.csv",
+                "test": "ids-sst-test-student.csv",
+            },
+            text_columns=("sentence",),
+            label_column="sentiment",
+            parse_label=class_label(CLASSES),
+            clean_text=clean_sentence,
+            target_type=np.int64,
+        ),
         build_head=HEADS[head],
-        output_stem="sst",
-        output_column="Predicted_Sentiment",
-        output_format=lambda value: str(int(value)),
+        output=PredictionFile("sst", "Predicted_Sentiment", lambda value: str(int(value))),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from tasks.base import Task, similarity
+import numpy as np
+
+from tasks.base import LabelledFiles, PredictionFile, Task, similarity
 from tasks.heads import CosineSimilarity
 from tasks.readers import clean_pair_text, score_label
 
@@ -17,19 +19,20 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
     return Task(
         name="sts",
         kind=similarity(SCALE),
-        files={
-            "train": "sts-train.csv",
-            "dev": "sts-dev.csv",
-            "test": "sts-test-student.csv",
-        },
-        text_columns=("sentence1", "sentence2"),
-        label_column="similarity",
-        parse_label=score_label(0, SCALE),
-        clean_text=clean_pair_text,
+        source=LabelledFiles(
+            files={
+                "train": "sts-train.csv",
+                "dev": "sts-dev.csv",
+                "test": "sts-test-student.csv",
+            },
+            text_columns=("sentence1", "sentence2"),
+            label_column="similarity",
+            parse_label=score_label(0, SCALE),
+            clean_text=clean_pair_text,
+            target_type=np.float32,
+        ),
         build_head=partial(
             CosineSimilarity, scale=SCALE, hidden=HEADS[head], activation=activation
         ),
-        output_stem="sts",
-        output_column="Predicted_Similiary",
-        output_format=str,
+        output=PredictionFile("sts", "Predicted_Similiary", str),
     )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from plain import plain_losses
 
 from multitask.evaluation import mean_losses, overall, score_split, selection_score
 from tasks import build_task
@@ -41,8 +42,7 @@ def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
     with torch.inference_mode():
         for row in rows:
             one = np.array([row])
-            batch = trainer.gradient.batch("qqp", one)
-            losses = trainer.gradient.losses("qqp", one, batch, trainer.model.embed(batch, "fp32"))
+            losses, _ = plain_losses(trainer, "qqp", one)
             totals = {name: totals[name] + float(loss) / len(rows) for name, loss in losses.items()}
     assert found == pytest.approx(totals, rel=1e-4)
 

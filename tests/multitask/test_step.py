@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from plain import plain_losses
 
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.distributed import Processes
@@ -33,16 +34,6 @@ def head_gradients(trainer):
         else torch.cat([p.grad.flatten() for p in head.parameters()])
         for name, head in trainer.model.heads.items()
     }
-
-
-def plain_losses(trainer, name, rows, embeddings=None):
-    """One task's losses on some rows, and the embeddings (S, H) they were computed from."""
-    split = trainer.splits[name]["train"]
-    batch = split.batch(rows)
-    embeddings = trainer.model.embed(batch, "fp32") if embeddings is None else embeddings
-    targets = split.targets(rows, embeddings.device)
-    head = trainer.model.heads[name]
-    return trainer.tasks[name].losses(head, batch.split(embeddings), targets), embeddings
 
 
 def plain_gradient(trainer, name, rows, objective=None):

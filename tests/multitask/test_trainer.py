@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from plain import plain_losses
 
 from multitask.checkpoint import CheckpointError
 from multitask.optimizer import learning_rate_factor
@@ -65,8 +66,7 @@ def test_clipping_bounds_the_norm_of_the_whole_gradient(make_trainer, monkeypatc
 @torch.no_grad()
 def training_loss(trainer, name, rows):
     trainer.model.eval()
-    batch = trainer.gradient.batch(name, rows)
-    losses = trainer.gradient.losses(name, rows, batch, trainer.model.embed(batch, "fp32"))
+    losses, _ = plain_losses(trainer, name, rows)
     return float(losses[name])
 
 

@@ -24,18 +24,18 @@ SCORES = {
 def test_the_leaderboards_bytes(name, tmp_path):
     task, path = build_task(name), tmp_path / "output.csv"
     predictions = list(task.kind.predictions(SCORES[name]))
-    write_predictions(path, task.output_column, ["abc", "dé"], predictions, task.output_format)
+    write_predictions(path, task.output.column, ["abc", "dé"], predictions, task.output.show)
     assert path.read_bytes() == EXPECTED[name]
     assert [file.name for file in tmp_path.iterdir()] == ["output.csv"]
 
 
 def test_the_stems_of_the_file_names():
-    assert [build_task(n).output_stem for n in ("sst", "qqp", "sts")] == ["sst", "para", "sts"]
+    assert [build_task(n).output.stem for n in ("sst", "qqp", "sts")] == ["sst", "para", "sts"]
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, 1e-7, 3.9194524, -0.25])
 def test_similarities_are_written_to_the_last_bit(value):
-    text = build_task("sts").output_format(np.float32(value))
+    text = build_task("sts").output.show(np.float32(value))
     assert np.float32(float(text)) == np.float32(value)
 
 

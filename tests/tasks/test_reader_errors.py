@@ -20,7 +20,7 @@ def refused(task, folder: Path, split: str = "train") -> str:
         task.read(folder, split)
     message = str(error.value)
     assert len(message.splitlines()) == 1
-    assert str(folder / task.files[split]) in message
+    assert str(folder / task.source.files[split]) in message
     return message
 
 

@@ -33,7 +33,7 @@ def test_sst_ids_and_text_are_lowered_and_stripped(write_rows, tmp_path):
 @pytest.mark.parametrize(("task", "label"), [(QQP, "is_duplicate"), (STS, "similarity")])
 def test_pairs_keep_both_texts_and_their_order(task, label, write_rows, tmp_path):
     write_rows(
-        task.files["dev"],
+        task.source.files["dev"],
         [*PAIR_HEADER, label],
         ["0", "B", "Is it  so?", "It's so.", "1.0"],
         ["1", "A", "one,two", "Three", "0"],
@@ -69,8 +69,10 @@ def test_a_test_file_may_carry_labels_that_are_not_looked_at(write_rows, tmp_pat
 @pytest.mark.parametrize("label", ["1", "1.0", " 1 ", "1e0", "01"])
 @pytest.mark.parametrize("task", [SST, QQP, STS])
 def test_labels_1_and_1_0_are_the_same(task, label, write_rows, tmp_path):
-    header = ["id", *task.text_columns, task.label_column]
-    write_rows(task.files["train"], header, ["x", *["t"] * len(task.text_columns), label])
+    header = ["id", *task.source.text_columns, task.source.label_column]
+    write_rows(
+        task.source.files["train"], header, ["x", *["t"] * len(task.source.text_columns), label]
+    )
     assert task.read(tmp_path, "train").targets.tolist() == [1]
 
 

@@ -40,7 +40,7 @@ def test_the_sample_is_read_whatever_its_ending(tmp_path):
 
     folder = tmp_path.__class__(tasks.sample.__file__).parent
     task = build_task("sts")
-    found = list(read_sentences(folder / task.files["dev"], "sentence1"))
+    found = list(read_sentences(folder / task.source.files["dev"], "sentence1"))
     assert len(found) == len(task.read(folder, "dev"))
 
 
