@@ -1,5 +1,15 @@
 """Losses as pure functions of tensors, one paper a file; no model is ever seen here."""
 
+from losses.divergence import squared_difference, symmetric_kl
 from losses.pairs import pair_contrastive_loss
+from losses.simcse import simcse_loss, triplet_margin_loss
+from losses.smart import adversarial_noise
 
-__all__ = ["pair_contrastive_loss"]
+__all__ = [
+    "adversarial_noise",
+    "pair_contrastive_loss",
+    "simcse_loss",
+    "squared_difference",
+    "symmetric_kl",
+    "triplet_margin_loss",
+]

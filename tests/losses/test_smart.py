@@ -1,0 +1,148 @@
+"""SMART's noise: golden steps on one text and on two towers, and the ball it stays in."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from losses import adversarial_noise, squared_difference, symmetric_kl
+
+FOLDER = Path(__file__).parents[1] / "golden"
+INNER = json.loads((FOLDER / "smart_inner.json").read_text())["cases"]
+PAIRS = json.loads((FOLDER / "smart_biencoder.json").read_text())["cases"]
+
+
+def kl(found, clean):
+    return F.kl_div(found.log_softmax(-1), clean.softmax(-1), reduction="batchmean")
+
+
+DIVERGENCES = {
+    "kl_batchmean": kl,
+    "sym_kl_batchmean": symmetric_kl,
+    "mse_mean": squared_difference,
+    "mse_sum": lambda found, clean: F.mse_loss(found, clean, reduction="sum"),
+}
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def settings(inputs):
+    projected = inputs.get("mode") == "projected"
+    return {
+        "variant": "projected" if projected else "normalised",
+        "steps": inputs["num_steps"],
+        "step_size": inputs["step_size"],
+        **({"radius": inputs["radius"]} if projected else {"guard": inputs["epsilon"]}),
+    }
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in INNER if c["inputs"]["mode"] != "mtdnn"], ids=lambda case: case["id"]
+)
+def test_golden_noise_of_one_text(case):
+    """mt-dnn's own divergences are other ones; its steps are those of `normalised`."""
+    inputs, expected = case["inputs"], case["expected"]
+    embed, weight, bias = (tensor(inputs[key]) for key in ("embed", "W", "bias"))
+    count, length, width = embed.shape
+    owner = torch.arange(count).repeat_interleave(length)  # packed: examples one after the other
+
+    def predict(noise):
+        return (embed + noise.view(embed.shape)).mean(1) @ weight.T + bias
+
+    clean = predict(torch.zeros_like(embed))
+    inner = DIVERGENCES[inputs["inner_loss"].split(" ")[0]]
+    if inner is symmetric_kl and inputs["mode"] == "reference_normalised":
+        inner = kl  # each direction detaches its target there: the gradient of one is left
+    start = tensor(inputs["noise_standard_normal"]).view(-1, width) * inputs["noise_var"]
+    noise = adversarial_noise(lambda n: inner(predict(n), clean), start, owner, **settings(inputs))
+    close = {"rtol": 1e-8, "atol": 1e-10}
+    torch.testing.assert_close(noise.view(embed.shape), tensor(expected["final_noise"]), **close)
+    if inputs["outer_loss"] in DIVERGENCES:
+        value = DIVERGENCES[inputs["outer_loss"]](predict(noise), clean)
+        torch.testing.assert_close(value, tensor(expected["regulariser"]), **close)
+
+
+@pytest.mark.parametrize("case", PAIRS, ids=lambda case: case["id"])
+def test_golden_noise_of_both_towers(case):
+    inputs, expected = case["inputs"], case["expected"]
+    embed = [tensor(inputs[f"embed_{side}"]) for side in (1, 2)]
+    sizes = [e.shape[0] * e.shape[1] for e in embed]
+
+    def predict(noise):
+        parts = noise.split(sizes)
+        u, v = ((e + n.view(e.shape)).mean(1) for e, n in zip(embed, parts, strict=True))
+        return inputs["scale"] * F.cosine_similarity(u, v)
+
+    width = embed[0].shape[-1]
+    start = torch.cat(
+        [tensor(inputs[f"noise_standard_normal_{side}"]).view(-1, width) for side in (1, 2)]
+    )
+    clean = predict(torch.zeros_like(start))
+    noise = adversarial_noise(
+        lambda n: squared_difference(predict(n), clean),
+        start * inputs["noise_var"],
+        **settings(inputs),
+    )
+    close = {"rtol": 1e-8, "atol": 1e-10}
+    for side, part, e in zip((1, 2), noise.split(sizes), embed, strict=True):
+        torch.testing.assert_close(
+            part.view(e.shape), tensor(expected[f"final_noise_{side}"]), **close
+        )
+    value = squared_difference(predict(noise), clean)
+    torch.testing.assert_close(value, tensor(expected["regulariser"]), **close)
+
+
+@pytest.mark.parametrize("norm", ["inf", "l2"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_projected_noise_climbs_and_stays_in_its_ball(norm, steps):
+    torch.manual_seed(0)
+    owner = torch.tensor([0, 0, 1, 1, 1, 0])
+    weight = torch.randn(4, 2, dtype=torch.float64)
+
+    def divergence(noise):
+        outputs = torch.zeros(2, 4, dtype=torch.float64).index_add(0, owner, noise) @ weight
+        return outputs.square().sum()
+
+    start = torch.randn(6, 4, dtype=torch.float64) * 1e-3
+    noise = adversarial_noise(
+        divergence,
+        start,
+        owner,
+        variant="projected",
+        steps=steps,
+        step_size=0.3,
+        radius=0.2,
+        norm=norm,
+    )
+    sizes = torch.stack(
+        [torch.linalg.vector_norm(noise[owner == i], float("inf") if norm == "inf" else 2)
+         for i in (0, 1)]
+    )  # fmt: skip
+    torch.testing.assert_close(sizes, torch.full_like(sizes, 0.2))
+    assert divergence(noise) > 100 * divergence(start)
+    assert not noise.requires_grad
+
+
+@pytest.mark.parametrize("norm", ["inf", "l2"])
+def test_normalised_noise_has_norm_one_at_every_token(norm):
+    start = torch.randn(5, 4, dtype=torch.float64) * 1e-5
+    noise = adversarial_noise(lambda n: n.square().sum(), start, norm=norm)
+    sizes = torch.linalg.vector_norm(noise, float("inf") if norm == "inf" else 2, dim=-1)
+    assert ((sizes > 0.7) & (sizes < 1)).all()
+
+
+def test_a_gradient_of_zero_leaves_the_noise_finite():
+    start = torch.randn(3, 4)
+    owner = torch.zeros(3, dtype=torch.long)
+    for variant in ("normalised", "projected"):
+        noise = adversarial_noise(lambda n: 0 * n.sum(), start, owner, variant=variant)
+        assert noise.isfinite().all()
+
+
+def test_projected_needs_to_know_whose_tokens_they_are():
+    with pytest.raises(ValueError, match="owner: expected the example of each token, found none"):
+        adversarial_noise(torch.sum, torch.ones(2, 2), variant="projected")
