@@ -43,21 +43,19 @@ class TokenLists:
 class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.
 
-    Either `ids` (T,) or `embeddings` (T, H), word embeddings in their place (adversarial noise is
-    added there), `segments` (T,) where two texts share a sequence, `lengths` (S,) kept on the CPU.
-    With `texts` = 2, the first S / 2 sequences are the first texts of the examples and the rest
-    their second texts, so both sides of a pair go through the encoder in one pass.
+    `ids` (T,), `segments` (T,) where two texts share a sequence, `noise` (T, H) that is added to
+    the word embeddings, `lengths` (S,) kept on the CPU. With `texts` = 2, the first S / 2 sequences
+    are the first texts of the examples and the rest their second texts, so both sides of a pair go
+    through the encoder in one pass.
     """
 
     lengths: Tensor
-    ids: Tensor | None = None
-    embeddings: Tensor | None = None
+    ids: Tensor
     segments: Tensor | None = None
+    noise: Tensor | None = None
     texts: int = 1
 
     def __post_init__(self) -> None:
-        if (self.ids is None) == (self.embeddings is None):
-            raise ValueError("a batch holds either ids or embeddings: expected exactly one")
         if len(self.lengths) % self.texts:
             raise ValueError(
                 f"expected a multiple of {self.texts} sequences, found {len(self.lengths)}"
@@ -65,9 +63,7 @@ class Batch:
 
     @property
     def device(self) -> torch.device:
-        tokens = self.ids if self.ids is not None else self.embeddings
-        assert tokens is not None
-        return tokens.device
+        return self.ids.device
 
     @property
     def examples(self) -> int:
@@ -103,6 +99,11 @@ class Batch:
         return torch.repeat_interleave(self.device_lengths, output_size=self.tokens)
 
     @cached_property
+    def owner(self) -> Tensor:
+        """Example each token belongs to, whichever of its texts it is in: (T,)."""
+        return self.sequence % self.examples
+
+    @cached_property
     def positions(self) -> Tensor:
         """Place of each token within its sequence, from 0: (T,)."""
         return torch.arange(self.tokens, device=self.device) - self.starts[self.sequence]
@@ -119,8 +120,8 @@ class Batch:
         def there(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else moved(tensor, torch.device(device))
 
-        ids, embeddings, segments = map(there, (self.ids, self.embeddings, self.segments))
-        return replace(self, ids=ids, embeddings=embeddings, segments=segments)
+        ids = moved(self.ids, torch.device(device))
+        return replace(self, ids=ids, segments=there(self.segments), noise=there(self.noise))
 
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:

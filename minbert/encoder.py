@@ -57,10 +57,9 @@ class Embeddings(nn.Module):
         return self.dropout(self.norm(words + types + positions))
 
     def words(self, batch: Batch) -> Tensor:
-        """Word embeddings (T, H), which adversarial training perturbs."""
-        if batch.embeddings is not None:
-            return batch.embeddings
-        return self.word(batch.ids)
+        """Word embeddings (T, H), with the noise of adversarial training."""
+        words = self.word(batch.ids)
+        return words if batch.noise is None else words + batch.noise
 
 
 class SelfAttention(nn.Module):

@@ -42,9 +42,13 @@ def published(folder: Path) -> Path | None:
 
 
 def save_training(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: Mapping[str, Any],
+    others: Mapping[str, Mapping[str, Tensor]] | None = None,
 ) -> None:
-    """Weights, optimiser moments and `state` (JSON) into `folder`."""
+    """Weights, optimiser moments, `state` (JSON) and named tensors of `others` into `folder`."""
 
     def write(target: Path) -> None:
         tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
@@ -52,6 +56,11 @@ def save_training(
             f"optimizer/{index}/{name}": value
             for index, moments in optimizer.state_dict()["state"].items()
             for name, value in moments.items()
+        }
+        tensors |= {
+            f"{name}/{key}": value
+            for name, several in (others or {}).items()
+            for key, value in several.items()
         }
         save_file(
             {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
@@ -72,19 +81,19 @@ def load_tensors(file: Path) -> dict[str, Tensor]:
 
 def load_training(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> dict[str, Any]:
-    """Restore what `save_training` wrote into model and optimiser; returns its `state`."""
+) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+    """Restore what `save_training` wrote into model and optimiser; its `state` and `others`."""
     tensors = load_tensors(folder / "state.safetensors")
     state = read_json(folder / "state.json", CheckpointError)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
     for name, value in tensors.items():
         part, rest = name.split("/", 1)
-        parts[part][rest] = value
-    model.load_state_dict(parts["model"])
+        parts.setdefault(part, {})[rest] = value
+    model.load_state_dict(parts.pop("model"))
     moments: dict[int, dict[str, Tensor]] = {}
-    for name, value in parts["optimizer"].items():
+    for name, value in parts.pop("optimizer").items():
         index, kind = name.split("/", 1)
         moments.setdefault(int(index), {})[kind] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    return state
+    return state, parts

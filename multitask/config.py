@@ -39,6 +39,16 @@ class RunConfig:
     loss_sizes: tuple[float, ...] | None = None  # what each objective is divided by for it
     cones: int = 5  # of Pareto MTL (Lin et al., 2019, section 5)
     gradients: str = "parameters"
+    smart_weight: Mapping[str, float] = field(default_factory=dict)  # a task
+    smart_steps: int = 1
+    smart_step_size: float = 1e-3
+    smart_radius: float = 0.1  # of the projected variant
+    smart_norm: str = "inf"
+    smart_variant: str = "normalised"
+    smart_dropout: str = "fixed"  # or "fresh"
+    proximal_weight: Mapping[str, float] = field(default_factory=dict)  # a task
+    proximal_momentum: float = 0.99  # SMART's, section 4.1
+    r_drop_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     epochs: int = 3
     steps_per_epoch: int | None = None
     batch_size: int = 16

@@ -15,6 +15,7 @@ from multitask.distributed import Processes
 from multitask.gradients import GradientRows
 from multitask.model import MultiTaskModel
 from multitask.passes import EncoderPass, Losses
+from multitask.regularizers import Clean, Regularizer, build_regularizers
 from multitask.run_folder import RunError
 from tasks.base import Task
 from tasks.data import Split
@@ -67,6 +68,7 @@ class StepGradient:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.combiner, self.config = combiner, config
         self.processes = processes or Processes()
+        self.regularizers = build_regularizers(config, model, tasks, self.processes.rank)
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), self.processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}
@@ -81,21 +83,20 @@ class StepGradient:
         """
         if self.config.gradients == "representation":
             return self.through_representation(batches)
-        apart = self.combiner.needs_rows or (measure and not self.model.frozen)
+        apart = (self.combiner.needs_rows or measure) and not self.model.frozen
         values: dict[str, Tensor] = {}
         for name, several in batches.items():
             values |= self.task_gradients(name, several, apart)
-        if not apart:
-            self.rows.collect(0)
         losses = self.summed_losses(values)
-        self.rows.reduce()
+        grams: dict[str, np.ndarray] = {}
+        combined = Combined(np.ones(len(losses)), "summed")
         if apart:
+            self.rows.reduce()
             grams = self.rows.grams()
             combined = self.combine(np.sum(list(grams.values()), axis=0), losses, list(values))
             self.rows.write_back(combined.weights)
-        else:
-            grams, combined = {}, Combined(np.ones(len(losses)), "summed")
-            self.rows.write_back(np.ones(1))
+        elif not self.model.frozen:
+            self.write_sum()
         self.sum_head_gradients(batches)
         return StepResult(tuple(values), losses, combined, grams, examples_of(batches))
 
@@ -149,12 +150,16 @@ class StepGradient:
                 for several in zip(*gradients, strict=True)
             ]
         )
-        self.rows.collect(0)
-        self.rows.reduce()
-        self.rows.write_back(np.ones(1))
+        self.write_sum()
         self.sum_head_gradients(batches)
         grams = {"representation": gram}
         return StepResult(names, values, combined, grams, examples_of(batches))
+
+    def write_sum(self) -> None:
+        """Add the parameters' gradients up over the processes."""
+        self.rows.collect(0)
+        self.rows.reduce()
+        self.rows.write_back(np.ones(1))
 
     def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
         """The examples of a step that go through a task's losses together.
@@ -202,13 +207,29 @@ class StepGradient:
         one = EncoderPass(self.model, batches, self.config.precision, texts)
         copies = self.processes.count if task.in_batch else 1
         found = [self.processes.joined(text) for text in one.texts] if copies > 1 else one.texts
+        passes = [one]
         if len(part.rows):
             targets = split.targets(part.rows, self.model.bi_encoder.device)
-            values = task.losses(head(*found), tuple(found), targets)
+            outputs = head(*found)
+            values = task.losses(outputs, tuple(found), targets)
+            if mine := self.regularizers_of(task):
+                ((batch,), (number,)) = batches, one.numbers
+                first, precision = task.objectives[0], self.config.precision
+                loss = values[first]
+                clean = Clean(self.model, task, batch, targets, precision, number, outputs, loss)
+                for regularizer in mine:
+                    term = regularizer(clean)
+                    values[first] = values[first] + term.value
+                    passes += term.passes
         else:  # nothing, but something to differentiate
             values = dict.fromkeys(task.objectives, torch.stack([t.sum() for t in found]).sum())
         share = part.share / copies
-        return Losses({key: loss * share for key, loss in values.items()}, [one], copies)
+        return Losses({key: loss * share for key, loss in values.items()}, passes, copies)
+
+    def regularizers_of(self, task: Task) -> list[Regularizer]:
+        """Those that act on a task; none on heads alone."""
+        every = [] if self.model.frozen else self.regularizers.values()
+        return [one for one in every if task.name in one.weights]
 
     def summed_losses(self, parts: Mapping[str, Tensor]) -> np.ndarray:
         """The losses over all processes, float64 (m,); RunError if one is not finite."""

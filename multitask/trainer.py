@@ -142,6 +142,8 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        for regularizer in self.gradient.regularizers.values():
+            regularizer.after_step(self.model)
         progress.step += 1
         progress.examples += result.examples
         status = result.combined.status
@@ -178,7 +180,8 @@ class Trainer:
             self.telemetry.flush()
             if better:
                 publish(self.best_folder, self.model.save)
-            save_training(self.last_folder, self.model, self.optimizer, self.state())
+            kept = {n: r.state_dict() for n, r in self.gradient.regularizers.items()}
+            save_training(self.last_folder, self.model, self.optimizer, self.state(), kept)
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
 
     def state(self) -> dict[str, Any]:
@@ -197,9 +200,11 @@ class Trainer:
         folder = published(self.last_folder)
         if folder is None:
             return False
-        state = load_training(folder, self.model, self.optimizer)
+        state, kept = load_training(folder, self.model, self.optimizer)
         try:
             self.restore(state)
+            for name, regularizer in self.gradient.regularizers.items():
+                regularizer.load_state_dict(kept.get(name, {}))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{folder / 'state.json'}: expected the state of this run, "

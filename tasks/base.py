@@ -11,6 +11,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from losses import squared_difference, symmetric_kl
 from tasks.metrics import accuracy, f1, pearson, spearman
 from tasks.readers import Examples, read_examples
 
@@ -25,7 +26,8 @@ class Kind:
     `losses` are named functions of outputs and targets -> a scalar; `scores(outputs)` -> (B, C)
     probabilities or (B,) values, both float32; `predictions(scores)` -> (B,);
     `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
-    at best 1, selects the best epoch.
+    at best 1, selects the best epoch. `divergence(outputs, outputs)` says how far two predictions
+    of the same examples lie apart, where that means something.
     """
 
     losses: Mapping[str, Callable[[Outputs, Tensor], Tensor]]
@@ -34,6 +36,7 @@ class Kind:
     metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
     main_metric: str
     worst: float
+    divergence: Callable[[Outputs, Outputs], Tensor] | None = None
 
 
 class Source(Protocol):
@@ -154,6 +157,7 @@ def classification(f1_average: str) -> Kind:
         },
         main_metric="accuracy",
         worst=0.0,
+        divergence=symmetric_kl,
     )
 
 
@@ -171,4 +175,5 @@ def similarity(scale: float) -> Kind:
         },
         main_metric="pearson",
         worst=-1.0,
+        divergence=lambda values, others: squared_difference(values / scale, others / scale),
     )

@@ -56,13 +56,10 @@ def test_token_lists_know_their_lengths():
     assert tokens.token_index(np.array([2, 0])).tolist() == [4, 5, 0, 1, 2]
 
 
-def test_a_batch_holds_either_ids_or_embeddings():
-    lengths, ids, embeddings = torch.tensor([2]), torch.tensor([1, 2]), torch.zeros(2, 4)
-    with pytest.raises(ValueError, match="exactly one"):
-        Batch(lengths=lengths)
-    with pytest.raises(ValueError, match="exactly one"):
-        Batch(lengths=lengths, ids=ids, embeddings=embeddings)
-    assert Batch(lengths=lengths, embeddings=embeddings).sequence.tolist() == [0, 0]
+def test_tokens_know_the_example_they_belong_to():
+    batch = pack([token_lists([[1, 2, 3], [4]]), token_lists([[5], [6, 7]])], np.array([0, 1]))
+    assert batch.sequence.tolist() == [0, 0, 0, 1, 2, 3, 3]
+    assert batch.owner.tolist() == [0, 0, 0, 1, 0, 1, 1]
 
 
 def test_two_texts_need_an_even_number_of_sequences():

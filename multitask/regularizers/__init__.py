@@ -1,0 +1,29 @@
+"""Terms that a task's loss gets beside its own: one file a method, `build` for a run's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from multitask.config import RunConfig
+from multitask.model import MultiTaskModel
+from multitask.regularizers.base import Clean, Regularizer, Term
+from multitask.regularizers.proximal import Proximal
+from multitask.regularizers.r_drop import RDrop
+from multitask.regularizers.smart import Smart
+from tasks.base import Task
+
+__all__ = ["Clean", "Proximal", "RDrop", "Regularizer", "Smart", "Term", "build_regularizers"]
+
+
+def build_regularizers(
+    config: RunConfig, model: MultiTaskModel, tasks: Mapping[str, Task], rank: int = 0
+) -> dict[str, Regularizer]:
+    """Those of a configuration, by name: each acts on the tasks it has a weight for."""
+    found: dict[str, Regularizer] = {}
+    if config.smart_weight:
+        found["smart"] = Smart(config, rank)
+    if config.r_drop_weight:
+        found["r-drop"] = RDrop(config.r_drop_weight)
+    if config.proximal_weight:
+        found["proximal"] = Proximal(config.proximal_weight, config.proximal_momentum, model)
+    return found

@@ -1,0 +1,81 @@
+"""What a regulariser sees of a step, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+from minbert.batching import Batch
+from multitask.model import MultiTaskModel
+from multitask.passes import EncoderPass
+from tasks.base import Embeddings, Outputs, Task
+
+
+@dataclass(frozen=True)
+class Clean:
+    """Examples of one task that went through encoder and head in one pass, as they are.
+
+    `loss` is the task's first objective on them; `number` the dropout of the pass, which covers
+    encoder and head.
+    """
+
+    model: MultiTaskModel
+    task: Task
+    batch: Batch
+    targets: Tensor
+    precision: str
+    number: int
+    outputs: Outputs
+    loss: Tensor
+
+    def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
+        """The same examples, perhaps with noise, through encoder and head again."""
+        one = EncoderPass(self.model, [batch], self.precision, batch.texts)
+        return one, self.head(one.texts)
+
+    def head(self, texts: Embeddings) -> Outputs:
+        return self.model.heads[self.task.name](*texts)
+
+    def divergence(self, found: Outputs, expected: Outputs) -> Tensor:
+        """How far two outputs of the task lie apart."""
+        assert self.task.kind.divergence is not None, f"{self.task.name} has outputs to compare"
+        return self.task.kind.divergence(found, expected)
+
+
+class Term(NamedTuple):
+    """What is added to the loss, and the further passes it was computed from."""
+
+    value: Tensor
+    passes: Sequence[EncoderPass] = ()
+
+
+class Regularizer(Protocol):
+    """A term for the tasks that `weights` names; some remember, between steps or over a resume."""
+
+    weights: Mapping[str, float]
+
+    def __call__(self, clean: Clean) -> Term: ...
+
+    def after_step(self, model: MultiTaskModel) -> None:
+        """The optimiser has moved the model."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors that a resumed run needs."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Stateless:
+    """For regularisers that remember nothing."""
+
+    def after_step(self, model: MultiTaskModel) -> None:
+        pass
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        pass

@@ -1,0 +1,45 @@
+"""Bregman proximal point: predictions are to stay near those of a slower copy of the model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from multitask.model import MultiTaskModel
+from multitask.regularizers.base import Clean, Term
+
+
+class Proximal:
+    """weight x divergence(outputs, the teacher's), the teacher a running mean of the weights.
+
+    After each step teacher <- momentum x teacher + (1 - momentum) x model: SMART's momentum Bregman
+    proximal point method (Jiang et al., 2020, section 3.2). The teacher predicts without dropout.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, float], momentum: float, model: MultiTaskModel
+    ) -> None:
+        self.weights, self.momentum = weights, momentum
+        self.teacher = copy.deepcopy(model).requires_grad_(False).eval()
+
+    def __call__(self, clean: Clean) -> Term:
+        with torch.no_grad():
+            texts = clean.batch.split(self.teacher.embed(clean.batch, clean.precision))
+            expected = self.teacher.heads[clean.task.name](*texts)
+        divergence = clean.divergence(clean.outputs, expected)
+        return Term(self.weights[clean.task.name] * divergence)
+
+    @torch.no_grad()
+    def after_step(self, model: MultiTaskModel) -> None:
+        pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
+        mine, theirs = zip(*pairs, strict=True)
+        torch._foreach_lerp_(list(mine), list(theirs), 1 - self.momentum)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.teacher.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.teacher.load_state_dict(state)

@@ -1,0 +1,213 @@
+"""SMART, R-Drop and the proximal term in a step: against explicit passes, and what they owe."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from losses import adversarial_noise, symmetric_kl
+from multitask.regularizers import Clean
+
+ROWS = np.arange(6)
+
+
+def gradient_of(model):
+    found = [
+        torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in model.parameters()
+    ]
+    return torch.cat([g.flatten() for g in found])
+
+
+def stepped(trainer, name="sst", rows=ROWS):
+    """Loss and gradient of one step on some rows."""
+    trainer.model.zero_grad(set_to_none=True)
+    result = trainer.gradient({name: [rows]})
+    return result.losses[0], gradient_of(trainer.model)
+
+
+def close(found, expected):
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+def single(make_trainer, name="run", **changes):
+    settings = {"tasks": ("sst",), "batches_per_step": 1, "combiner": "sum", "mode": "single"}
+    return make_trainer(name, **(settings | changes))
+
+
+def outputs(trainer, batch, task="sst"):
+    texts = batch.split(trainer.model.embed(batch, "fp32"))
+    return trainer.model.heads[task](*texts)
+
+
+def clean(trainer, name):
+    """What a regulariser sees of ROWS."""
+    split = trainer.splits[name]["train"]
+    batch, targets = split.batch(ROWS), split.targets(ROWS, torch.device("cpu"))
+    found = outputs(trainer, batch, name)
+    number = trainer.model.dropout_stream.passes
+    loss = trainer.tasks[name].losses(found, (), targets)[name]
+    model, task = trainer.model, trainer.tasks[name]
+    return Clean(model, task, batch, targets, "fp32", number, found, loss)
+
+
+@pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
+@pytest.mark.parametrize("variant", ["normalised", "projected"])
+@pytest.mark.parametrize("training", [False, True])
+def test_smart_adds_the_divergence_under_adversarial_noise(make_trainer, task, variant, training):
+    """Both towers have noise, dropout is held fixed, and both sides are differentiated."""
+    changes = {"tasks": (task,), "smart_step_size": 0.05, "smart_variant": variant}
+    trainer = single(make_trainer, smart_weight={task: 2.0}, **changes)
+    model = trainer.model.train(training)
+    seen = {}
+    regularizer = trainer.gradient.regularizers["smart"]
+    make_noise = regularizer.noise
+    regularizer.noise = lambda c: seen.setdefault("noise", make_noise(c))
+    loss, gradient = stepped(trainer, task)
+    noise = seen["noise"]
+    split = trainer.splits[task]["train"]
+    batch, targets = split.batch(ROWS), split.targets(ROWS, torch.device("cpu"))
+    assert noise.shape == (batch.tokens, model.bi_encoder.width)
+    tokens_with_noise = noise.abs().amax(1) > 0
+    assert tokens_with_noise.all(), "every token of every text"
+    model.zero_grad(set_to_none=True)
+    model.dropout_stream.reset(trainer.config.seed)
+    found = outputs(trainer, batch, task)
+    with model.dropout_stream.replay(model.dropout_stream.passes):
+        noisy = outputs(trainer, replace(batch, noise=noise), task)
+    chosen = trainer.tasks[task]
+    plain = chosen.losses(found, (), targets)[task]
+    expected = plain + 2.0 * chosen.kind.divergence(noisy, found)
+    assert expected > plain
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    expected.backward()
+    close(gradient, gradient_of(model))
+
+
+def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trainer):
+    changes = {"smart_variant": "projected", "smart_steps": 2, "smart_step_size": 0.05}
+    trainer = single(make_trainer, smart_weight={"sst": 1.0}, **changes)
+    trainer.model.eval()
+    regularizer, seen = trainer.gradient.regularizers["smart"], clean(trainer, "sst")
+    noise = regularizer.noise(seen)
+    expected = adversarial_noise(
+        lambda n: symmetric_kl(
+            outputs(trainer, replace(seen.batch, noise=n)), seen.outputs.detach()
+        ),
+        regularizer.start(seen),
+        seen.batch.owner,
+        variant="projected",
+        steps=2,
+        step_size=0.05,
+        radius=0.1,
+    )
+    torch.testing.assert_close(noise, expected)
+    assert all(p.grad is None for p in trainer.model.parameters())
+    assert all(p.requires_grad for p in trainer.model.parameters())
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixed):
+    """With a ball of next to no radius the term is next to zero, unless dropout differs."""
+    trainer = single(
+        make_trainer,
+        smart_weight={"sst": 1.0},
+        smart_variant="projected",
+        smart_radius=1e-7,
+        smart_step_size=1e-7,
+        smart_dropout="fixed" if fixed else "fresh",
+    )
+    trainer.model.train()
+    term = trainer.gradient.regularizers["smart"](clean(trainer, "sst"))
+    assert (term.value.item() < 1e-9) == fixed
+
+
+def by_token(seen):
+    """Start noise that a token has in any piece of a batch."""
+    return 0.01 * torch.sin(seen.batch.ids[:, None] * torch.arange(1.0, 1 + 32))
+
+
+def test_smart_goes_with_surgery_and_micro_batches(make_trainer):
+    """A term is a mean over examples: pieces of a batch add up to the whole."""
+    found = {}
+    for size in (None, 2):
+        trainer = make_trainer(
+            f"{size}", smart_weight={"sst": 1.0, "sts": 3.0}, smart_step_size=0.05,
+            smart_variant="projected", micro_batch=size,
+        )  # fmt: skip
+        trainer.model.eval()
+        regularizer = trainer.gradient.regularizers["smart"]
+        regularizer.start = by_token
+        result = trainer.gradient({"sst": [ROWS], "sts": [ROWS]})
+        found[size] = gradient_of(trainer.model)
+        assert result.grams
+    close(found[2], found[None])
+
+
+def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
+    trainer = single(make_trainer, r_drop_weight={"sst": 0.7})
+    model = trainer.model.train()
+    loss, gradient = stepped(trainer)
+    model.zero_grad(set_to_none=True)
+    model.dropout_stream.reset(trainer.config.seed)
+    split = trainer.splits["sst"]["train"]
+    batch, targets = split.batch(ROWS), split.targets(ROWS, torch.device("cpu"))
+    one, two = outputs(trainer, batch), outputs(trainer, batch)
+    losses = [torch.nn.functional.cross_entropy(o, targets) for o in (one, two)]
+    expected = sum(losses) / 2 + 0.7 * symmetric_kl(one, two) / 2
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    expected.backward()
+    close(gradient, gradient_of(model))
+
+
+def test_the_proximal_term_holds_the_model_to_a_running_mean_of_itself(make_trainer):
+    trainer = single(make_trainer, proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
+    teacher = trainer.gradient.regularizers["proximal"].teacher
+    before = [p.clone() for p in trainer.model.parameters()]
+    trainer.model.eval()  # without dropout student and teacher agree at the start
+    plain = single(make_trainer, "plain")
+    plain.model.eval()
+    close(stepped(trainer)[1], stepped(plain)[1])
+    trainer.model.zero_grad(set_to_none=True)
+    trainer.train_step(np.array([0]))
+    for old, new, mean in zip(
+        before, trainer.model.parameters(), teacher.parameters(), strict=True
+    ):
+        torch.testing.assert_close(mean, 0.9 * old + 0.1 * new)
+    assert stepped(trainer)[0] > stepped_plain(trainer)
+
+
+def stepped_plain(trainer):
+    """The loss of ROWS without any regulariser."""
+    split = trainer.splits["sst"]["train"]
+    targets = split.targets(ROWS, torch.device("cpu"))
+    with torch.no_grad():
+        logits = outputs(trainer, split.batch(ROWS))
+    return torch.nn.functional.cross_entropy(logits, targets).item()
+
+
+def test_a_resumed_run_has_the_same_teacher_and_the_same_noise(make_trainer):
+    changes = {
+        "proximal_weight": {"sst": 1.0},
+        "smart_weight": {"sst": 1.0},
+        "steps_per_epoch": 3,
+    }
+    whole = single(make_trainer, "whole", **changes)
+    whole.fit()
+    broken = single(make_trainer, "broken", **changes)
+    broken.train_epoch(1)
+    broken.finish_epoch({"sst": {"accuracy": 0.1, "macro_f1": 0.1}})
+    again = single(make_trainer, "broken", **changes)
+    assert again.resume()
+    again.train_epoch(2)
+    for one, other in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_tasks_without_a_weight_are_left_alone(make_trainer):
+    trainer = make_trainer(smart_weight={"sts": 1.0})
+    assert [len(trainer.gradient.regularizers_of(trainer.tasks[n])) for n in trainer.tasks] == [
+        0,
+        0,
+        1,
+    ]

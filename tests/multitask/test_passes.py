@@ -1,0 +1,103 @@
+"""Passes that end at leaves: the same gradient with one graph, and with none kept (caching)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from losses import simcse_loss
+from multitask.passes import EncoderPass
+from tasks.base import Kind
+
+PIECES = {"one graph": [np.arange(8)], "cached": [np.arange(0, 3), np.arange(3, 8)]}
+
+
+def encoder_gradient(model):
+    return torch.cat(
+        [p.grad.to_dense().flatten() for p in model.bi_encoder.parameters() if p.grad is not None]
+    )
+
+
+def in_batch(trainer, micro_batch=None):
+    """Make the trainer's only task, of pairs, one whose loss compares the examples of a batch."""
+    (name,) = trainer.tasks
+    task = trainer.tasks[name]
+    loss = {"contrast": lambda outputs, targets: simcse_loss(*outputs)}
+    kind = Kind(loss, None, None, None, "", 0.0)
+    trainer.gradient.tasks = {name: replace(task, kind=kind, in_batch=True)}
+    trainer.model.heads[name] = torch.nn.Module()
+    trainer.model.heads[name].forward = lambda u, v: (u, v)
+    trainer.gradient.config = replace(trainer.config, micro_batch=micro_batch)
+    trainer.gradient.place = {name: 0}
+
+
+@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize("training", [False, True])
+def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, training):
+    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum")
+    model, split = trainer.model.train(training), trainer.splits["sts"]["train"]
+    batches = [split.batch(rows) for rows in PIECES[kind]]
+    stream = model.dropout_stream
+    before = stream.passes
+    plain = [batch.split(model.embed(batch, "fp32")) for batch in batches]
+    texts = [torch.cat(parts) for parts in zip(*plain, strict=True)]
+    wanted = [torch.randn_like(text) for text in texts]
+    torch.autograd.backward(texts, wanted)
+    expected = encoder_gradient(model)
+    model.zero_grad(set_to_none=True)
+    stream.load_state_dict({"seed": stream.seed, "passes": before})
+    one = EncoderPass(model, batches, "fp32", 2)
+    for found, text in zip(one.texts, texts, strict=True):
+        assert found.is_leaf
+        torch.testing.assert_close(found.detach(), text.detach())
+    one.push(wanted)
+    assert (encoder_gradient(model) - expected).norm() <= 1e-6 * expected.norm()
+    assert stream.passes == before + (len(batches) if training else 0)
+
+
+@pytest.mark.parametrize("micro_batch", [1, 3, 8])
+def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer, micro_batch):
+    """In-batch negatives: the loss does not decompose, yet no more than a piece keeps its graph."""
+    found = {}
+    for size in (None, micro_batch):
+        trainer = make_trainer(f"{size}", tasks=("sts",), batches_per_step=1, combiner="sum")
+        in_batch(trainer, size)
+        trainer.model.eval()
+        result = trainer.gradient({"sts": [np.arange(10)]})
+        found[size] = encoder_gradient(trainer.model), result.losses
+    (one, loss), (other, same_loss) = found.values()
+    assert (other - one).norm() <= 1e-6 * one.norm()
+    np.testing.assert_allclose(same_loss, loss, rtol=1e-6)
+
+
+def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
+    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum")
+    in_batch(trainer)
+    trainer.model.eval()
+    rows = [np.arange(6), np.arange(6, 8)]
+
+    def loss(*batches):
+        trainer.model.zero_grad(set_to_none=True)
+        return trainer.gradient({"sts": list(batches)}).losses[0]
+
+    alone, both = [loss(several) for several in rows], loss(*rows)
+    assert both == pytest.approx((6 * alone[0] + 2 * alone[1]) / 8)
+
+
+def test_dropout_is_replayed_when_a_gradient_comes(make_trainer):
+    """With the same masks the gradient is that of the losses; with others it would be near it."""
+    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum")
+    in_batch(trainer, 4)
+    trainer.model.train()
+    trainer.gradient({"sts": [np.arange(12)]})
+    cached = encoder_gradient(trainer.model)
+    trainer.model.zero_grad(set_to_none=True)
+    trainer.model.dropout_stream.reset(trainer.config.seed)
+    split, parts = trainer.splits["sts"]["train"], []
+    for begin in range(0, 12, 4):
+        batch = split.batch(np.arange(begin, begin + 4))
+        parts.append(batch.split(trainer.model.embed(batch, "fp32")))
+    simcse_loss(*(torch.cat(side) for side in zip(*parts, strict=True))).backward()
+    plain = encoder_gradient(trainer.model)
+    assert (cached - plain).norm() <= 1e-6 * plain.norm()
