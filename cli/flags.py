@@ -43,6 +43,7 @@ TRAINING_NUMBERS = (
     ("weight_decay", number(float, 0, MANY), "X", "AdamW's decay of weight matrices"),
     ("warmup", number(float, 0, 1), "SHARE", "share of the steps over which the rates rise"),
     ("clip", RATE, "NORM", "largest norm of a step's gradient"),
+    ("probe_epochs", COUNT, "N", "epochs of the heads alone, before the encoder moves (LP-FT)"),
     ("patience", COUNT, "N", "stop after N epochs that brought nothing better"),
     ("seed", number(int, 0, 2**32 - 1), "N", "of everything drawn at random"),
 )
@@ -182,6 +183,14 @@ def check_training_flags(
             )
     if args.keep == "last" and args.patience is not None:
         parser.error("--keep last and --patience: expected one of them")
+    if args.probe_epochs is not None:
+        if args.freeze_encoder:
+            parser.error("--probe-epochs and --freeze-encoder: expected one of them")
+        epochs = args.epochs or DEFAULTS.epochs
+        if args.probe_epochs >= epochs:
+            parser.error(
+                f"--probe-epochs: expected fewer than --epochs {epochs}, found {args.probe_epochs}"
+            )
     if args.freeze_encoder and args.lr is not None:
         parser.error("--freeze-encoder and --lr: expected --head-lr alone")
     if args.init and args.output and Path(args.init).resolve() == Path(args.output).resolve():

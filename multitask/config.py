@@ -26,6 +26,7 @@ class RunConfig:
     pooling: str | None = None
     init: str | None = None
     freeze_encoder: bool = False
+    probe_epochs: int = 0  # of the heads alone, before the encoder moves
     sampling: str = "round-robin"
     temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)
     size_cap: int | None = None

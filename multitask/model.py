@@ -65,10 +65,10 @@ class MultiTaskModel(nn.Module):
         assert isinstance(weight, nn.Parameter)
         return weight
 
-    def freeze_encoder(self) -> None:
+    def freeze_encoder(self, frozen: bool = True) -> None:
         """Train the heads alone (BEES, M1): no gradient and no dropout in the encoder."""
-        self.frozen = True
-        self.bi_encoder.requires_grad_(False)
+        self.frozen = frozen
+        self.bi_encoder.requires_grad_(not frozen)
 
     def train(self, mode: bool = True) -> MultiTaskModel:
         super().train(mode)

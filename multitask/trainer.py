@@ -27,6 +27,7 @@ from multitask.distributed import Processes
 from multitask.evaluation import Metrics, evaluate, overall, selection_score
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
+from multitask.probing import probing, stage
 from multitask.schedule import build_plan
 from multitask.step import StepGradient, StepResult
 from multitask.streams import BatchStream
@@ -83,7 +84,8 @@ class Trainer:
         self.combiner = build_combiner(config, tasks)
         self.gradient = StepGradient(model, tasks, splits, self.combiner, config, self.processes)
         self.optimizer = build_optimizer(model, config)
-        self.total_steps = sum(len(self.plan.steps(e + 1)) for e in range(config.epochs))
+        steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
+        self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
         self.progress = Progress()
         self.telemetry = Telemetry(folder if self.processes.first else None)
         model.dropout_stream.reset(config.seed)
@@ -115,6 +117,8 @@ class Trainer:
 
     def train_epoch(self, epoch: int) -> None:
         """Every step of one epoch, with a progress bar that counts examples."""
+        if self.config.probe_epochs:
+            self.model.freeze_encoder(probing(epoch, self.config.probe_epochs))
         self.model.train()
         steps = self.plan.steps(epoch)
         begin = time.perf_counter()
@@ -137,7 +141,8 @@ class Trainer:
         """One optimiser step on the next batches of the tasks `drawn`."""
         progress = self.progress
         result = self.gradient(self.draw(drawn), measure=progress.step % MEASURE_EVERY == 0)
-        factor = learning_rate_factor(progress.step, self.total_steps, self.config.warmup)
+        position = stage(progress.step, self.probe_steps, self.total_steps)
+        factor = learning_rate_factor(*position, self.config.warmup)
         set_learning_rate(self.optimizer, factor)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()

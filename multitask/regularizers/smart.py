@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 import torch
@@ -72,7 +72,7 @@ class Smart(Stateless):
         noise = torch.from_numpy(draw.standard_normal(shape, "float32")) * scale
         return noise.to(clean.batch.device)
 
-    def dropout(self, clean: Clean):  # type: ignore[no-untyped-def]  # either kind of context
+    def dropout(self, clean: Clean) -> AbstractContextManager[None]:
         """The clean pass' dropout once more, or the next one's."""
         if self.config.smart_dropout == "fixed":
             return clean.model.dropout_stream.replay(clean.number)

@@ -1,0 +1,117 @@
+"""Flags of the terms that a task's loss may get: SMART, the proximal point method, R-Drop."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from cli.flags import COUNT, RATE, default
+from cli.values import number
+
+# Plain copies of the choices' names, held equal to them by a test.
+NORMS = ("inf", "l2")
+VARIANTS = ("normalised", "projected")
+DROPOUTS = ("fixed", "fresh")
+WEIGHTS = {
+    "smart": "steadiness under adversarial noise (SMART)",
+    "proximal": "nearness to a running mean of the model (Bregman proximal point)",
+    "r_drop": "agreement of two passes with different dropout (R-Drop)",
+}
+
+
+def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
+    """Weights of each term, for all tasks or by task, and what else SMART wants to know."""
+    group = parser.add_argument_group("regularisation")
+    for name, text in WEIGHTS.items():
+        group.add_argument(
+            f"--{name.replace('_', '-')}-weight",
+            type=task_weight,
+            nargs="+",
+            metavar="W",
+            help=f"weight of {text}: one for all tasks, or TASK=W, such as sst=1 sts=3",
+        )
+    group.add_argument(
+        "--proximal-momentum",
+        type=number(float, 0, 1),
+        metavar="X",
+        help="of the running mean" + default("proximal_momentum"),
+    )
+    smart = parser.add_argument_group("SMART's noise")
+    smart.add_argument(
+        "--smart-variant",
+        choices=VARIANTS,
+        help="noise of norm 1 at every token, as public implementations do, or projected into a "
+        "ball, as in the paper" + default("smart_variant"),
+    )
+    for name, kind, metavar, text in (
+        ("smart_steps", COUNT, "N", "steps up the divergence"),
+        ("smart_step_size", RATE, "X", "how far a step goes"),
+        ("smart_radius", RATE, "X", "of the ball of --smart-variant projected"),
+    ):
+        flag = f"--{name.replace('_', '-')}"
+        smart.add_argument(flag, type=kind, metavar=metavar, help=text + default(name))
+    smart.add_argument(
+        "--smart-norm", choices=NORMS, help="of noise and gradient" + default("smart_norm")
+    )
+    smart.add_argument(
+        "--smart-dropout",
+        choices=DROPOUTS,
+        help="of the noisy pass: the clean one's, or another" + default("smart_dropout"),
+    )
+
+
+def task_weight(text: str) -> tuple[str | None, float]:
+    """`1` -> (None, 1.0); `sst=1` -> ("sst", 1.0)."""
+    task, _, weight = text.rpartition("=")
+    try:
+        value = float(weight)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise argparse.ArgumentTypeError(
+            f"expected a weight from 0, or TASK=WEIGHT, found {text!r}"
+        )
+    return task or None, value
+
+
+def regularizer_settings(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
+) -> dict[str, Any]:
+    """The weights by task; flags that would do nothing are refused."""
+    settings = {
+        f"{name}_weight": weights_by_task(getattr(args, f"{name}_weight"), name, parser, tasks)
+        for name in WEIGHTS
+    }
+    if args.freeze_encoder and any(settings.values()):
+        name = next(name for name, weights in settings.items() if weights).replace("_", "-")
+        parser.error(f"--{name} and --freeze-encoder: expected one of them")
+    needs = [
+        (name, "smart_weight")
+        for name in ("variant", "steps", "step_size", "radius", "norm", "dropout")
+    ]
+    for name, owner in [(f"smart_{name}", owner) for name, owner in needs] + [
+        ("proximal_momentum", "proximal_weight")
+    ]:
+        if getattr(args, name) is not None and not settings[owner]:
+            shown, wanted = (n.replace("_", "-") for n in (name, owner))
+            parser.error(f"--{shown}: expected a --{wanted} above 0, found none")
+    if args.smart_radius is not None and args.smart_variant != "projected":
+        parser.error("--smart-radius: expected --smart-variant projected")
+    return settings
+
+
+def weights_by_task(
+    given: list[tuple[str | None, float]] | None,
+    name: str,
+    parser: argparse.ArgumentParser,
+    tasks: tuple[str, ...],
+) -> dict[str, float]:
+    """Weight of each task, those of 0 left out."""
+    found: dict[str, float] = {}
+    flag = f"--{name.replace('_', '-')}-weight"
+    for task, weight in sorted(given or [], key=lambda pair: pair[0] is not None):
+        if task is not None and task not in tasks:
+            parser.error(f"{flag}: expected one of {', '.join(tasks)}, found {task}")
+        found |= dict.fromkeys(tasks if task is None else (task,), weight)
+    return {task: weight for task, weight in found.items() if weight}
