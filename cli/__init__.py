@@ -15,6 +15,7 @@ from minbert.errors import UserError
 MODES = {
     "single": "train one task",
     "multitask": "train several tasks on one shared encoder",
+    "pretrain": "train the encoder further on sentences or pairs",
     "pareto": "train once for each of several preferences between tasks",
     "encode": "embed the sentences of a file",
 }

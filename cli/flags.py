@@ -7,7 +7,7 @@ was asked for from what goes without saying.
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,10 @@ VERBOSE = "say which linear layers are used, and why"
 DEFAULTS = RunConfig(mode="", tasks=())
 
 
-def add_training_flags(parser: argparse.ArgumentParser) -> None:
-    """Flags of every mode that trains."""
+def add_training_flags(
+    parser: argparse.ArgumentParser, defaults: RunConfig | None = None, heads: bool = True
+) -> None:
+    """Flags of every mode that trains, with the mode's own `defaults`; `heads` of the tasks."""
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data", type=path, metavar="DIR", help="folder with the CS224N files" + default("data")
@@ -68,16 +70,17 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
         "--init", type=path, metavar="RUN", help="start from the best epoch of the run in a folder"
     )
 
-    heads = parser.add_argument_group("heads")
-    for task, options in TASK_OPTIONS.items():
-        for option, choices in options.items():
-            text = f"{option} of the {task} task (default: {choices[0]})"
-            heads.add_argument(f"--{task}-{option}", choices=choices, help=text)
+    if heads:
+        group = parser.add_argument_group("heads")
+        for task, options in TASK_OPTIONS.items():
+            for option, choices in options.items():
+                text = f"{option} of the {task} task (default: {choices[0]})"
+                group.add_argument(f"--{task}-{option}", choices=choices, help=text)
 
     training = parser.add_argument_group("training")
     for name, kind, metavar, text in TRAINING_NUMBERS:
         flag = f"--{name.replace('_', '-')}"
-        training.add_argument(flag, type=kind, metavar=metavar, help=text + default(name))
+        training.add_argument(flag, type=kind, metavar=metavar, help=text + default(name, defaults))
     training.add_argument(
         "--precision",
         choices=PRECISIONS,
@@ -139,13 +142,15 @@ def add_machine_flags(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def default(name: str) -> str:
+def default(name: str, defaults: RunConfig | None = None) -> str:
     """The end of a help text that tells the default; nothing where there is none."""
-    value = getattr(DEFAULTS, name)
+    value = getattr(defaults or DEFAULTS, name)
     return "" if value is None else f" (default: {value})"
 
 
-def training_config(args: argparse.Namespace, **mode: Any) -> RunConfig:
+def training_config(
+    args: argparse.Namespace, defaults: RunConfig | None = None, **mode: Any
+) -> RunConfig:
     """The configuration that the shared flags and a mode's own settings describe."""
     given = {f.name: getattr(args, f.name, None) for f in fields(RunConfig)}
     given = {name: value for name, value in given.items() if value is not None}
@@ -155,12 +160,12 @@ def training_config(args: argparse.Namespace, **mode: Any) -> RunConfig:
         task: {
             option: getattr(args, f"{task}_{option}")
             for option, choices in TASK_OPTIONS[task].items()
-            if getattr(args, f"{task}_{option}") not in (None, choices[0])
+            if getattr(args, f"{task}_{option}", None) not in (None, choices[0])
         }
         for task in mode["tasks"]
     }
     options = {task: given for task, given in options.items() if given}
-    return RunConfig(**(given | {"task_options": options} | mode))
+    return replace(defaults or DEFAULTS, **(given | {"task_options": options} | mode))
 
 
 def check_training_flags(
@@ -169,7 +174,7 @@ def check_training_flags(
     """Refuse flags that would do nothing, or that contradict each other."""
     for task, options in TASK_OPTIONS.items():
         for option in options:
-            if task not in tasks and getattr(args, f"{task}_{option}") is not None:
+            if task not in tasks and getattr(args, f"{task}_{option}", None) is not None:
                 parser.error(
                     f"--{task}-{option}: expected {task} among the tasks, found {', '.join(tasks)}"
                 )

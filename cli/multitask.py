@@ -25,7 +25,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add_training_flags(parser)
 
 
-def add_task_list(parser: argparse.ArgumentParser, chosen: tuple[str, ...]) -> None:
+def add_task_list(
+    parser: argparse.ArgumentParser,
+    chosen: tuple[str, ...],
+    what: str = "that share the encoder",
+) -> None:
     """`--tasks`, of which `chosen` are the default."""
     parser.add_argument(
         "--tasks",
@@ -33,8 +37,7 @@ def add_task_list(parser: argparse.ArgumentParser, chosen: tuple[str, ...]) -> N
         choices=TASK_NAMES,
         default=list(chosen),
         metavar="TASK",
-        help=f"tasks that share the encoder, of {', '.join(TASK_NAMES)} "
-        f"(default: {' '.join(chosen)})",
+        help=f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)})",
     )
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli import tell
 from multitask.config import RunConfig
 
+if TYPE_CHECKING:
+    from tasks.base import Task
 
-def train(config: RunConfig, args: argparse.Namespace) -> int:
+
+def train(
+    config: RunConfig,
+    args: argparse.Namespace,
+    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
+) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
     from multitask.run_folder import default_folder
 
@@ -20,11 +28,11 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     if os.environ.get("RANK", "0") != "0":  # of torchrun's processes the first one speaks
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
     if args.dry_run:
-        return show_plan(config)
+        return show_plan(config, make_tasks)
     try:
         from multitask.run import complete
 
-        result = complete(config, folder, args.resume, args.overwrite, args.verbose)
+        result = complete(config, folder, args.resume, args.overwrite, args.verbose, make_tasks)
     except KeyboardInterrupt:
         return tell("interrupted; --resume goes on after the last finished epoch", 130)
     print()
@@ -33,12 +41,12 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     return 0
 
 
-def show_plan(config: RunConfig) -> int:
+def show_plan(config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] | None) -> int:
     """Examples, passes, steps and expected time of every epoch and task, without training."""
     from multitask.dry_run import planned
     from reports.tables import text_table
 
-    rows = planned(config)
+    rows = planned(config, make_tasks)
     header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
     print(text_table(header, rows))
     return 0

@@ -132,7 +132,7 @@ def moved(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
-    """Examples `rows` of one or two lists of sequences -> one batch (first texts, then second)."""
+    """Examples `rows` of one list of sequences a text -> one batch (first texts, then second)."""
     index = [tokens.token_index(rows) for tokens in texts]
     ids = np.concatenate([tokens.ids[i] for tokens, i in zip(texts, index, strict=True)])
     lengths = np.concatenate([tokens.lengths[rows] for tokens in texts])

@@ -27,6 +27,11 @@ class RunConfig:
     init: str | None = None
     freeze_encoder: bool = False
     probe_epochs: int = 0  # of the heads alone, before the encoder moves
+    objective: str | None = None  # of pre-training, whose `tasks` are where its text comes from
+    nli: str | None = None  # file of entailment pairs
+    projection: bool = False  # a layer between embeddings and objective, in training only
+    contrast_temperature: float = 0.05  # of SimCSE (Gao et al., 2021, section 3)
+    margin: float = 0.5  # of the triplet objective, in cosines
     sampling: str = "round-robin"
     temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)
     size_cap: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,17 +14,20 @@ from multitask.schedule import build_plan
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
 from multitask.trainer import build_combiner
+from tasks.base import Task
 
 TIMED = 3  # batches of each task, after one to warm up
 
 
-def planned(config: RunConfig) -> list[list[str]]:
+def planned(
+    config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None
+) -> list[list[str]]:
     """Rows of epoch, task, examples, passes over its data, batches, steps of the epoch, time.
 
     Nothing is written and no weight moves; the time is that of the gradients of a few batches, and
     leaves out optimiser and evaluation.
     """
-    chosen = build_tasks(config)
+    chosen = (make_tasks or build_tasks)(config)
     model = build_model(config, chosen, choose_device(config.device)).train()
     splits = load_splits(config, chosen, model.bi_encoder)
     train = {name: splits[name]["train"] for name in chosen}

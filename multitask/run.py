@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ def complete(
     resume: bool = False,
     overwrite: bool = False,
     verbose: bool = False,
+    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
 ) -> dict[str, Any]:
     """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
 
@@ -59,11 +60,15 @@ def complete(
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
             return finished_metrics(folder) or {}
         print(f"run folder: {folder}", flush=True)
-        return run(config, folder, resume, group)
+        return run(config, folder, resume, group, make_tasks)
 
 
 def run(
-    config: RunConfig, folder: Path, resume: bool = False, group: Processes | None = None
+    config: RunConfig,
+    folder: Path,
+    resume: bool = False,
+    group: Processes | None = None,
+    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
 ) -> dict[str, Any]:
     """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
 
@@ -73,7 +78,7 @@ def run(
     group = group or Processes()
     error = None
     try:
-        trainer = make_trainer(config, folder, group)
+        trainer = make_trainer(config, folder, group, make_tasks)
         resumed = resume and trainer.resume()
     except UserError as found:
         error = found
@@ -121,11 +126,16 @@ def run(
     return result
 
 
-def make_trainer(config: RunConfig, folder: Path, group: Processes) -> Trainer:
+def make_trainer(
+    config: RunConfig,
+    folder: Path,
+    group: Processes,
+    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
+) -> Trainer:
     """The trainer of a configuration, its model built and its data read."""
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
-    chosen = build_tasks(config)
+    chosen = (make_tasks or build_tasks)(config)
     model = build_model(config, chosen, device)
     splits = load_splits(config, chosen, model.bi_encoder)
     return Trainer(model, chosen, splits, config, folder, group)

@@ -39,6 +39,8 @@ def default_folder(config: RunConfig) -> Path:
     parts = [config.mode]
     if config.mode == "single":
         parts += config.tasks
+    elif config.mode == "pretrain":
+        parts += [str(config.objective), *config.tasks]
     else:
         parts += [config.sampling, config.combiner]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]

@@ -47,8 +47,8 @@ class Source(Protocol):
         """Those there are, of train, dev and test."""
         ...
 
-    def read(self, folder: Path, split: str) -> Examples:
-        """The examples of a split; DataError names file and line."""
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        """The examples of a split, or `limit` of them; DataError names file and line."""
         ...
 
     def where(self, folder: Path, split: str) -> str:
@@ -71,8 +71,8 @@ class LabelledFiles:
     def splits(self) -> tuple[str, ...]:
         return tuple(self.files)
 
-    def read(self, folder: Path, split: str) -> Examples:
-        return read_examples(
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        examples = read_examples(
             folder / self.files[split],
             self.text_columns,
             self.clean_text,
@@ -80,6 +80,7 @@ class LabelledFiles:
             self.parse_label,
             self.target_type,
         )
+        return examples.some(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return str(folder / self.files[split])
@@ -121,9 +122,9 @@ class Task:
         names = (*self.kind.losses, *self.embedding_losses)
         return (self.name,) if len(names) == 1 else tuple(f"{self.name}/{n}" for n in names)
 
-    def read(self, folder: Path, split: str) -> Examples:
-        """Examples of `train`, `dev` or `test` (no labels); DataError names file and line."""
-        return self.source.read(folder, split)
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        """Examples of `train`, `dev` or `test` (no labels), all or `limit` drawn at random."""
+        return self.source.read(folder, split, limit)
 
     def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
         """Scalar losses of a batch, from the head's outputs and the embeddings, by objective."""

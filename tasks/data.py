@@ -17,7 +17,7 @@ from tasks.readers import Examples
 
 @dataclass(frozen=True)
 class Split:
-    """Examples of one split and the tokens of their one or two texts."""
+    """Examples of one split and the tokens of their texts."""
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
@@ -39,5 +39,7 @@ def load_split(
     task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: int | None = None
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` draws some examples."""
-    examples = task.read(folder, split).some(limit)
-    return Split(examples, tuple(tokenizer(texts) for texts in examples.texts))
+    examples = task.read(folder, split, limit)
+    # Two views of a sentence are the same list of texts, tokenised once.
+    tokens = {id(texts): tokenizer(texts) for texts in {id(t): t for t in examples.texts}.values()}
+    return Split(examples, tuple(tokens[id(texts)] for texts in examples.texts))

@@ -1,0 +1,99 @@
+"""Train the encoder further, without labels or on pairs: run.py --mode pretrain --objective simcse"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from cli.flags import (
+    DEFAULTS,
+    RATE,
+    add_training_flags,
+    check_training_flags,
+    default,
+    training_config,
+)
+from cli.multitask import add_task_list, distinct_tasks
+from cli.train import train
+from cli.values import path
+from tasks import TASK_NAMES
+
+# A plain copy of the objectives' names, held equal to them by a test.
+OBJECTIVES = {
+    "simcse": "each sentence finds its other view, which dropout makes, in the batch",
+    "nli": "each premise finds what follows from it; what contradicts it is a hard negative",
+    "pairs": "each text finds the one that means the same (Quora duplicates, STS from 4 on)",
+    "ranking": "as pairs, with sentences from elsewhere as further negatives",
+    "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
+}
+UNLABELLED = ("sst",)  # tasks whose labels say nothing of pairs
+# Gao et al. (2021), section 4: batches of 64 and one epoch.
+PRETRAINING = replace(DEFAULTS, batch_size=64, epochs=1, lr=3e-5)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--objective",
+        choices=tuple(OBJECTIVES),
+        required=True,
+        help="; ".join(f"{name}: {text}" for name, text in OBJECTIVES.items()),
+    )
+    add_task_list(parser, TASK_NAMES, "whose training text is used")
+    group = parser.add_argument_group("objective")
+    group.add_argument(
+        "--nli",
+        type=path,
+        metavar="FILE",
+        help="of --objective nli: a CSV or TSV file with columns sent0, sent1, hard_neg, or "
+        "sentence1, sentence2, gold_label (entailment, neutral, contradiction)",
+    )
+    group.add_argument(
+        "--contrast-temperature",
+        type=RATE,
+        metavar="T",
+        help="what cosines are divided by" + default("contrast_temperature"),
+    )
+    group.add_argument(
+        "--margin",
+        type=RATE,
+        metavar="X",
+        help="of --objective triplet, in cosines" + default("margin"),
+    )
+    group.add_argument(
+        "--projection",
+        action="store_true",
+        help="put a layer between embeddings and objective, in training only (SimCSE's MLP)",
+    )
+    add_training_flags(parser, PRETRAINING, heads=False)
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    name, given = args.objective, args.tasks is not None
+    tasks = distinct_tasks(args, parser) if given else TASK_NAMES
+    if name in ("pairs", "ranking", "triplet"):
+        tasks = tasks if given else tuple(task for task in TASK_NAMES if task not in UNLABELLED)
+        for task in tasks:
+            if task in UNLABELLED:
+                parser.error(
+                    f"--objective {name}: expected tasks of pairs (qqp, sts), found {task}"
+                )
+    if (args.nli is not None) != (name == "nli"):
+        found = "none" if args.nli is None else f"--objective {name}"
+        parser.error(f"--nli: expected it with --objective nli, found {found}")
+    if name == "nli" and given:
+        parser.error("--tasks: expected none with --objective nli, whose text is the file's")
+    if args.margin is not None and name != "triplet":
+        parser.error(f"--margin: expected --objective triplet, found {name}")
+    if args.contrast_temperature is not None and name == "triplet":
+        parser.error("--contrast-temperature: expected another --objective than triplet")
+    check_training_flags(args, parser, tasks)
+    if args.freeze_encoder or args.probe_epochs:
+        parser.error(
+            "--mode pretrain: expected neither --freeze-encoder nor --probe-epochs, "
+            "for the encoder is what is trained"
+        )
+    config = training_config(args, PRETRAINING, mode="pretrain", tasks=tasks)
+
+    from pretrain.run import build_and_check
+
+    return train(config, args, build_and_check)

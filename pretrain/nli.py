@@ -1,0 +1,76 @@
+"""Entailment triplets: a premise, what follows from it, what contradicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from pretrain.texts import Columns
+from tasks.readers import clean_pair_text
+from tasks.text_files import DataError, rows_by_name
+
+TRIPLET = ("sent0", "sent1", "hard_neg")  # as the authors of SimCSE publish them
+# As SNLI, MultiNLI and GLUE have them: premise, hypothesis, label.
+LABELLED = (
+    ("sentence1", "sentence2", "gold_label"),
+    ("sentence1", "sentence2", "label"),
+    ("premise", "hypothesis", "label"),
+)
+LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2": 2}
+
+
+def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarray]:
+    """Triplets of a CSV or TSV file, one premise a group; `limit` of them, drawn at random.
+
+    Either columns sent0, sent1, hard_neg, or labelled pairs, of which each premise with both an
+    entailment and a contradiction makes a triplet (Gao et al., 2021, section 4). Labels are words,
+    or 0, 1, 2 for entailment, neutral and contradiction; rows labelled - or -1, on which annotators
+    did not agree, are left out.
+    """
+    header = columns_of(path)
+    if set(TRIPLET) <= header:
+        rows = [
+            tuple(row[name] for name in TRIPLET) for _, row in rows_by_name(path, TRIPLET, True)
+        ]
+    else:
+        wanted = next((names for names in LABELLED if set(names) <= header), None)
+        if wanted is None:
+            raise DataError(
+                f"{path}, line 1: expected columns {', '.join(TRIPLET)} or premise, hypothesis, "
+                f"label; found {', '.join(sorted(header)) or 'none'}"
+            )
+        rows = list(grouped(path, wanted))
+    if limit is not None and limit < len(rows):
+        chosen = np.sort(np.random.default_rng(0).permutation(len(rows))[:limit])
+        rows = [rows[i] for i in chosen]
+    premises = {row[0]: i for i, row in enumerate(rows)}
+    columns = tuple([clean_pair_text(row[side]) for row in rows] for side in range(3))
+    return columns, np.array([premises[row[0]] for row in rows], np.int64)
+
+
+def columns_of(path: Path) -> set[str]:
+    """The names in the header line."""
+    for _, row in rows_by_name(path, (), comma=True):
+        return set(row)
+    raise DataError(f"{path}: expected rows under a header line, found none")
+
+
+def grouped(path: Path, wanted: tuple[str, str, str]) -> Iterator[tuple[str, str, str]]:
+    """Premise, entailment, contradiction: the pairs of each premise, in the file's order."""
+    premise, hypothesis, label = wanted
+    found: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    for line, row in rows_by_name(path, wanted, comma=True):
+        text = row[label].strip().lower()
+        if text in ("-", "-1", ""):
+            continue
+        if text not in LABELS:
+            raise DataError(
+                f"{path}, line {line}: {label}: expected entailment, neutral or contradiction, "
+                f"found {row[label]!r}"
+            )
+        found.setdefault(row[premise], ([], [], []))[LABELS[text]].append(row[hypothesis])
+    for text, (follows, _, against) in found.items():
+        for one, other in zip(follows, against, strict=False):
+            yield text, one, other

@@ -1,0 +1,132 @@
+"""Where the sentences, pairs and triplets of pre-training come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from multitask.randomness import generator
+from tasks import build_task
+from tasks.readers import Examples
+from tasks.text_files import DataError
+
+SIMILAR = 4.0  # STS pairs from this score on mean the same
+# Tasks whose labels say which pairs belong together.
+PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "qqp": lambda duplicate: duplicate == 1,
+    "sts": lambda score: score >= SIMILAR,
+}
+Columns = tuple[list[str], ...]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Training examples from `make(folder, limit)`; the dev split is that of STS.
+
+    `make` gives one list of texts a column, and a group a text of the first: texts of one group are
+    no negatives of each other.
+    """
+
+    make: Callable[[Path, int | None], tuple[Columns, np.ndarray]]
+    origin: str
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return ("train", "dev")
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        if split == "dev":
+            return build_task("sts").read(folder, "dev")
+        columns, groups = self.make(folder, limit)
+        if len(groups) < 2:
+            raise DataError(
+                f"{self.where(folder, split)}: expected two examples at least, found {len(groups)}"
+            )
+        return Examples([str(i) for i in range(len(groups))], columns, groups)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.origin if split == "train" else str(folder / "sts-dev.csv")
+
+
+def training_sentences(names: Sequence[str], folder: Path, limit: int | None = None) -> list[str]:
+    """Every sentence of these tasks' training files once; `limit` examples of each task."""
+    found: dict[str, None] = {}
+    for name in names:
+        for column in build_task(name).read(folder, "train", limit).texts:
+            found |= dict.fromkeys(text for text in column if text)
+    return list(found)
+
+
+def sentences(names: Sequence[str], folder: Path, limit: int | None) -> tuple[Columns, np.ndarray]:
+    """Each sentence with itself: two views of it, each with dropout of its own."""
+    column = training_sentences(names, folder, limit)
+    return (column, column), np.arange(len(column))
+
+
+def positive_pairs(
+    names: Sequence[str], folder: Path, limit: int | None
+) -> tuple[Columns, np.ndarray]:
+    """Pairs that mean the same, by the labels of these tasks; groups are linked by such pairs."""
+    left: list[str] = []
+    right: list[str] = []
+    for name in names:
+        examples = build_task(name).read(folder, "train", limit)
+        assert examples.targets is not None
+        for row in np.flatnonzero(PAIRED[name](examples.targets)):
+            left.append(examples.texts[0][row])
+            right.append(examples.texts[1][row])
+    return (left, right), linked(left, right)
+
+
+def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
+    """A number a pair, the same for pairs that share a text, directly or through others."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {text: i for i, text in enumerate(dict.fromkeys([*left, *right]))}
+    ends = [[place[text] for text in side] for side in (left, right)]
+    graph = coo_array((np.ones(len(left)), ends), shape=(len(place), len(place)))
+    _, component = connected_components(graph, directed=False)
+    return component[ends[0]].astype(np.int64)
+
+
+def pairs_and_strangers(
+    names: Sequence[str], seed: int, folder: Path, limit: int | None
+) -> tuple[Columns, np.ndarray]:
+    """Positive pairs, each with a sentence from elsewhere that belongs to no text of its group."""
+    (left, right), groups = positive_pairs(names, folder, limit)
+    pool = training_sentences(names, folder, limit)
+    group_of = dict(zip([*left, *right], [*groups, *groups], strict=True))
+    outside = np.array([group_of.get(text, -1) for text in pool])
+    draw = generator(seed, "out-of-sample negatives")
+    strangers = []
+    for group in groups:
+        choice = int(draw.integers(len(pool)))
+        while outside[choice] == group:
+            choice = int(draw.integers(len(pool)))
+        strangers.append(pool[choice])
+    return (left, right, strangers), groups
+
+
+def overlap(texts: Columns, folder: Path, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    """How many distinct dev and test sentences of each task are among the training texts.
+
+    Sentences count as the same if their letters and digits are, whatever case and marks.
+    """
+    known = {bare(text) for column in texts for text in column}
+    found: dict[str, dict[str, int]] = {}
+    for name in names:
+        task = build_task(name)
+        for split in ("dev", "test"):
+            columns = task.read(folder, split).texts
+            distinct = {bare(text) for column in columns for text in column}
+            found.setdefault(name, {})[split] = len(distinct & known)
+    return found
+
+
+def bare(text: str) -> str:
+    """Letters and digits in lower case."""
+    return "".join(filter(str.isalnum, text.lower()))
