@@ -1,4 +1,4 @@
-"""Train the encoder further, without labels or on pairs: run.py --mode pretrain --objective simcse"""
+"""Train the encoder further on sentences or pairs: run.py --mode pretrain --objective simcse"""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{name}: {text}" for name, text in OBJECTIVES.items()),
     )
     add_task_list(parser, TASK_NAMES, "whose training text is used")
+    parser.set_defaults(tasks=None)  # to tell what was asked for
     group = parser.add_argument_group("objective")
     group.add_argument(
         "--nli",

@@ -31,9 +31,8 @@ def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarr
     """
     header = columns_of(path)
     if set(TRIPLET) <= header:
-        rows = [
-            tuple(row[name] for name in TRIPLET) for _, row in rows_by_name(path, TRIPLET, True)
-        ]
+        found = rows_by_name(path, TRIPLET, comma=True)
+        rows = [(row["sent0"], row["sent1"], row["hard_neg"]) for _, row in found]
     else:
         wanted = next((names for names in LABELLED if set(names) <= header), None)
         if wanted is None:

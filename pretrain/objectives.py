@@ -42,13 +42,17 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
     name = config.objective
     assert name is not None
     temperature, margin = config.contrast_temperature, config.margin
-    losses: dict[str, Callable[[Embeddings, Tensor], Tensor]] = {
-        "simcse": lambda texts, groups: simcse_loss(*texts, temperature, groups=groups),
-        "nli": lambda texts, groups: simcse_loss(*texts[:2], temperature, texts[2], groups),
-        "pairs": lambda texts, groups: simcse_loss(*texts, temperature, groups=groups),
-        "ranking": lambda texts, groups: simcse_loss(*texts[:2], temperature, texts[2], groups),
-        "triplet": lambda texts, groups: triplet_margin_loss(*texts, margin),
-    }
+
+    def two(texts: Embeddings, groups: Tensor) -> Tensor:
+        return simcse_loss(texts[0], texts[1], temperature, groups=groups)
+
+    def three(texts: Embeddings, groups: Tensor) -> Tensor:
+        return simcse_loss(texts[0], texts[1], temperature, texts[2], groups)
+
+    def triplet(texts: Embeddings, groups: Tensor) -> Tensor:
+        return triplet_margin_loss(texts[0], texts[1], texts[2], margin)
+
+    losses = {"simcse": two, "nli": three, "pairs": two, "ranking": three, "triplet": triplet}
     origin = f"the training files of {', '.join(config.tasks)}"
     sources = {
         "simcse": Texts(partial(sentences, config.tasks), origin),
