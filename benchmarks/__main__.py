@@ -16,6 +16,7 @@ BENCHMARKS = {
     "encode": "embedding real sentences",
     "train-step": "a training step on STS, 32 pairs",
     "simcse-step": "a SimCSE step, 64 sentences in two dropout views",
+    "smart-step": "a training step with adversarial regularisation, 32 examples",
     "surgery": "a three-task step with PCGrad",
     "startup": "from process start to the first result",
 }
@@ -24,6 +25,7 @@ EXTRAS = {
     "cosine_min": "cosine min",
     "cosine_mean": "cosine mean",
     "gradient_difference": "gradient off by",
+    "times_plain": "times plain",
     "peak_mb": "peak MB",
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.run_folder import RunError, finished_metrics
@@ -30,6 +31,20 @@ def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
         if found[key]:
             found[key] = Path(str(found[key])).name
     return found
+
+
+def kept_cell(file: Path, config: RunConfig) -> bool:
+    """Whether the cell is there; UserError if it was made with another configuration."""
+    if not file.exists():
+        return False
+    mine, kept = as_kept(config), read_json(file, UserError)["config"]
+    for key in sorted(mine.keys() - {"linear"}):  # a run writes down which kernel it chose
+        if kept.get(key) != mine[key]:
+            raise UserError(
+                f"{file}: expected a cell with {key} {mine[key]!r}, found {kept.get(key)!r}; "
+                "another --results keeps both"
+            )
+    return True
 
 
 def main() -> None:

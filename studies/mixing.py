@@ -17,7 +17,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.run import complete
-from reports.cells import as_kept, cell
+from reports.cells import cell, kept_cell
 from reports.tables import markdown_table
 
 TASKS = ("sst", "qqp", "sts")
@@ -45,20 +45,6 @@ def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
     batches_per_round = alone + (config.epochs - alone) * per_step  # with one step an epoch
     steps = round(PASSES * (base.limit or 0) / (batches_per_round * config.batch_size))
     return replace(config, batches_per_step=per_step, steps_per_epoch=max(1, steps))
-
-
-def kept_cell(file: Path, config: RunConfig) -> bool:
-    """Whether the cell is there; UserError if it was made with another configuration."""
-    if not file.exists():
-        return False
-    mine, kept = as_kept(config), read_json(file, UserError)["config"]
-    for key in sorted(mine.keys() - {"linear"}):  # a run writes down which kernel it chose
-        if kept.get(key) != mine[key]:
-            raise UserError(
-                f"{file}: expected a cell with {key} {mine[key]!r}, found {kept.get(key)!r}; "
-                "another --results keeps both"
-            )
-    return True
 
 
 def table(folder: Path) -> str:

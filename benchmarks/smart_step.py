@@ -1,0 +1,112 @@
+"""Examples/s of a training step with and without SMART: ours, and smart-pytorch on transformers.
+
+One inner step. The floor of the ratio is 8/3: a plain step is a forward and a backward of twice its
+work; SMART adds a forward and half a backward for the noise, and a whole step for the term.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from benchmarks.peers import WIDTH, mean_pooled, pad, plain_model, plain_tokenizer
+from benchmarks.steps import bucketed_rows, seconds_per_example, stepper, tokenised
+from benchmarks.timing import described, in_turns, rate_table
+from minbert.bi_encoder import autocast
+from multitask.config import RunConfig
+from multitask.distributed import Processes
+from multitask.run import data_folder, make_trainer
+from tasks import build_task
+
+BATCH, STEPS = 32, 2
+PEER = "smart-pytorch on transformers"
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    groups = {}
+    for task in ("sst", "sts"):
+        sides = {}
+        for precision in args.precisions:
+            for weight in (0.0, 1.0):
+                name = f"ours {precision}" + (", SMART" if weight else "")
+                sides[name] = our_side(task, precision, weight, args)
+        peer = f"ours {args.precisions[0]}"
+        if task == "sst":  # smart-pytorch perturbs a single text
+            sides["transformers fp32"] = plain_side(False, args)
+            sides[PEER] = plain_side(True, args)
+        found = rate_table(in_turns(sides, args.repetitions), 1.0, peer)
+        for name, side in found.items():
+            if without := found.get(name.replace(", SMART", "").replace("smart-pytorch on ", "")):
+                side["times_plain"] = without["median"] / side["median"]
+        groups[f"{task}, {BATCH} examples a step, fused AdamW"] = found
+    return described(args, "examples/s", groups)
+
+
+def our_side(
+    task: str, precision: str, weight: float, args: argparse.Namespace
+) -> Callable[[], float]:
+    """The toolkit's own step, optimiser included."""
+    config = RunConfig(
+        mode="single",
+        tasks=(task,),
+        data=args.data,
+        batch_size=BATCH,
+        precision=precision,
+        device=args.device,
+        smart_weight={task: weight} if weight else {},
+    )
+    folder = Path(tempfile.mkdtemp())
+    trainer = make_trainer(config, folder, Processes(rank=0))
+    trainer.model.train()
+    gradient, optimizer = trainer.gradient, trainer.optimizer
+    batches = bucketed_rows(trainer.splits[task]["train"].lengths, BATCH)
+
+    def step() -> int:
+        rows = next(batches)
+        gradient({task: [rows]})
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return len(rows)
+
+    return lambda: seconds_per_example(step, STEPS, torch.device(args.device))
+
+
+def plain_side(smart: bool, args: argparse.Namespace) -> Callable[[], float]:
+    """A hand-written loop on SST in length buckets, with smart-pytorch's loss or without."""
+    from smart_pytorch import SMARTLoss, kl_loss, sym_kl_loss
+
+    device = torch.device(args.device)
+    examples = build_task("sst").read(data_folder(args.data), "train")
+    tokenizer, encoder = plain_tokenizer(), plain_model("fp32", device).train()
+    head = build_task("sst").build_head(WIDTH).to(device)
+    model = torch.nn.ModuleList([encoder, head])
+    ids = tokenised(tokenizer, examples.texts[0])
+    batches = bucketed_rows(np.array([len(one) for one in ids]), BATCH)
+    targets = torch.from_numpy(np.asarray(examples.targets))
+
+    def forward() -> tuple[torch.Tensor, int]:
+        rows = next(batches)
+        inputs = pad(tokenizer, [ids[row] for row in rows]).to(device)
+        mask = inputs["attention_mask"]
+
+        def logits(words: torch.Tensor) -> torch.Tensor:
+            states = encoder(inputs_embeds=words, attention_mask=mask).last_hidden_state
+            return head(mean_pooled(states, mask))
+
+        with autocast(device, "fp32"):
+            words = encoder.embeddings.word_embeddings(inputs["input_ids"])
+            clean = logits(words)
+            loss = F.cross_entropy(clean, targets[rows].to(device))
+            if smart:
+                loss = loss + SMARTLoss(logits, kl_loss, sym_kl_loss)(words, clean)
+        return loss, len(rows)
+
+    step = stepper(model, forward)
+    return lambda: seconds_per_example(step, STEPS, device)
