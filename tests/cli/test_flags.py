@@ -90,14 +90,18 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
     parts = [["--mode", mode], ["--help"]]
     found = run(*parts[order], *parts[1 - order])
     assert (found.returncode, found.stderr) == (0, "")
-    multi = ("--tasks", "--sampling", "--schedule", "--first-task", "--batches-per-step")
+    multi = ("--sampling", "--schedule", "--first-task", "--batches-per-step")
     mixing = mode in ("multitask", "pareto")
+    assert ("--tasks " in found.stdout) == (mixing or mode == "pretrain")
     assert all((f"{flag} " in found.stdout) == mixing for flag in multi)
     assert ("--preferences" in found.stdout) == (mode == "pareto")
-    for flag in ("--pcgrad ", "--preference ", "--gradients "):
+    for flag in ("--pcgrad ", "--preference ", "--gradients ", "--smart-weight"):
         assert (flag in found.stdout) == (mode in ("single", "multitask"))
-    for flag in ("--combiner", "--micro-batch", "--keep"):
+    for flag in ("--micro-batch", "--keep"):
         assert (flag in found.stdout) == (mode != "encode")
+    for flag in ("--combiner", "--sst-head"):
+        assert (flag in found.stdout) == (mode not in ("encode", "pretrain"))
+    assert ("--objective" in found.stdout) == (mode == "pretrain")
     assert ("--task " in found.stdout) == (mode == "single")
     for flag in ("--data", "--init", "--resume", "--seed", "--limit"):
         assert (flag in found.stdout) == (mode != "encode")

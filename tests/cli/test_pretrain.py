@@ -1,0 +1,70 @@
+"""--mode pretrain: every objective, what is refused, and a later run that starts from it."""
+
+import json
+
+import pytest
+
+TINY = ("--mode", "pretrain", "--encoder", "tiny")
+SHORT = ("--limit", "40", "--batch-size", "16")
+NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" for i in range(30))
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ([], "the following arguments are required: --objective"),
+        (["--objective", "pairs", "--tasks", "sst"], "expected tasks of pairs (qqp, sts)"),
+        (["--objective", "nli"], "--nli: expected it with --objective nli, found none"),
+        (["--objective", "simcse", "--nli", "x"], "--nli: expected it with --objective nli"),
+        (["--objective", "nli", "--nli", "x", "--tasks", "sst"], "--tasks: expected none"),
+        (["--objective", "pairs", "--margin", "1"], "--margin: expected --objective triplet"),
+        (["--objective", "triplet", "--contrast-temperature", "1"], "expected another --objective"),
+        (["--objective", "simcse", "--freeze-encoder"], "expected neither --freeze-encoder nor"),
+        (["--objective", "simcse", "--sst-head", "hidden"], "unrecognized arguments: --sst-head"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(argv, expected, refused):
+    assert expected in refused(2, *TINY, *argv)
+
+
+def test_a_file_that_is_not_there_is_named(refused, tmp_path):
+    file = tmp_path / "none.csv"
+    found = refused(1, *TINY, "--objective", "nli", "--nli", file, "--output", tmp_path / "run")
+    assert f"{file}: expected a data file, found no {file}" in found
+
+
+@pytest.mark.parametrize("objective", ["simcse", "nli", "pairs", "ranking", "triplet"])
+def test_every_objective_trains_in_pieces_and_is_selected_on_sts_dev(run, tmp_path, objective):
+    folder = tmp_path / "run"
+    flags = [*TINY, *SHORT, "--objective", objective, "--micro-batch", "6", "--projection"]
+    if objective == "nli":
+        (tmp_path / "nli.csv").write_text(NLI)
+        flags += ["--nli", str(tmp_path / "nli.csv")]
+    found = run(*flags, "--output", str(folder))
+    assert found.returncode == 0, found.stderr
+    for task in ("sst", "qqp", "sts"):
+        assert f"sentences of {task} that the training text holds: " in found.stdout
+    dev = json.loads((folder / "metrics.json").read_text())["dev"][objective]
+    assert dev.keys() == {"spearman", "pearson", "alignment", "uniformity"}
+    assert list((folder / "predictions").iterdir()) == []
+    assert (folder / "checkpoint" / "best").exists()
+
+
+def test_another_run_starts_from_it(run, tmp_path):
+    before, after = tmp_path / "before", tmp_path / "after"
+    flags = (*SHORT, "--output")
+    assert run(*TINY, "--objective", "simcse", *flags, str(before)).returncode == 0
+    single = ("--mode", "single", "--task", "sts", "--init", str(before), "--epochs", "1")
+    found = run(*single, *flags, str(after))
+    assert found.returncode == 0, found.stderr
+    assert "heads that start from" in found.stdout
+
+
+def test_the_defaults_are_those_of_simcse(run, tmp_path):
+    folder = tmp_path / "run"
+    flags = ("--objective", "simcse", "--limit", "20", "--output", str(folder))
+    assert run(*TINY, *flags).returncode == 0
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["batch_size"], config["epochs"], config["lr"]) == (64, 1, 3e-5)
+    found = run("--mode", "pretrain", "--help").stdout
+    assert "examples of a batch (default: 64)" in found

@@ -1,0 +1,64 @@
+"""Flags of regularisers: weights by task, what contradicts what, and a run with all of them."""
+
+import json
+
+import pytest
+
+from cli import regularizing
+
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
+ALL = ("--mode", "multitask", "--encoder", "tiny", "--limit", "16", "--epochs", "1")
+
+
+def test_plain_choices_equal_the_registries():
+    from losses.smart import NORMS, VARIANTS
+
+    assert (regularizing.NORMS, regularizing.VARIANTS) == (NORMS, VARIANTS)
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--smart-steps", "2"], "--smart-steps: expected a --smart-weight above 0, found none"),
+        (["--smart-weight", "0", "--smart-norm", "l2"], "--smart-norm: expected a --smart-weight"),
+        (["--smart-weight", "1", "--smart-radius", "1"], "expected --smart-variant projected"),
+        (["--smart-weight", "qqp=1"], "--smart-weight: expected one of sst, found qqp"),
+        (["--smart-weight", "-1"], "expected a weight from 0, or TASK=WEIGHT, found '-1'"),
+        (["--r-drop-weight", "sst=x"], "expected a weight from 0, or TASK=WEIGHT, found 'sst=x'"),
+        (["--r-drop-weight", "inf"], "expected a weight from 0, or TASK=WEIGHT, found 'inf'"),
+        (["--proximal-momentum", "0.9"], "expected a --proximal-weight above 0, found none"),
+        (["--r-drop-weight", "1", "--freeze-encoder"], "expected one of them"),
+        (["--probe-epochs", "3"], "--probe-epochs: expected fewer than --epochs 3, found 3"),
+        (["--probe-epochs", "1", "--freeze-encoder"], "expected one of them"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(argv, expected, refused):
+    assert expected in refused(2, *SST, *argv)
+
+
+def test_weights_for_all_tasks_and_for_one(run, tmp_path):
+    flags = ("--smart-weight", "sts=3", "0.5", "--r-drop-weight", "sst=1", "--output")
+    found = run(*ALL, *flags, str(tmp_path / "run"))
+    assert found.returncode == 0, found.stderr
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["smart_weight"] == {"sst": 0.5, "qqp": 0.5, "sts": 3.0}
+    assert config["r_drop_weight"] == {"sst": 1.0}
+
+
+def test_everything_at_once_with_surgery(run, tmp_path):
+    flags = ("--pcgrad", "--smart-weight", "1", "--proximal-weight", "1", "--r-drop-weight", "1")
+    noise = ("--smart-variant", "projected", "--smart-steps", "2", "--smart-norm", "l2")
+    found = run(*ALL, *flags, *noise, "--micro-batch", "4", "--output", str(tmp_path / "run"))
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "run" / "metrics.json").exists()
+
+
+def test_heads_learn_alone_before_the_encoder_moves(run, tmp_path):
+    """With as many epochs of probing as there are, but the last, only the last one moves it."""
+    flags = ("--epochs", "2", "--probe-epochs", "1", "--limit", "16", "--output")
+    found = run(*SST, *flags, str(tmp_path / "run"))
+    assert found.returncode == 0, found.stderr
+    lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
+    factors = [json.loads(line)["learning_rate_factor"] for line in lines]
+    half = len(factors) // 2
+    assert factors[:half] == factors[half:]  # each stage has its own rise and fall

@@ -1,0 +1,67 @@
+"""Entailment files in both layouts, and what is wrong with others."""
+
+import pytest
+
+from pretrain.nli import entailments
+from tasks.text_files import DataError
+
+TRIPLETS = 'sent0,sent1,hard_neg\nA man sleeps.,"A person, asleep",A man runs.\nB,C,D\nB,E,F\n'
+LABELLED = (
+    "gold_label\tsentence1\tsentence2\n"
+    "entailment\tOne.\tYes\ncontradiction\tOne.\tNo\nneutral\tOne.\tPerhaps\n"
+    "-\tOne.\tNobody knows\nentailment\tTwo.\tAlone\nentailment\tOne.\tSure\n"
+    "contradiction\tOne.\tNever\n"
+)
+
+
+def write(folder, text, name="nli.csv"):
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def test_triplets_as_simcse_has_them(tmp_path):
+    columns, groups = entailments(write(tmp_path, TRIPLETS))
+    assert columns == (
+        ["a man sleeps .", "b", "b"],
+        ["a person , asleep", "c", "e"],
+        ["a man runs .", "d", "f"],
+    )
+    assert groups[1] == groups[2] != groups[0]
+
+
+@pytest.mark.parametrize("label", ["gold_label", "label"])
+def test_labelled_pairs_make_a_triplet_of_each_entailment_and_contradiction(tmp_path, label):
+    file = write(tmp_path, LABELLED.replace("gold_label", label), "nli.tsv")
+    columns, groups = entailments(file)
+    assert columns == (["one .", "one ."], ["yes", "sure"], ["no", "never"])
+    assert groups.tolist()[0] == groups.tolist()[1]
+
+
+def test_numbers_as_labels(tmp_path):
+    text = "premise,hypothesis,label\nA,B,0\nA,C,2\nA,D,-1\n"
+    columns, _ = entailments(write(tmp_path, text))
+    assert columns == (["a"], ["b"], ["c"])
+
+
+def test_the_limit_draws_triplets(tmp_path):
+    rows = "".join(f"a{i},b{i},c{i}\n" for i in range(50))
+    file = write(tmp_path, "sent0,sent1,hard_neg\n" + rows)
+    columns, _ = entailments(file, 5)
+    assert len(columns[0]) == 5
+    assert columns == entailments(file, 5)[0]
+    assert columns[0] != [f"a{i}" for i in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b\n1,2\n", "line 1: expected columns sent0, sent1, hard_neg or premise"),
+        ("sent0,sent1,hard_neg\n", "expected rows under a header line, found none"),
+        ("premise,hypothesis,label\nA,B,maybe\n", "line 2: label: expected entailment"),
+        ("sent0,sent1,hard_neg\na,b\n", "line 2: expected 3 comma-separated fields, found 2"),
+    ],
+)
+def test_faults_are_named(tmp_path, text, expected):
+    with pytest.raises(DataError, match=expected):
+        entailments(write(tmp_path, text))

@@ -1,0 +1,63 @@
+"""Pre-training objectives as tasks, and what is measured of the embeddings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from cli.pretrain import OBJECTIVES as LISTED
+from losses import simcse_loss, triplet_margin_loss
+from multitask.config import RunConfig
+from pretrain.objectives import OBJECTIVES, Projection, build_objective, embedding_metrics
+
+CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"), contrast_temperature=0.1, margin=0.3)
+
+
+def test_the_command_line_lists_the_objectives():
+    assert tuple(LISTED) == OBJECTIVES
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_each_objective_is_a_task_with_its_loss(name):
+    (task,) = build_objective(replace(CONFIG, objective=name)).values()
+    torch.manual_seed(0)
+    texts = tuple(torch.randn(3, 5, 4))
+    texts = texts[:2] if name in ("simcse", "pairs") else texts
+    groups = torch.tensor([0, 1, 1, 2, 3])
+    expected = {
+        2: lambda: simcse_loss(*texts, 0.1, groups=groups),
+        3: lambda: simcse_loss(*texts[:2], 0.1, texts[2], groups),
+    }[len(texts)]()
+    if name == "triplet":
+        expected = triplet_margin_loss(*texts, 0.3)
+    head = task.build_head(4)
+    found = task.losses(head(*texts), texts, groups)
+    assert found == {name: expected}
+    assert task.in_batch == (name != "triplet")
+
+
+def test_the_projection_is_there_in_training_only():
+    text = torch.randn(2, 4)
+    plain, layer = Projection(4, mlp=False), Projection(4, mlp=True)
+    assert list(plain.parameters()) == []
+    assert plain(text, text)[1] is text
+    (projected,) = layer(text)
+    assert (projected.abs() < 1).all()
+    assert not torch.equal(projected, text)
+    assert layer.eval()(text)[0] is text
+
+
+def test_metrics_of_embeddings_equal_plain_loops():
+    random = np.random.default_rng(0)
+    u, v = random.standard_normal((2, 6, 3))
+    u, v = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, v))
+    similarities = np.array([5, 4, 3, 0, 1, 2.5], np.float32)
+    found = embedding_metrics(np.concatenate([u, v], 1).astype(np.float32), similarities)
+    alignment = np.mean([np.sum((a - b) ** 2) for a, b in zip(u[:2], v[:2], strict=True)])
+    every = [*u, *v]
+    kernel = [np.exp(-2 * np.sum((every[i] - every[j]) ** 2)) for i in range(12) for j in range(i)]
+    assert found["alignment"] == pytest.approx(alignment, rel=1e-5)
+    assert found["uniformity"] == pytest.approx(np.log(np.mean(kernel)), rel=1e-5)
+    assert -1 <= found["spearman"] <= 1
+    assert "alignment" not in embedding_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))

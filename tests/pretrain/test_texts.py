@@ -1,0 +1,83 @@
+"""Text for pre-training: what is read, what belongs together, what is overlapped."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tasks.sample
+from pretrain.texts import (
+    Texts,
+    linked,
+    overlap,
+    pairs_and_strangers,
+    positive_pairs,
+    sentences,
+    training_sentences,
+)
+from tasks import TASK_NAMES, build_task
+from tasks.text_files import DataError
+
+SAMPLE = Path(tasks.sample.__file__).parent
+
+
+@pytest.mark.parametrize("names", [("sst",), TASK_NAMES])
+def test_every_training_sentence_is_there_once(names):
+    found = training_sentences(names, SAMPLE)
+    everything = [t for n in names for c in build_task(n).read(SAMPLE, "train").texts for t in c]
+    assert len(found) == len(set(found))
+    assert set(found) == set(everything) - {""}
+
+
+def test_the_limit_takes_the_examples_that_training_would_take():
+    examples = build_task("qqp").read(SAMPLE, "train", 10)
+    assert set(training_sentences(("qqp",), SAMPLE, 10)) == {t for c in examples.texts for t in c}
+
+
+def test_both_views_are_one_list_tokenised_once():
+    columns, groups = sentences(("sst",), SAMPLE, None)
+    assert columns[0] is columns[1]
+    assert len(set(groups)) == len(groups) == len(columns[0])
+
+
+def test_pairs_are_those_the_labels_call_the_same():
+    (left, right), _ = positive_pairs(("qqp", "sts"), SAMPLE, None)
+    expected = []
+    for name, at_least in (("qqp", 1), ("sts", 4)):
+        examples = build_task(name).read(SAMPLE, "train")
+        rows = [i for i, target in enumerate(examples.targets) if target >= at_least]
+        expected += [(examples.texts[0][i], examples.texts[1][i]) for i in rows]
+    assert list(zip(left, right, strict=True)) == expected
+
+
+def test_pairs_that_share_a_text_through_others_are_one_group():
+    groups = linked(["a", "c", "x", "d"], ["b", "b", "y", "c"])
+    assert groups[0] == groups[1] == groups[3] != groups[2]
+
+
+def test_strangers_belong_to_another_group():
+    (left, right, strangers), groups = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
+    (again, *_), _ = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
+    assert again == left
+    own = {}
+    for text, group in zip([*left, *right], [*groups, *groups], strict=True):
+        own[text] = group
+    assert all(own.get(s) != group for s, group in zip(strangers, groups, strict=True))
+    assert len(set(strangers)) > 20
+
+
+def test_too_little_text_is_named(tmp_path):
+    source = Texts(lambda folder, limit: (([], []), np.array([], np.int64)), "a file")
+    with pytest.raises(DataError, match="a file: expected two examples at least, found 0"):
+        source.read(tmp_path, "train")
+
+
+def test_overlap_counts_sentences_whatever_their_case_and_marks():
+    dev = build_task("sts").read(SAMPLE, "dev")
+    texts = ([dev.texts[0][0].upper() + " !", "a sentence that is nowhere else"],)
+    found = overlap(texts, SAMPLE, ["sts"])
+    assert found["sts"]["dev"] == 1
+    assert overlap((["nothing"],), SAMPLE, ["sst", "qqp"]) == {
+        "sst": {"dev": 0, "test": 0},
+        "qqp": {"dev": 0, "test": 0},
+    }
