@@ -1,4 +1,4 @@
-"""Ten SGD steps without dropout, alone or under torchrun: ten_steps.py COMBINER FILE."""
+"""Ten SGD steps without dropout, alone or under torchrun: ten_steps.py KIND FILE."""
 
 import sys
 from dataclasses import replace
@@ -8,8 +8,10 @@ import torch
 
 from multitask.config import RunConfig
 from multitask.distributed import processes
+from multitask.regularizers import Clean, Smart
 from multitask.run import build_model, build_tasks, load_splits
 from multitask.trainer import Trainer
+from pretrain.objectives import build_objective
 from tasks import TASK_NAMES
 
 CONFIG = RunConfig(
@@ -26,24 +28,45 @@ CONFIG = RunConfig(
 )
 
 
-def main(combiner: str, file: str) -> None:
-    config = replace(CONFIG, combiner=combiner)
-    if combiner.endswith("-representation"):
-        config = replace(
-            config,
-            combiner=combiner.removesuffix("-representation"),
-            tasks=("qqp",),
-            task_options={"qqp": {"loss": "with-contrastive"}},
-            batches_per_step=1,
-            gradients="representation",
-        )
+REPRESENTATION = {
+    "combiner": "pcgrad",
+    "tasks": ("qqp",),
+    "task_options": {"qqp": {"loss": "with-contrastive"}},
+    "batches_per_step": 1,
+    "gradients": "representation",
+}
+PRETRAINING = {
+    "tasks": ("sts",),
+    "objective": "simcse",
+    "projection": True,
+    "batches_per_step": 1,
+    "micro_batch": 2,
+}
+CHANGES = {
+    "pcgrad-representation": REPRESENTATION,
+    "simcse": PRETRAINING,
+    "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
+    "smart": {"combiner": "pcgrad", "smart_weight": {"sst": 1.0, "sts": 3.0}},
+}
+
+
+def by_token(self: Smart, clean: Clean) -> torch.Tensor:
+    """Start noise that a token has in any process."""
+    return 0.01 * torch.sin(clean.batch.ids[:, None] * torch.arange(1.0, 33))
+
+
+def main(kind: str, file: str) -> None:
+    config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
+    Smart.start = by_token
     with processes() as group:
-        chosen = build_tasks(config)
+        chosen = build_objective(config) if config.objective else build_tasks(config)
         model = build_model(config, chosen, torch.device("cpu"))
         splits = load_splits(config, chosen, model.bi_encoder)
         trainer = Trainer(model, chosen, splits, config, Path(file).parent, group)
         trainer.telemetry.folder = None
         model.eval()
+        if config.objective:
+            model.heads.train()  # the projection, which has no dropout
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         kept: dict[str, torch.Tensor] = {}
         for step in trainer.plan.steps(1):

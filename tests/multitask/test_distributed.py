@@ -31,20 +31,22 @@ def flat(tensors, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("combiner", ["sum", "pcgrad", "epo", "pcgrad-representation"])
-def test_two_processes_take_the_steps_of_one(combiner, tmp_path):
+@pytest.mark.parametrize(
+    "kind", ["sum", "pcgrad", "epo", "pcgrad-representation", "simcse", "pairs", "smart"]
+)
+def test_two_processes_take_the_steps_of_one(kind, tmp_path):
     """Same global batches, dropout off: first combined gradient, weights after ten steps."""
     script = ROOT / "tests" / "multitask" / "ten_steps.py"
     found = []
     for launcher, name in (([], "one"), (TORCHRUN, "two")):
-        ended = python(*launcher, script, combiner, tmp_path / name)
+        ended = python(*launcher, script, kind, tmp_path / name)
         assert ended.returncode == 0, ended.stderr[-2000:]
         found.append(torch.load(tmp_path / name, weights_only=True))
     one, two = found
     assert one.keys() == two.keys()
-    for kind in ("gradient", "weight"):
-        expected = flat(one, kind)
-        assert (flat(two, kind) - expected).norm() <= 1e-5 * expected.norm()
+    for part in ("gradient", "weight"):
+        expected = flat(one, part)
+        assert (flat(two, part) - expected).norm() <= 1e-5 * expected.norm()
 
 
 @pytest.mark.slow
