@@ -1,0 +1,159 @@
+"""Is SMART's noise adversarial? Divergence under it and under random noise: python -m studies.noise
+
+Pairs of STS and the encoder as it is, dropout off. The random noise has the very numbers of the
+adversarial one, shuffled within each example and with random signs, so that all its norms are the
+same. `first` and `second` are noise on one tower alone. Writes noise.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from minbert.batching import sorted_batches
+from minbert.device import choose_device
+from minbert.json_files import write_json
+from multitask.config import RunConfig
+from multitask.environment import environment
+from multitask.regularizers import Clean, Smart
+from multitask.run import build_model, build_tasks, load_splits
+from reports.tables import text_table
+
+TASK, BATCH_TOKENS = "sts", 1024
+TOWERS = ("both", "first", "second")
+
+
+def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The variants that are compared."""
+    ball = {"smart_radius": args.radius, "smart_step_size": args.step_size}
+    return {
+        f"{variant}, {steps} steps": {
+            "smart_variant": variant,
+            "smart_steps": steps,
+            **(ball if variant == "projected" else {}),
+        }
+        for variant in ("projected", "normalised")
+        for steps in (1, 3)
+    }
+
+
+@torch.no_grad()
+def shuffled(noise: Tensor, owner: Tensor, draw: torch.Generator) -> Tensor:
+    """Each example's numbers in another order, with random signs."""
+    result = torch.empty_like(noise)
+    for example in range(int(owner.max()) + 1):
+        values = noise[owner == example].flatten()
+        values = values[torch.randperm(len(values), generator=draw)]
+        signs = torch.randint(0, 2, values.shape, generator=draw) * 2 - 1
+        result[owner == example] = (values * signs).view(-1, noise.shape[1])
+    return result
+
+
+def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
+    """The noise, zero on the other tower."""
+    if tower == "both":
+        return noise
+    first = clean.batch.sequence < clean.batch.examples
+    return noise * (first if tower == "first" else ~first)[:, None]
+
+
+@torch.no_grad()
+def divergence(clean: Clean, noise: Tensor) -> float:
+    """Sum over the examples."""
+    batch = replace(clean.batch, noise=noise)
+    texts = batch.split(clean.model.embed(batch, clean.precision))
+    return float(clean.divergence(clean.head(texts), clean.outputs)) * batch.examples
+
+
+def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:
+    """Mean divergence under adversarial and random noise, by tower; cosine to the start."""
+    total = sum(clean.batch.examples for clean in every)
+    found: dict[str, dict[str, float]] = {t: {"adversarial": 0.0, "random": 0.0} for t in TOWERS}
+    cosines = []
+    for clean in every:
+        noise = smart.noise(clean)
+        random = shuffled(noise, clean.batch.owner, draw)
+        for tower, sums in found.items():
+            for name, one in (("adversarial", noise), ("random", random)):
+                sums[name] += divergence(clean, on_tower(one, clean, tower)) / total
+        cosines.append(F.cosine_similarity(noise, smart.start(clean)))
+    return found | {"cosine_to_start": float(torch.cat(cosines).mean())}
+
+
+def clean_batches(config: RunConfig, count: int) -> list[Clean]:
+    """Pairs of the training file that went through encoder and head without noise."""
+    tasks = build_tasks(config)
+    model = build_model(config, tasks, choose_device(config.device)).eval()
+    split = load_splits(config, tasks, model.bi_encoder)[TASK]["train"]
+    rows = np.random.default_rng(0).permutation(len(split.examples))[:count]
+    found = []
+    for number, part in enumerate(sorted_batches(split.lengths[rows], BATCH_TOKENS)):
+        batch = split.batch(rows[part]).to(model.bi_encoder.device)
+        targets = split.targets(rows[part], model.bi_encoder.device)
+        with torch.no_grad():
+            texts = batch.split(model.embed(batch, config.precision))
+            outputs = model.heads[TASK](*texts)
+        loss = outputs.sum()
+        found.append(
+            Clean(model, tasks[TASK], batch, targets, config.precision, number, outputs, loss)
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m studies.noise", description=__doc__)
+    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--examples", type=int, default=256, help="pairs (default: 256)")
+    parser.add_argument("--radius", type=float, default=0.1, help="of projected (default: 0.1)")
+    parser.add_argument("--step-size", type=float, default=0.1, help="of projected (default: 0.1)")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--output", type=Path, default=Path("results/smart-noise"))
+    args = parser.parse_args()
+    config = RunConfig(
+        mode="single",
+        tasks=(TASK,),
+        data=args.data,
+        encoder=args.encoder,
+        precision=args.precision,
+        smart_weight={TASK: 1.0},
+    )
+    every, draw = clean_batches(config, args.examples), torch.Generator().manual_seed(0)
+    found = {
+        name: compare(Smart(replace(config, **changes)), every, draw)
+        for name, changes in settings(args).items()
+    }
+    args.output.mkdir(parents=True, exist_ok=True)
+    kept = {key: value for key, value in vars(args).items() if key not in ("output", "data")}
+    content = {"settings": kept, "environment": environment(), "variants": found}
+    write_json(args.output / "noise.json", content)
+    print(text_table(["noise", "tower", "adversarial", "random", "ratio", "cosine"], rows(found)))
+
+
+def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
+    """A line a variant and tower."""
+    shown: Callable[[float], str] = "{:.3g}".format
+    return [
+        [
+            name,
+            tower,
+            shown(kept[tower]["adversarial"]),
+            shown(kept[tower]["random"]),
+            shown(kept[tower]["adversarial"] / kept[tower]["random"]),
+            f"{kept['cosine_to_start']:.3f}",
+        ]
+        for name, kept in found.items()
+        for tower in TOWERS
+    ]
+
+
+if __name__ == "__main__":
+    main()
