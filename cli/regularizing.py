@@ -46,7 +46,12 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
     )
     for name, kind, metavar, text in (
         ("smart_steps", COUNT, "N", "steps up the divergence"),
-        ("smart_step_size", RATE, "X", "how far a step goes"),
+        (
+            "smart_step_size",
+            RATE,
+            "X",
+            "how far a step goes (default: 0.001; projected: the radius)",
+        ),
         ("smart_radius", RATE, "X", "of the ball of --smart-variant projected"),
     ):
         flag = f"--{name.replace('_', '-')}"

@@ -47,8 +47,8 @@ class RunConfig:
     gradients: str = "parameters"
     smart_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     smart_steps: int = 1
-    smart_step_size: float = 1e-3
-    smart_radius: float = 0.1  # of the projected variant
+    smart_step_size: float | None = None  # 1e-3 as public implementations; projected: the radius
+    smart_radius: float = 0.01  # of the projected variant, a fifth of MiniLM's words' deviation
     smart_norm: str = "inf"
     smart_variant: str = "normalised"
     smart_dropout: str = "fixed"  # or "fresh"

@@ -33,7 +33,7 @@ TOWERS = ("both", "first", "second")
 
 def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """The variants that are compared."""
-    ball = {"smart_radius": args.radius, "smart_step_size": args.step_size}
+    ball = {"smart_radius": args.radius}
     return {
         f"{variant}, {steps} steps": {
             "smart_variant": variant,
@@ -113,8 +113,9 @@ def main() -> None:
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--examples", type=int, default=256, help="pairs (default: 256)")
-    parser.add_argument("--radius", type=float, default=0.1, help="of projected (default: 0.1)")
-    parser.add_argument("--step-size", type=float, default=0.1, help="of projected (default: 0.1)")
+    parser.add_argument(
+        "--radius", type=float, default=0.01, help="of projected, and its step size (default: 0.01)"
+    )
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--output", type=Path, default=Path("results/smart-noise"))
     args = parser.parse_args()

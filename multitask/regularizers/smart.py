@@ -17,6 +17,7 @@ from multitask.regularizers.base import Clean, Stateless, Term
 
 # Start noise: what the public implementations draw; within a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
+STEP = 1e-3  # up the gradient, as the public implementations
 
 
 class Smart(Stateless):
@@ -29,6 +30,13 @@ class Smart(Stateless):
 
     def __init__(self, config: RunConfig, rank: int = 0) -> None:
         self.config, self.weights, self.rank = config, config.smart_weight, rank
+
+    @property
+    def step_size(self) -> float:
+        """As configured; else the public implementations', or one step to the border."""
+        projected = self.config.smart_variant == "projected"
+        default = self.config.smart_radius if projected else STEP
+        return self.config.smart_step_size or default
 
     def __call__(self, clean: Clean) -> Term:
         batch = clean.batch.to(clean.model.bi_encoder.device)
@@ -57,7 +65,7 @@ class Smart(Stateless):
                 clean.batch.owner,
                 variant=config.smart_variant,
                 steps=config.smart_steps,
-                step_size=config.smart_step_size,
+                step_size=self.step_size,
                 radius=config.smart_radius,
                 norm=config.smart_norm,
             )

@@ -2,12 +2,13 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
-from studies import mixing, toy_front
+from studies import mixing, noise, regularisation, toy_front
 
 
 def call(monkeypatch, capsys, module, *argv):
@@ -81,3 +82,57 @@ def test_the_toy_front(tmp_path, monkeypatch, capsys):
     assert epo <= cones < linear
     assert (tmp_path / "toy-front.png").exists()
     assert "EPO" in text
+
+
+@pytest.fixture
+def regularise(tmp_path, monkeypatch, capsys):
+    def run(*argv):
+        folders = ["--results", tmp_path / "results", "--runs", tmp_path / "runs"]
+        tiny = ["--encoder", "tiny", "--limit", "24", "--precision", "fp32"]
+        return call(monkeypatch, capsys, regularisation, *tiny, *folders, *argv)
+
+    return run
+
+
+def test_regularised_cells_share_their_pretraining_and_are_kept(regularise, tmp_path):
+    names = ["sts-plain-seed11711", "sts-simcse-seed11711", "sts-both-seed11711"]
+    further = ["sts-smart0.3-seed11711", "sts-smart-seed11711"]
+    text = regularise("--cells", *names, *further)
+    results = tmp_path / "results"
+    kept = {path.name for path in results.iterdir()}
+    cells = {f"{name}.json" for name in [*names, *further]}
+    assert kept == cells | {
+        "sts-pretraining-seed11711.json", "table.md", "smart-weight-sts.png"
+    }  # fmt: skip
+    both = json.loads((results / "sts-both-seed11711.json").read_text())["config"]
+    assert both["smart_weight"] == {"sts": 1.0}
+    assert both["init"] == "sts-pretraining-seed11711"
+    assert json.loads((results / "sts-smart0.3-seed11711.json").read_text())["config"][
+        "smart_weight"
+    ] == {"sts": 0.3}
+    rows = [line for line in text.splitlines() if line.startswith("| SimCSE + SMART")]
+    assert rows[0].endswith("(1) |")
+    times = {path: path.stat().st_mtime_ns for path in results.glob("*-seed*.json")}
+    regularise("--cells", *names)
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def test_every_cell_of_the_study_is_another_run():
+    base = RunConfig(mode="single", tasks=(), limit=3000)
+    names = regularisation.cell_names()
+    assert len(names) == 3 * 4 * 3 + 2 * 3
+    configs = [regularisation.cell_config(name, base, Path("runs")) for name in names]
+    assert len({config.digest() + "".join(config.tasks) for config in configs}) == len(names)
+
+
+def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monkeypatch, capsys):
+    flags = ("--encoder", "tiny", "--examples", "24", "--output", tmp_path)
+    text = call(monkeypatch, capsys, noise, *flags)
+    found = json.loads((tmp_path / "noise.json").read_text())["variants"]
+    assert len(found) == 4
+    for kept in found.values():
+        assert set(kept) == {"both", "first", "second", "cosine_to_start"}
+    one, three = (found[f"projected, {steps} steps"]["both"]["adversarial"] for steps in (1, 3))
+    assert three >= one > found["projected, 1 steps"]["both"]["random"]
+    assert found["normalised, 1 steps"]["cosine_to_start"] > 0.99
+    assert len(text.splitlines()) >= 2 + 4 * 3

@@ -99,7 +99,7 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
         variant="projected",
         steps=2,
         step_size=0.05,
-        radius=0.1,
+        radius=0.01,
     )
     torch.testing.assert_close(noise, expected)
     assert all(p.grad is None for p in trainer.model.parameters())
