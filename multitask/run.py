@@ -90,7 +90,7 @@ def run(
     model, chosen, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
     trainer.load_best()
-    metrics, dev_scores = evaluate(
+    metrics, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
         model, chosen, {name: splits[name]["dev"] for name in chosen}, config.precision, group
     )
     test_scores = {

@@ -87,6 +87,7 @@ class Trainer:
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
         self.progress = Progress()
+        self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.telemetry = Telemetry(folder if self.processes.first else None)
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
@@ -108,10 +109,11 @@ class Trainer:
                 if self.progress.epoch - self.progress.best_epoch >= patience:
                     break
                 self.train_epoch(self.progress.epoch + 1)
-                metrics, _ = evaluate(
+                found = evaluate(
                     self.model, self.tasks, dev, self.config.precision, self.processes
                 )
-                self.finish_epoch(metrics)
+                if self.finish_epoch(found[0]):
+                    self.best_dev = found
         finally:
             self.telemetry.close()
 
@@ -165,8 +167,11 @@ class Trainer:
             for task in np.unique(drawn)
         }
 
-    def finish_epoch(self, metrics: Metrics) -> None:
-        """Log the dev metrics, keep the weights if they are the best, write the checkpoint."""
+    def finish_epoch(self, metrics: Metrics) -> bool:
+        """Log the dev metrics, keep the weights if they are the best, write the checkpoint.
+
+        Says whether they are the best.
+        """
         progress = self.progress
         score = selection_score(metrics, self.tasks)
         progress.history.append(
@@ -188,6 +193,7 @@ class Trainer:
             kept = {n: r.state_dict() for n, r in self.gradient.regularizers.items()}
             save_training(self.last_folder, self.model, self.optimizer, self.state(), kept)
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
+        return better
 
     def state(self) -> dict[str, Any]:
         """What a resumed run needs beside weights and optimiser, as JSON."""
