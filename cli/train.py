@@ -56,8 +56,9 @@ def summary(result: dict[str, Any]) -> str:
     """Dev metrics of the best epoch, what the combiner did, and which tasks were in conflict."""
     from reports.tables import text_table
 
+    before = result.get("before", {})
     rows = [
-        [task, name, f"{value:.4f}"]
+        [task, name, f"{value:.4f}", *([f"{before[task][name]:.4f}"] if before else [])]
         for task, found in result["dev"].items()
         if isinstance(found, dict)
         for name, value in found.items()
@@ -68,7 +69,7 @@ def summary(result: dict[str, Any]) -> str:
         if name in result["dev"]
     ]
     lines = [
-        text_table(["task", "metric", "dev"], rows),
+        text_table(["task", "metric", "dev", *(["before"] if before else [])], rows),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",

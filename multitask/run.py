@@ -112,6 +112,8 @@ def run(
         "environment": environment(str(model.bi_encoder.device)) | {"processes": group.count},
         "history": progress.history,
     }
+    if progress.before:
+        result["before"] = progress.before
     if config.measured_examples:
         train = {name: splits[name]["train"] for name in chosen}
         result["training_losses"] = mean_losses(

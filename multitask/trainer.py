@@ -57,6 +57,7 @@ class Progress:
     statuses: dict[str, int] = field(default_factory=dict)  # of the combiner -> steps
     conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
     history: list[dict[str, Any]] = field(default_factory=list)
+    before: Metrics = field(default_factory=dict)  # pre-training: dev metrics of its start
 
 
 class Trainer:
@@ -105,17 +106,20 @@ class Trainer:
         patience = self.config.patience or self.config.epochs
         dev = {name: self.splits[name]["dev"] for name in self.names}
         try:
+            if self.config.objective and not self.progress.before:
+                self.progress.before = self.evaluate(dev)[0]
             while self.progress.epoch < self.config.epochs:
                 if self.progress.epoch - self.progress.best_epoch >= patience:
                     break
                 self.train_epoch(self.progress.epoch + 1)
-                found = evaluate(
-                    self.model, self.tasks, dev, self.config.precision, self.processes
-                )
+                found = self.evaluate(dev)
                 if self.finish_epoch(found[0]):
                     self.best_dev = found
         finally:
             self.telemetry.close()
+
+    def evaluate(self, dev: Mapping[str, Split]) -> tuple[Metrics, dict[str, np.ndarray]]:
+        return evaluate(self.model, self.tasks, dev, self.config.precision, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
         """Every step of one epoch, with a progress bar that counts examples."""

@@ -44,8 +44,10 @@ def test_every_objective_trains_in_pieces_and_is_selected_on_sts_dev(run, tmp_pa
     assert found.returncode == 0, found.stderr
     for task in ("sst", "qqp", "sts"):
         assert f"sentences of {task} that the training text holds: " in found.stdout
-    dev = json.loads((folder / "metrics.json").read_text())["dev"][objective]
-    assert dev.keys() == {"spearman", "pearson", "alignment", "uniformity"}
+    metrics = json.loads((folder / "metrics.json").read_text())
+    dev, before = metrics["dev"][objective], metrics["before"][objective]
+    assert dev.keys() == before.keys() == {"spearman", "pearson", "alignment", "uniformity"}
+    assert dev != before
     assert list((folder / "predictions").iterdir()) == []
     assert (folder / "checkpoint" / "best").exists()
 
