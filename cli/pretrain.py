@@ -26,7 +26,7 @@ OBJECTIVES = {
     "ranking": "as pairs, with sentences from elsewhere as further negatives",
     "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
 }
-UNLABELLED = ("sst",)  # tasks whose labels say nothing of pairs
+PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 # Gao et al. (2021), section 4: batches of 64 and one epoch.
 PRETRAINING = replace(DEFAULTS, batch_size=64, epochs=1, lr=3e-5)
 
@@ -72,11 +72,12 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     name, given = args.objective, args.tasks is not None
     tasks = distinct_tasks(args, parser) if given else TASK_NAMES
     if name in ("pairs", "ranking", "triplet"):
-        tasks = tasks if given else tuple(task for task in TASK_NAMES if task not in UNLABELLED)
+        tasks = tasks if given else PAIRED
         for task in tasks:
-            if task in UNLABELLED:
+            if task not in PAIRED:
                 parser.error(
-                    f"--objective {name}: expected tasks of pairs (qqp, sts), found {task}"
+                    f"--objective {name}: expected tasks of pairs ({', '.join(PAIRED)}), "
+                    f"found {task}"
                 )
     if (args.nli is not None) != (name == "nli"):
         found = "none" if args.nli is None else f"--objective {name}"

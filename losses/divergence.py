@@ -14,6 +14,7 @@ def symmetric_kl(logits_p: Tensor, logits_q: Tensor) -> Tensor:
     Args:
         logits_p, logits_q: (B, C).
     """
+    same_shape(logits_p, logits_q)
     p, q = logits_p.log_softmax(-1), logits_q.log_softmax(-1)
     # (P - Q)(log P - log Q) is both directions at once, and exactly 0 where they agree.
     return ((p.exp() - q.exp()) * (p - q)).sum(-1).mean()
@@ -25,9 +26,13 @@ def squared_difference(values_p: Tensor, values_q: Tensor) -> Tensor:
     Args:
         values_p, values_q: (B,); another shape on one side would be stretched, and is refused.
     """
-    if values_p.shape != values_q.shape:
-        raise ValueError(
-            f"expected two of the same shape, found {tuple(values_p.shape)} "
-            f"and {tuple(values_q.shape)}"
-        )
+    same_shape(values_p, values_q)
     return F.mse_loss(values_p, values_q)
+
+
+def same_shape(one: Tensor, other: Tensor) -> None:
+    """ValueError unless they have it: PyTorch would stretch one of them."""
+    if one.shape != other.shape:
+        raise ValueError(
+            f"expected two of the same shape, found {tuple(one.shape)} and {tuple(other.shape)}"
+        )

@@ -13,10 +13,11 @@ def simcse_loss(
     temperature: float = 0.05,
     negatives: Tensor | None = None,
     groups: Tensor | None = None,
+    negative_groups: Tensor | None = None,
 ) -> Tensor:
     """Mean over the sentences of -log softmax(cos(view1_i, view2_j) / temperature) at j = i.
 
-    Gao et al. (2021), Eq. 1, with two dropout masks where BEES' Eq. 1 prints one; with `negatives`
+    Gao et al. (2021), Eq. 4, with two dropout masks where BEES' Eq. 1 prints one; with `negatives`
     their Eq. 5. One direction only: rows of `view1` choose among `view2`. N = 1 gives 0.
 
     Args:
@@ -25,6 +26,8 @@ def simcse_loss(
         negatives: (M, H) further candidates, none of which is right.
         groups: (N,) integers; a sentence of the same group is no negative. Without them a
             sentence that is twice in the batch pushes itself away.
+        negative_groups: (M,) the same of `negatives`, each of which is then a negative of the
+            sentences of other groups alone.
     """
     candidates = view2 if negatives is None else torch.cat([view2, negatives])
     logits = F.normalize(view1, dim=-1) @ F.normalize(candidates, dim=-1).T / temperature
@@ -32,7 +35,9 @@ def simcse_loss(
     if groups is not None:
         same = groups[:, None] == groups
         same[right, right] = False
-        logits[:, : len(view2)] = logits[:, : len(view2)].masked_fill(same, -torch.inf)
+        if negative_groups is not None:
+            same = torch.cat([same, groups[:, None] == negative_groups], dim=1)
+        logits[:, : same.shape[1]] = logits[:, : same.shape[1]].masked_fill(same, -torch.inf)
     return F.cross_entropy(logits, right)
 
 

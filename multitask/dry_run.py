@@ -44,7 +44,7 @@ def planned(
         steps = plan.steps(epoch)
         total += len(steps)
         batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
-        for task, name in enumerate(config.tasks):
+        for task, name in enumerate(chosen):
             examples = sum(len(streams[task].next()) for _ in range(batches[task]))
             whole += examples * seconds[task]
             rows.append(

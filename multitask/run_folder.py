@@ -40,7 +40,7 @@ def default_folder(config: RunConfig) -> Path:
     if config.mode == "single":
         parts += config.tasks
     elif config.mode == "pretrain":
-        parts += [str(config.objective), *config.tasks]
+        parts += [str(config.objective), *(() if config.nli else config.tasks)]
     else:
         parts += [config.sampling, config.combiner]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]

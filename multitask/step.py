@@ -77,9 +77,9 @@ class StepGradient:
     def __call__(self, batches: Batches, measure: bool = False) -> StepResult:
         """One step; `measure` keeps the objectives apart even where the combiner would not.
 
-        Batches of the same task make one objective, the mean over all their examples: each loss
-        must be a mean over its examples. Raises RunError for losses or gradients that are not
-        finite.
+        Batches of the same task make one objective, the mean over all their examples; in-batch
+        losses are averaged by the batches' sizes. Raises RunError for losses or gradients that are
+        not finite.
         """
         if self.config.gradients == "representation":
             return self.through_representation(batches)
@@ -97,7 +97,7 @@ class StepGradient:
             self.rows.write_back(combined.weights)
         elif not self.model.frozen:
             self.write_sum()
-        self.sum_head_gradients(batches)
+        self.settle(batches)
         return StepResult(tuple(values), losses, combined, grams, examples_of(batches))
 
     def task_gradients(
@@ -151,7 +151,7 @@ class StepGradient:
             ]
         )
         self.write_sum()
-        self.sum_head_gradients(batches)
+        self.settle(batches)
         grams = {"representation": gram}
         return StepResult(names, values, combined, grams, examples_of(batches))
 
@@ -185,19 +185,11 @@ class StepGradient:
         return Part(pieces, mine, share * len(mine) / len(indices))
 
     def pieces(self, indices: np.ndarray) -> Iterator[np.ndarray]:
-        """This process' share of a batch, at most `micro_batch` rows at a time.
-
-        Every process begins as many passes of dropout as the one with the most pieces.
-        """
+        """This process' share of a batch, at most `micro_batch` rows at a time."""
         mine = self.processes.share(indices)
-        most = -(-len(indices) // self.processes.count)
-        size = self.config.micro_batch or most
-        for begin in range(0, most, size):
-            piece = mine[begin : begin + size]
-            if len(piece):
-                yield piece
-            else:
-                self.model.dropout_stream.next_pass()
+        size = self.config.micro_batch or max(1, len(mine))
+        for begin in range(0, len(mine), size):
+            yield mine[begin : begin + size]
 
     def losses(self, name: str, part: Part) -> Losses:
         """Each objective's loss on some examples, its share of the step's."""
@@ -243,8 +235,17 @@ class StepGradient:
         check_finite("gradient", np.diag(gram), names)
         return self.combiner.combine(gram, losses, [self.place[name] for name in names])
 
-    def sum_head_gradients(self, batches: Batches) -> None:
-        """Add up the gradients of the heads over the processes; one without a share has zeros."""
+    def settle(self, batches: Batches) -> None:
+        """What the processes have to settle when the encoder's gradient stands.
+
+        The heads' gradients are added up; one without a share has zeros. Each process began as
+        many passes of dropout as it had pieces: all go on from the largest number, for a checkpoint
+        holds one.
+        """
+        if self.processes.count > 1:
+            stream, device = self.model.dropout_stream, self.model.bi_encoder.device
+            passes = torch.tensor([stream.passes], device=device)
+            stream.passes = int(self.processes.maximum(passes))
         for name in batches:
             for parameter in self.model.heads[name].parameters():
                 if parameter.grad is None:

@@ -47,7 +47,8 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
         return simcse_loss(texts[0], texts[1], temperature, groups=groups)
 
     def three(texts: Embeddings, groups: Tensor) -> Tensor:
-        return simcse_loss(texts[0], texts[1], temperature, texts[2], groups)
+        own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
+        return simcse_loss(texts[0], texts[1], temperature, texts[2], own, other)
 
     def triplet(texts: Embeddings, groups: Tensor) -> Tensor:
         return triplet_margin_loss(texts[0], texts[1], texts[2], margin)

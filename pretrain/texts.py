@@ -26,8 +26,8 @@ Columns = tuple[list[str], ...]
 class Texts:
     """Training examples from `make(folder, limit)`; the dev split is that of STS.
 
-    `make` gives one list of texts a column, and a group a text of the first: texts of one group are
-    no negatives of each other.
+    `make` gives one list of texts a column, and groups (n,) or (n, 2): texts of one group are no
+    negatives of each other. They stand where other tasks have their targets.
     """
 
     make: Callable[[Path, int | None], tuple[Columns, np.ndarray]]
@@ -96,19 +96,23 @@ def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
 def pairs_and_strangers(
     names: Sequence[str], seed: int, folder: Path, limit: int | None
 ) -> tuple[Columns, np.ndarray]:
-    """Positive pairs, each with a sentence from elsewhere that belongs to no text of its group."""
+    """Positive pairs, each with a sentence from elsewhere that is not of its group.
+
+    Groups (n, 2) are the pair's and that of the sentence from elsewhere, -1 for none.
+    """
     (left, right), groups = positive_pairs(names, folder, limit)
     pool = training_sentences(names, folder, limit)
     group_of = dict(zip([*left, *right], [*groups, *groups], strict=True))
     outside = np.array([group_of.get(text, -1) for text in pool])
     draw = generator(seed, "out-of-sample negatives")
-    strangers = []
-    for group in groups:
-        choice = int(draw.integers(len(pool)))
-        while outside[choice] == group:
-            choice = int(draw.integers(len(pool)))
-        strangers.append(pool[choice])
-    return (left, right, strangers), groups
+    chosen = draw.integers(len(pool), size=len(groups))
+    for row in np.flatnonzero(outside[chosen] == groups):
+        if (outside == groups[row]).all():
+            raise DataError(f"{folder}: expected sentences that mean something else, found none")
+        while outside[chosen[row]] == groups[row]:
+            chosen[row] = draw.integers(len(pool))
+    strangers = [pool[row] for row in chosen]
+    return (left, right, strangers), np.stack([groups, outside[chosen]], axis=1)
 
 
 def overlap(texts: Columns, folder: Path, names: Sequence[str]) -> dict[str, dict[str, int]]:

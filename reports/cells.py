@@ -27,7 +27,7 @@ def cell(run: Path) -> dict[str, Any]:
 def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON in which folders are named without their path."""
     found = config.to_json() if isinstance(config, RunConfig) else dict(config)
-    for key in ("data", "init", "encoder"):
+    for key in ("data", "init", "encoder", "nli"):
         if found[key]:
             found[key] = Path(str(found[key])).name
     return found

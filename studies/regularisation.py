@@ -23,21 +23,21 @@ from multitask.run import complete
 from pretrain.objectives import build_objective
 from reports.cells import cell, kept_cell
 from reports.tables import markdown_table
-from tasks import TASK_NAMES
+from tasks import build_task
 
 VARIANTS = {"plain": "-", "simcse": "SimCSE", "smart": "SMART", "both": "SimCSE + SMART"}
 SEEDS = (11711, 1, 2)
 WEIGHT = 1.0  # of SMART where nothing else is said: BEES' M14 to M16
 WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)  # of the figures
-FIGURES = {"sts": "pearson", "sst": "accuracy"}
-METRICS = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
+FIGURES = ("sts", "sst")
+TASKS = ("sst", "qqp", "sts")
 # Gao et al. (2021), section 4.
 PRETRAINING = {"objective": "simcse", "batch_size": 64, "epochs": 1, "lr": 3e-5}
 
 
 def cell_names() -> list[str]:
     """All cells: one seed after the other, then the further weights of the figures."""
-    names = [f"{t}-{v}-seed{s}" for s in SEEDS for v in VARIANTS for t in TASK_NAMES]
+    names = [f"{t}-{v}-seed{s}" for s in SEEDS for v in VARIANTS for t in TASKS]
     return names + [
         f"{task}-smart{weight:g}-seed{SEEDS[0]}"
         for task in FIGURES
@@ -85,7 +85,11 @@ def read_cells(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def score(kept: Mapping[str, Any], task: str) -> float:
-    return float(kept["dev"][task][METRICS[task]])
+    return float(kept["dev"][task][metric_of(task)])
+
+
+def metric_of(task: str) -> str:
+    return build_task(task).kind.main_metric
 
 
 def table(cells: Mapping[str, Mapping[str, Any]]) -> str:
@@ -93,13 +97,13 @@ def table(cells: Mapping[str, Mapping[str, Any]]) -> str:
     rows = []
     for variant, title in VARIANTS.items():
         row = [title]
-        for task in TASK_NAMES:
+        for task in TASKS:
             names = [f"{task}-{variant}-seed{seed}" for seed in SEEDS]
             found = [score(cells[name], task) for name in names if name in cells]
             spread = f" ± {np.std(found, ddof=1):.4f}" if len(found) > 1 else ""
             row.append(f"{np.mean(found):.4f}{spread} ({len(found)})" if found else "")
         rows.append(row)
-    return markdown_table(["", *(f"{t} {METRICS[t]} (seeds)" for t in TASK_NAMES)], rows)
+    return markdown_table(["", *(f"{t} {metric_of(t)} (seeds)" for t in TASKS)], rows)
 
 
 def curve(cells: Mapping[str, Mapping[str, Any]], task: str) -> tuple[list[float], list[float]]:
@@ -123,7 +127,7 @@ def draw_curve(weights: Sequence[float], scores: Sequence[float], task: str, fil
     axis = figure.subplots()
     axis.plot([f"{weight:g}" for weight in weights], scores, marker="o")
     axis.set_xlabel("weight of SMART")
-    axis.set_ylabel(f"{task} dev {METRICS[task]}")
+    axis.set_ylabel(f"{task} dev {metric_of(task)}")
     temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
     figure.savefig(temporary, dpi=130)
     temporary.replace(file)

@@ -70,3 +70,14 @@ def test_the_defaults_are_those_of_simcse(run, tmp_path):
     assert (config["batch_size"], config["epochs"], config["lr"]) == (64, 1, 3e-5)
     found = run("--mode", "pretrain", "--help").stdout
     assert "examples of a batch (default: 64)" in found
+
+
+@pytest.mark.parametrize("tasks", [[], ["--tasks", "sst"]])
+def test_a_dry_run_counts_the_objective(run, tmp_path, monkeypatch, tasks):
+    monkeypatch.chdir(tmp_path)
+    found = run(*TINY, "--objective", "simcse", "--limit", "20", *tasks, "--dry-run")
+    assert found.returncode == 0, found.stderr
+    assert [line.split()[1] for line in found.stdout.splitlines() if line.startswith("1 ")] == [
+        "simcse"
+    ]
+    assert list(tmp_path.iterdir()) == []

@@ -53,8 +53,7 @@ def test_everything_at_once_with_surgery(run, tmp_path):
     assert (tmp_path / "run" / "metrics.json").exists()
 
 
-def test_heads_learn_alone_before_the_encoder_moves(run, tmp_path):
-    """With as many epochs of probing as there are, but the last, only the last one moves it."""
+def test_probing_and_fine_tuning_each_have_their_own_learning_rates(run, tmp_path):
     flags = ("--epochs", "2", "--probe-epochs", "1", "--limit", "16", "--output")
     found = run(*SST, *flags, str(tmp_path / "run"))
     assert found.returncode == 0, found.stderr

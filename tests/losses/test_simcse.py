@@ -25,9 +25,9 @@ def cosine(a, b):
     return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
 
 
-@pytest.mark.parametrize("further", [0, 3])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_it_equals_a_plain_loop(further, grouped):
+@pytest.mark.parametrize(("further", "theirs"), [(0, None), (3, None), (3, [2, -1, 0])])
+def test_it_equals_a_plain_loop(further, theirs, grouped):
     torch.manual_seed(0)
     one, two = torch.randn(2, 6, 5, dtype=torch.float64)
     negatives = torch.randn(further, 5, dtype=torch.float64) if further else None
@@ -35,10 +35,14 @@ def test_it_equals_a_plain_loop(further, grouped):
     total = 0.0
     for i in range(6):
         kept = [j for j in range(6) if j == i or not grouped or groups[i] != groups[j]]
-        candidates = [two[j] for j in kept] + list([] if negatives is None else negatives)
+        candidates = [two[j] for j in kept]
+        for k in range(further):
+            if not (grouped and theirs) or theirs[k] != groups[i]:
+                candidates.append(negatives[k])
         scores = np.exp([cosine(one[i].numpy(), c.numpy()) / 0.1 for c in candidates])
         total -= np.log(scores[kept.index(i)] / scores.sum())
-    found = simcse_loss(one, two, 0.1, negatives, groups)
+    negative_groups = torch.tensor(theirs) if theirs and grouped else None
+    found = simcse_loss(one, two, 0.1, negatives, groups, negative_groups)
     assert found.item() == pytest.approx(total / 6)
 
 

@@ -154,3 +154,20 @@ def test_the_best_folder_opens_as_an_encoder(make_trainer):
     np.testing.assert_array_equal(
         encoder.encode(["one sentence"]), trainer.model.bi_encoder.encode(["one sentence"])
     )
+
+
+def test_heads_learn_alone_before_the_encoder_moves(make_trainer):
+    """LP-FT: nothing of the encoder, not even by weight decay, while it is probed."""
+    changes = {"combiner": "pcgrad", "weight_decay": 0.5, "lr": 1e-2, "steps_per_epoch": 9}
+    trainer = make_trainer(probe_epochs=1, epochs=2, **changes)
+
+    def weights(module):
+        return torch.cat([p.detach().flatten().clone() for p in module.parameters()])
+
+    encoder, heads = trainer.model.bi_encoder, trainer.model.heads
+    before = weights(encoder), weights(heads)
+    trainer.train_epoch(1)
+    assert torch.equal(weights(encoder), before[0])
+    assert not torch.equal(weights(heads), before[1])
+    trainer.train_epoch(2)
+    assert not torch.equal(weights(encoder), before[0])

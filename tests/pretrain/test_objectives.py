@@ -7,15 +7,18 @@ import pytest
 import torch
 
 from cli.pretrain import OBJECTIVES as LISTED
+from cli.pretrain import PAIRED as LISTED_PAIRED
 from losses import simcse_loss, triplet_margin_loss
 from multitask.config import RunConfig
 from pretrain.objectives import OBJECTIVES, Projection, build_objective, embedding_metrics
+from pretrain.texts import PAIRED
 
 CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"), contrast_temperature=0.1, margin=0.3)
 
 
 def test_the_command_line_lists_the_objectives():
     assert tuple(LISTED) == OBJECTIVES
+    assert set(LISTED_PAIRED) == set(PAIRED)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -56,13 +56,14 @@ def test_pairs_that_share_a_text_through_others_are_one_group():
 
 
 def test_strangers_belong_to_another_group():
-    (left, right, strangers), groups = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
-    (again, *_), _ = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
-    assert again == left
-    own = {}
-    for text, group in zip([*left, *right], [*groups, *groups], strict=True):
-        own[text] = group
+    (left, right, strangers), both = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
+    groups, theirs = both.T
+    (_, _, again), _ = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
+    (_, _, others), _ = pairs_and_strangers(("qqp",), 1, SAMPLE, None)
+    assert strangers == again != others
+    own = dict(zip([*left, *right], [*groups, *groups], strict=True))
     assert all(own.get(s) != group for s, group in zip(strangers, groups, strict=True))
+    assert [own.get(s, -1) for s in strangers] == theirs.tolist()
     assert len(set(strangers)) > 20
 
 

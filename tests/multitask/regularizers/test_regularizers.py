@@ -204,6 +204,17 @@ def test_a_resumed_run_has_the_same_teacher_and_the_same_noise(make_trainer):
         assert torch.equal(one, other)
 
 
+def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
+    from multitask.regularizers import build_regularizers
+    from multitask.run_folder import RunError
+
+    trainer = single(make_trainer)
+    config = replace(trainer.config, r_drop_weight={"sst": 1.0})
+    tasks = {"sst": replace(trainer.tasks["sst"], in_batch=True)}
+    with pytest.raises(RunError, match="r-drop: expected a task whose outputs can be compared"):
+        build_regularizers(config, trainer.model, tasks)
+
+
 def test_tasks_without_a_weight_are_left_alone(make_trainer):
     trainer = make_trainer(smart_weight={"sts": 1.0})
     assert [len(trainer.gradient.regularizers_of(trainer.tasks[n])) for n in trainer.tasks] == [
