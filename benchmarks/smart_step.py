@@ -43,8 +43,8 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             sides[PEER] = plain_side(True, args)
         found = rate_table(in_turns(sides, args.repetitions), 1.0, peer)
         for name, side in found.items():
-            if without := found.get(name.replace(", SMART", "").replace("smart-pytorch on ", "")):
-                side["times_plain"] = without["median"] / side["median"]
+            plain = "transformers fp32" if name == PEER else name.removesuffix(", SMART")
+            side["times_plain"] = found[plain]["median"] / side["median"]
         groups[f"{task}, {BATCH} examples a step, fused AdamW"] = found
     return described(args, "examples/s", groups)
 

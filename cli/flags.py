@@ -30,6 +30,7 @@ TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
 OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {
     ("qqp", "with-contrastive"): ("qqp/cross_entropy", "qqp/contrastive")
 }
+FIRST = "first-then-joint"  # the schedule that begins with one task
 MANY = 1_000_000
 COUNT = number(int, 1, MANY)
 RATE = number(float, 0, MANY, above=True)
@@ -195,6 +196,11 @@ def check_training_flags(
         if args.probe_epochs >= epochs:
             parser.error(
                 f"--probe-epochs: expected fewer than --epochs {epochs}, found {args.probe_epochs}"
+            )
+        if getattr(args, "sampling", None) == "hybrid" or getattr(args, "schedule", None) == FIRST:
+            parser.error(
+                "--probe-epochs: expected all tasks in the first epochs, found one alone "
+                f"(--sampling hybrid or --schedule {FIRST})"
             )
     if args.freeze_encoder and args.lr is not None:
         parser.error("--freeze-encoder and --lr: expected --head-lr alone")

@@ -88,6 +88,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"--margin: expected --objective triplet, found {name}")
     if args.contrast_temperature is not None and name == "triplet":
         parser.error("--contrast-temperature: expected another --objective than triplet")
+    if args.head_lr is not None and not args.projection:
+        parser.error("--head-lr: expected --projection, the only layer beside the encoder")
+    if args.batch_size == 1 and name != "triplet":
+        parser.error("--batch-size: expected 2 or more, for the others of a batch are negatives")
     check_training_flags(args, parser, tasks)
     if args.freeze_encoder or args.probe_epochs:
         parser.error(

@@ -13,6 +13,7 @@ from cli.values import number
 NORMS = ("inf", "l2")
 VARIANTS = ("normalised", "projected")
 DROPOUTS = ("fixed", "fresh")
+BF16_RADIUS = 1e-3  # below, the gradient of the noise is that of rounding
 WEIGHTS = {
     "smart": "steadiness under adversarial noise (SMART)",
     "proximal": "nearness to a running mean of the model (Bregman proximal point)",
@@ -44,18 +45,25 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
         help="noise of norm 1 at every token, as public implementations do, or projected into a "
         "ball, as in the paper" + default("smart_variant"),
     )
-    for name, kind, metavar, text in (
-        ("smart_steps", COUNT, "N", "steps up the divergence"),
-        (
-            "smart_step_size",
-            RATE,
-            "X",
-            "how far a step goes (default: 0.001; projected: the radius)",
-        ),
-        ("smart_radius", RATE, "X", "of the ball of --smart-variant projected"),
-    ):
-        flag = f"--{name.replace('_', '-')}"
-        smart.add_argument(flag, type=kind, metavar=metavar, help=text + default(name))
+    smart.add_argument(
+        "--smart-steps",
+        type=COUNT,
+        metavar="N",
+        help="steps up the divergence" + default("smart_steps"),
+    )
+    smart.add_argument(
+        "--smart-step-size",
+        type=RATE,
+        metavar="X",
+        help="how far a step goes (default: 0.001; projected: the radius)",
+    )
+    smart.add_argument(
+        "--smart-radius",
+        type=RATE,
+        metavar="X",
+        help="of the ball of --smart-variant projected: of each number (default: 0.01) or, with "
+        "--smart-norm l2, of an example's noise as a whole (default: 0.5)",
+    )
     smart.add_argument(
         "--smart-norm", choices=NORMS, help="of noise and gradient" + default("smart_norm")
     )
@@ -68,12 +76,12 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
 
 def task_weight(text: str) -> tuple[str | None, float]:
     """`1` -> (None, 1.0); `sst=1` -> ("sst", 1.0)."""
-    task, _, weight = text.rpartition("=")
+    task, sign, weight = text.rpartition("=")
     try:
         value = float(weight)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value >= 0):
+    if not (math.isfinite(value) and value >= 0) or bool(sign) != bool(task):
         raise argparse.ArgumentTypeError(
             f"expected a weight from 0, or TASK=WEIGHT, found {text!r}"
         )
@@ -103,6 +111,11 @@ def regularizer_settings(
             parser.error(f"--{shown}: expected a --{wanted} above 0, found none")
     if args.smart_radius is not None and args.smart_variant != "projected":
         parser.error("--smart-radius: expected --smart-variant projected")
+    if args.precision == "bf16" and (args.smart_radius or 1) < BF16_RADIUS:
+        parser.error(
+            f"--smart-radius: expected {BF16_RADIUS} at least with --precision bf16, which rounds "
+            f"by more than such noise, found {args.smart_radius}"
+        )
     return settings
 
 
@@ -115,6 +128,10 @@ def weights_by_task(
     """Weight of each task, those of 0 left out."""
     found: dict[str, float] = {}
     flag = f"--{name.replace('_', '-')}-weight"
+    names = [task for task, _ in given or []]
+    for task in names:
+        if names.count(task) > 1:
+            parser.error(f"{flag}: expected one weight for {task or 'all tasks'}, found several")
     for task, weight in sorted(given or [], key=lambda pair: pair[0] is not None):
         if task is not None and task not in tasks:
             parser.error(f"{flag}: expected one of {', '.join(tasks)}, found {task}")

@@ -81,4 +81,7 @@ def summary(result: dict[str, Any]) -> str:
         f"mean cosine {found['mean_cosine']:.2f}"
         for pair, found in result.get("conflicts", {}).items()
     ]
+    for task, found in before.items():
+        if result["dev"][task]["spearman"] < found["spearman"]:
+            lines.append(f"{task}: the encoder was better before on STS dev, by Spearman")
     return "\n".join(lines)

@@ -48,12 +48,12 @@ class RunConfig:
     smart_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     smart_steps: int = 1
     smart_step_size: float | None = None  # 1e-3 as public implementations; projected: the radius
-    smart_radius: float = 0.01  # of the projected variant, a fifth of MiniLM's words' deviation
+    smart_radius: float | None = None  # of the projected variant; None: see smart.py
     smart_norm: str = "inf"
     smart_variant: str = "normalised"
     smart_dropout: str = "fixed"  # or "fresh"
     proximal_weight: Mapping[str, float] = field(default_factory=dict)  # a task
-    proximal_momentum: float = 0.99  # SMART's, section 4.1
+    proximal_momentum: float = 0.99  # SMART's for the first tenth of a run; 0.999 then
     r_drop_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     epochs: int = 3
     steps_per_epoch: int | None = None

@@ -68,20 +68,23 @@ class StepGradient:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.combiner, self.config = combiner, config
         self.processes = processes or Processes()
-        self.regularizers = build_regularizers(config, model, tasks, self.processes.rank)
+        self.step = 0
+        self.regularizers = build_regularizers(config, model, tasks)
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), self.processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}
         check_every_parameter_has_a_place(model)
 
-    def __call__(self, batches: Batches, measure: bool = False) -> StepResult:
-        """One step; `measure` keeps the objectives apart even where the combiner would not.
+    def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
+        """Step number `step`, which decides the noise of regularisers.
 
+        `measure` keeps the objectives apart even where the combiner would not.
         Batches of the same task make one objective, the mean over all their examples; in-batch
         losses are averaged by the batches' sizes. Raises RunError for losses or gradients that are
         not finite.
         """
-        if self.config.gradients == "representation":
+        self.step = step
+        if self.config.gradients == "representation" and not self.model.frozen:
             return self.through_representation(batches)
         apart = (self.combiner.needs_rows or measure) and not self.model.frozen
         values: dict[str, Tensor] = {}
@@ -208,7 +211,19 @@ class StepGradient:
                 ((batch,), (number,)) = batches, one.numbers
                 first, precision = task.objectives[0], self.config.precision
                 loss = values[first]
-                clean = Clean(self.model, task, batch, targets, precision, number, outputs, loss)
+                clean = Clean(
+                    model=self.model,
+                    task=task,
+                    batch=batch,
+                    rows=part.rows,
+                    share=part.share,
+                    step=self.step,
+                    targets=targets,
+                    precision=precision,
+                    number=number,
+                    outputs=outputs,
+                    loss=loss,
+                )
                 for regularizer in mine:
                     term = regularizer(clean)
                     values[first] = values[first] + term.value

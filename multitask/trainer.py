@@ -109,7 +109,8 @@ class Trainer:
             if self.config.objective and not self.progress.before:
                 self.progress.before = self.evaluate(dev)[0]
             while self.progress.epoch < self.config.epochs:
-                if self.progress.epoch - self.progress.best_epoch >= patience:
+                last = max(self.progress.best_epoch, self.config.probe_epochs)
+                if self.progress.epoch - last >= patience:
                     break
                 self.train_epoch(self.progress.epoch + 1)
                 found = self.evaluate(dev)
@@ -146,7 +147,8 @@ class Trainer:
     def train_step(self, drawn: np.ndarray) -> StepResult:
         """One optimiser step on the next batches of the tasks `drawn`."""
         progress = self.progress
-        result = self.gradient(self.draw(drawn), measure=progress.step % MEASURE_EVERY == 0)
+        measure = progress.step % MEASURE_EVERY == 0
+        result = self.gradient(self.draw(drawn), measure, progress.step)
         position = stage(progress.step, self.probe_steps, self.total_steps)
         factor = learning_rate_factor(*position, self.config.warmup)
         set_learning_rate(self.optimizer, factor)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pretrain.texts import Columns
+from pretrain.texts import Columns, linked
 from tasks.readers import clean_pair_text
 from tasks.text_files import DataError, rows_by_name
 
@@ -22,7 +22,11 @@ LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2"
 
 
 def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarray]:
-    """Triplets of a CSV or TSV file, one premise a group; `limit` of them, drawn at random.
+    """Triplets of a CSV or TSV file and their groups; `limit` of them, drawn at random.
+
+    Groups (n, 2): premises and what follows from them are linked; the second is that of the
+    contradiction where it is among these texts elsewhere, else -1. Triplets with a blank text or
+    whose contradiction is one of the others are left out. Tab-separated files have no quoting.
 
     Either columns sent0, sent1, hard_neg, or labelled pairs, of which each premise with both an
     entailment and a contradiction makes a triplet (Gao et al., 2021, section 4). Labels are words,
@@ -31,7 +35,7 @@ def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarr
     """
     header = columns_of(path)
     if set(TRIPLET) <= header:
-        found = rows_by_name(path, TRIPLET, comma=True)
+        found = rows_of(path, TRIPLET)
         rows = [(row["sent0"], row["sent1"], row["hard_neg"]) for _, row in found]
     else:
         wanted = next((names for names in LABELLED if set(names) <= header), None)
@@ -41,17 +45,30 @@ def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarr
                 f"label; found {', '.join(sorted(header)) or 'none'}"
             )
         rows = list(grouped(path, wanted))
+    rows = [
+        cleaned
+        for a, b, c in rows
+        for cleaned in [(clean_pair_text(a), clean_pair_text(b), clean_pair_text(c))]
+        if all(cleaned) and cleaned[2] not in cleaned[:2]
+    ]
     if limit is not None and limit < len(rows):
         chosen = np.sort(np.random.default_rng(0).permutation(len(rows))[:limit])
         rows = [rows[i] for i in chosen]
-    premises = {row[0]: i for i, row in enumerate(rows)}
-    columns = tuple([clean_pair_text(row[side]) for row in rows] for side in range(3))
-    return columns, np.array([premises[row[0]] for row in rows], np.int64)
+    premises, follows, against = ([row[side] for row in rows] for side in range(3))
+    groups = linked(premises, follows) if rows else np.zeros(0, np.int64)
+    group_of = dict(zip([*premises, *follows], [*groups, *groups], strict=True))
+    others = np.array([group_of.get(text, -1) for text in against], np.int64)
+    return (premises, follows, against), np.stack([groups, others], axis=1)
+
+
+def rows_of(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of a file that is comma-separated with quotes, or tab-separated without."""
+    return rows_by_name(path, needed, comma=True, quoted_tabs=False)
 
 
 def columns_of(path: Path) -> set[str]:
     """The names in the header line."""
-    for _, row in rows_by_name(path, (), comma=True):
+    for _, row in rows_of(path, ()):
         return set(row)
     raise DataError(f"{path}: expected rows under a header line, found none")
 
@@ -60,8 +77,8 @@ def grouped(path: Path, wanted: tuple[str, str, str]) -> Iterator[tuple[str, str
     """Premise, entailment, contradiction: the pairs of each premise, in the file's order."""
     premise, hypothesis, label = wanted
     found: dict[str, tuple[list[str], list[str], list[str]]] = {}
-    for line, row in rows_by_name(path, wanted, comma=True):
-        text = row[label].strip().lower()
+    for line, row in rows_of(path, wanted):
+        text = row[label].strip().lower().removesuffix(".0")
         if text in ("-", "-1", ""):
             continue
         if text not in LABELS:

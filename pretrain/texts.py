@@ -76,8 +76,9 @@ def positive_pairs(
         examples = build_task(name).read(folder, "train", limit)
         assert examples.targets is not None
         for row in np.flatnonzero(PAIRED[name](examples.targets)):
-            left.append(examples.texts[0][row])
-            right.append(examples.texts[1][row])
+            if examples.texts[0][row] and examples.texts[1][row]:
+                left.append(examples.texts[0][row])
+                right.append(examples.texts[1][row])
     return (left, right), linked(left, right)
 
 
@@ -105,7 +106,7 @@ def pairs_and_strangers(
     group_of = dict(zip([*left, *right], [*groups, *groups], strict=True))
     outside = np.array([group_of.get(text, -1) for text in pool])
     draw = generator(seed, "out-of-sample negatives")
-    chosen = draw.integers(len(pool), size=len(groups))
+    chosen = draw.integers(len(pool) or 1, size=len(groups))
     for row in np.flatnonzero(outside[chosen] == groups):
         if (outside == groups[row]).all():
             raise DataError(f"{folder}: expected sentences that mean something else, found none")

@@ -9,7 +9,7 @@ from typing import Any
 
 from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
-from multitask.config import RunConfig
+from multitask.config import RunConfig, default_values
 from multitask.run_folder import RunError, finished_metrics
 
 
@@ -28,7 +28,7 @@ def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON in which folders are named without their path."""
     found = config.to_json() if isinstance(config, RunConfig) else dict(config)
     for key in ("data", "init", "encoder", "nli"):
-        if found[key]:
+        if found.get(key):
             found[key] = Path(str(found[key])).name
     return found
 
@@ -37,7 +37,7 @@ def kept_cell(file: Path, config: RunConfig) -> bool:
     """Whether the cell is there; UserError if it was made with another configuration."""
     if not file.exists():
         return False
-    mine, kept = as_kept(config), read_json(file, UserError)["config"]
+    mine, kept = as_kept(config), default_values() | read_json(file, UserError)["config"]
     for key in sorted(mine.keys() - {"linear"}):  # a run writes down which kernel it chose
         if kept.get(key) != mine[key]:
             raise UserError(

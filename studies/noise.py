@@ -1,7 +1,7 @@
 """Is SMART's noise adversarial? Divergence under it and under random noise: python -m studies.noise
 
 Pairs of STS and the encoder as it is, dropout off. The random noise has the very numbers of the
-adversarial one, shuffled within each example and with random signs, so that all its norms are the
+adversarial one, shuffled within each text and with random signs, so that all its norms are the
 same. `first` and `second` are noise on one tower alone. Writes noise.json.
 """
 
@@ -33,28 +33,27 @@ TOWERS = ("both", "first", "second")
 
 def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """The variants that are compared."""
-    ball = {"smart_radius": args.radius}
+    balls = {
+        "projected, inf": {"smart_radius": args.radius},
+        "projected, l2": {"smart_norm": "l2"},
+        "normalised": {},
+    }
     return {
-        f"{variant}, {steps} steps": {
-            "smart_variant": variant,
-            "smart_steps": steps,
-            **(ball if variant == "projected" else {}),
-        }
-        for variant in ("projected", "normalised")
+        f"{name}, {steps} steps": ball | {"smart_variant": name.split(",")[0], "smart_steps": steps}
+        for name, ball in balls.items()
         for steps in (1, 3)
     }
 
 
 @torch.no_grad()
-def shuffled(noise: Tensor, owner: Tensor, draw: torch.Generator) -> Tensor:
-    """Each example's numbers in another order, with random signs."""
-    result = torch.empty_like(noise)
-    for example in range(int(owner.max()) + 1):
-        values = noise[owner == example].flatten()
-        values = values[torch.randperm(len(values), generator=draw)]
+def shuffled(noise: Tensor, lengths: Tensor, draw: torch.Generator) -> Tensor:
+    """Each text's numbers in another order, with random signs."""
+    found = []
+    for part in noise.cpu().split(lengths.tolist()):
+        values = part.flatten()[torch.randperm(part.numel(), generator=draw)]
         signs = torch.randint(0, 2, values.shape, generator=draw) * 2 - 1
-        result[owner == example] = (values * signs).view(-1, noise.shape[1])
-    return result
+        found.append((values * signs).view_as(part))
+    return torch.cat(found).to(noise)
 
 
 def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
@@ -80,7 +79,7 @@ def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str
     cosines = []
     for clean in every:
         noise = smart.noise(clean)
-        random = shuffled(noise, clean.batch.owner, draw)
+        random = shuffled(noise, clean.batch.lengths, draw)
         for tower, sums in found.items():
             for name, one in (("adversarial", noise), ("random", random)):
                 sums[name] += divergence(clean, on_tower(one, clean, tower)) / total
@@ -101,9 +100,20 @@ def clean_batches(config: RunConfig, count: int) -> list[Clean]:
         with torch.no_grad():
             texts = batch.split(model.embed(batch, config.precision))
             outputs = model.heads[TASK](*texts)
-        loss = outputs.sum()
         found.append(
-            Clean(model, tasks[TASK], batch, targets, config.precision, number, outputs, loss)
+            Clean(
+                model=model,
+                task=tasks[TASK],
+                batch=batch,
+                rows=rows[part],
+                share=1.0,
+                step=0,
+                targets=targets,
+                precision=config.precision,
+                number=number,
+                outputs=outputs,
+                loss=outputs.sum(),  # of no use here
+            )
         )
     return found
 

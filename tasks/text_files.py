@@ -60,11 +60,12 @@ def decoded_lines(path: Path) -> Lines:
 
 
 def rows_by_name(
-    path: Path, needed: Sequence[str], comma: bool = False
+    path: Path, needed: Sequence[str], comma: bool = False, quoted_tabs: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, fields by name) of each row; the columns' order does not matter.
 
-    Fields are separated by tabs or, with `comma`, by commas if the header holds no tab.
+    Fields are separated by tabs or, with `comma`, by commas if the header holds no tab. They may
+    be quoted; between tabs not, unless `quoted_tabs`.
     """
     lines = csv_lines(path)
     first = next(lines, None)
@@ -72,7 +73,13 @@ def rows_by_name(
         raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
     comma = comma and "\t" not in first
     kind = "comma-separated" if comma else "tab-separated"
-    reader = csv.reader(chain([first], lines), delimiter="," if comma else "\t", strict=True)
+    rows = chain([first], lines)
+    if comma:
+        reader = csv.reader(rows, strict=True)
+    elif quoted_tabs:
+        reader = csv.reader(rows, delimiter="\t", strict=True)
+    else:
+        reader = csv.reader(rows, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     begin = 1
     try:
         header = next(reader)

@@ -17,7 +17,7 @@ __all__ = ["Clean", "Proximal", "RDrop", "Regularizer", "Smart", "Term", "build_
 
 
 def build_regularizers(
-    config: RunConfig, model: MultiTaskModel, tasks: Mapping[str, Task], rank: int = 0
+    config: RunConfig, model: MultiTaskModel, tasks: Mapping[str, Task]
 ) -> dict[str, Regularizer]:
     """Those of a configuration, by name: each acts on the tasks it has a weight for.
 
@@ -25,7 +25,7 @@ def build_regularizers(
     """
     found: dict[str, Regularizer] = {}
     if config.smart_weight:
-        found["smart"] = Smart(config, rank)
+        found["smart"] = Smart(config)
     if config.r_drop_weight:
         found["r-drop"] = RDrop(config.r_drop_weight)
     if config.proximal_weight:

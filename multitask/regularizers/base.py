@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from torch import Tensor
 
 from minbert.batching import Batch
@@ -18,13 +19,17 @@ from tasks.base import Embeddings, Outputs, Task
 class Clean:
     """Examples of one task that went through encoder and head in one pass, as they are.
 
-    `loss` is the task's first objective on them; `number` the dropout of the pass, which covers
-    encoder and head.
+    `rows` are their places in the task's training split and `share` their part of the step's
+    examples of it; `loss` is the task's first objective on them; `number` the dropout of the pass,
+    which covers encoder and head.
     """
 
     model: MultiTaskModel
     task: Task
     batch: Batch
+    rows: np.ndarray
+    share: float
+    step: int
     targets: Tensor
     precision: str
     number: int

@@ -36,7 +36,8 @@ class Proximal:
     def after_step(self, model: MultiTaskModel) -> None:
         pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
         mine, theirs = zip(*pairs, strict=True)
-        torch._foreach_lerp_(list(mine), list(theirs), 1 - self.momentum)
+        momentum = 0.0 if model.frozen else self.momentum  # heads alone: nothing to hold them to
+        torch._foreach_lerp_(list(mine), list(theirs), 1 - momentum)
 
     def state_dict(self) -> dict[str, Any]:
         return self.teacher.state_dict()

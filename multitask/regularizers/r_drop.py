@@ -8,10 +8,10 @@ from multitask.regularizers.base import Clean, Stateless, Term
 
 
 class RDrop(Stateless):
-    """The loss becomes the mean of both passes' plus weight x half their divergence (Eq. 4).
+    """The loss becomes the mean of both passes' plus weight x half their divergence.
 
-    The paper's symmetric KL halves the sum of both directions, as here; for similarities the
-    squared difference stands in its place.
+    As the authors' code has it; their Eq. 4 adds both passes' losses up, so that a weight here is
+    twice one there. For similarities the squared difference stands in the symmetric KL's place.
     """
 
     def __init__(self, weights: Mapping[str, float]) -> None:

@@ -17,6 +17,9 @@ from multitask.regularizers.base import Clean, Stateless, Term
 
 # Start noise: what the public implementations draw; within a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
+# Of a ball where nothing else is said: a fifth of the standard deviation of MiniLM's word
+# embeddings for each number; half the length of one of its words for a whole example.
+RADIUS = {"inf": 0.01, "l2": 0.5}
 STEP = 1e-3  # up the gradient, as the public implementations
 
 
@@ -28,14 +31,18 @@ class Smart(Stateless):
     one did, so that nothing but the noise can move the outputs.
     """
 
-    def __init__(self, config: RunConfig, rank: int = 0) -> None:
-        self.config, self.weights, self.rank = config, config.smart_weight, rank
+    def __init__(self, config: RunConfig) -> None:
+        self.config, self.weights = config, config.smart_weight
+
+    @property
+    def radius(self) -> float:
+        return self.config.smart_radius or RADIUS[self.config.smart_norm]
 
     @property
     def step_size(self) -> float:
         """As configured; else the public implementations', or one step to the border."""
         projected = self.config.smart_variant == "projected"
-        default = self.config.smart_radius if projected else STEP
+        default = self.radius if projected else STEP
         return self.config.smart_step_size or default
 
     def __call__(self, clean: Clean) -> Term:
@@ -56,7 +63,8 @@ class Smart(Stateless):
             batch = replace(clean.batch, noise=noise)
             with self.dropout(clean):
                 texts = batch.split(model.embed(batch, clean.precision))
-                return clean.divergence(clean.head(texts), expected)
+                # The mean over all examples of the step, whatever piece these are.
+                return clean.divergence(clean.head(texts), expected) * clean.share
 
         with without_weight_gradients(model):
             return adversarial_noise(
@@ -66,19 +74,31 @@ class Smart(Stateless):
                 variant=config.smart_variant,
                 steps=config.smart_steps,
                 step_size=self.step_size,
-                radius=config.smart_radius,
+                radius=self.radius,
                 norm=config.smart_norm,
             )
 
     def start(self, clean: Clean) -> Tensor:
-        """Normal noise (T, H), the same again for the same pass of a run."""
-        config = self.config
-        projected = config.smart_variant == "projected"
-        scale = START_SHARE * config.smart_radius if projected else START
-        draw = generator(config.seed, "adversarial noise", clean.number, self.rank)
-        shape = (clean.batch.tokens, clean.model.bi_encoder.width)
-        noise = torch.from_numpy(draw.standard_normal(shape, "float32")) * scale
-        return noise.to(clean.batch.device)
+        """Normal noise (T, H): an example has the same in a step, in whatever piece it comes."""
+        config, batch = self.config, clean.batch
+        width = clean.model.bi_encoder.width
+        lengths = batch.lengths.view(batch.texts, -1).numpy()  # (texts, B)
+        drawn = []
+        for row, tokens in zip(clean.rows, lengths.T, strict=True):
+            purpose = f"adversarial noise of {clean.task.name}"
+            draw = generator(config.seed, purpose, clean.step, int(row))
+            noise = torch.from_numpy(draw.standard_normal((tokens.sum(), width), "float32"))
+            drawn.append((noise * self.scale(noise)).split(tokens.tolist()))
+        return torch.cat([one for text in zip(*drawn, strict=True) for one in text]).to(
+            batch.device
+        )
+
+    def scale(self, noise: Tensor) -> float:
+        """What normal noise of an example (T, H) is multiplied by."""
+        if self.config.smart_variant != "projected":
+            return START
+        size = float(noise.norm()) if self.config.smart_norm == "l2" else 1.0
+        return START_SHARE * self.radius / size
 
     def dropout(self, clean: Clean) -> AbstractContextManager[None]:
         """The clean pass' dropout once more, or the next one's."""

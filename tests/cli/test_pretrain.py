@@ -19,6 +19,8 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
         (["--objective", "nli", "--nli", "x", "--tasks", "sst"], "--tasks: expected none"),
         (["--objective", "pairs", "--margin", "1"], "--margin: expected --objective triplet"),
         (["--objective", "triplet", "--contrast-temperature", "1"], "expected another --objective"),
+        (["--objective", "simcse", "--head-lr", "1"], "--head-lr: expected --projection"),
+        (["--objective", "pairs", "--batch-size", "1"], "--batch-size: expected 2 or more"),
         (["--objective", "simcse", "--freeze-encoder"], "expected neither --freeze-encoder nor"),
         (["--objective", "simcse", "--sst-head", "hidden"], "unrecognized arguments: --sst-head"),
     ],

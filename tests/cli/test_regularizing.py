@@ -7,6 +7,7 @@ import pytest
 from cli import regularizing
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
+BALL = ("--smart-weight", "1", "--smart-variant", "projected")
 ALL = ("--mode", "multitask", "--encoder", "tiny", "--limit", "16", "--epochs", "1")
 
 
@@ -26,6 +27,13 @@ def test_plain_choices_equal_the_registries():
         (["--smart-weight", "-1"], "expected a weight from 0, or TASK=WEIGHT, found '-1'"),
         (["--r-drop-weight", "sst=x"], "expected a weight from 0, or TASK=WEIGHT, found 'sst=x'"),
         (["--r-drop-weight", "inf"], "expected a weight from 0, or TASK=WEIGHT, found 'inf'"),
+        (["--smart-weight", "1", "3"], "expected one weight for all tasks, found several"),
+        (["--smart-weight", "sst=1", "sst=0"], "expected one weight for sst, found several"),
+        (["--smart-weight", "=2"], "expected a weight from 0, or TASK=WEIGHT, found '=2'"),
+        (
+            [*BALL, "--smart-radius", "1e-5", "--precision", "bf16"],
+            "--smart-radius: expected 0.001 at least with --precision bf16",
+        ),
         (["--proximal-momentum", "0.9"], "expected a --proximal-weight above 0, found none"),
         (["--r-drop-weight", "1", "--freeze-encoder"], "expected one of them"),
         (["--probe-epochs", "3"], "--probe-epochs: expected fewer than --epochs 3, found 3"),

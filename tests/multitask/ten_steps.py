@@ -8,7 +8,6 @@ import torch
 
 from multitask.config import RunConfig
 from multitask.distributed import processes
-from multitask.regularizers import Clean, Smart
 from multitask.run import build_model, build_tasks, load_splits
 from multitask.trainer import Trainer
 from pretrain.objectives import build_objective
@@ -47,17 +46,17 @@ CHANGES = {
     "simcse": PRETRAINING,
     "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
     "smart": {"combiner": "pcgrad", "smart_weight": {"sst": 1.0, "sts": 3.0}},
+    "smart-projected": {
+        "smart_weight": {"sst": 1.0, "sts": 3.0},
+        "smart_variant": "projected",
+        "smart_norm": "l2",
+        "micro_batch": 2,
+    },
 }
-
-
-def by_token(self: Smart, clean: Clean) -> torch.Tensor:
-    """Start noise that a token has in any process."""
-    return 0.01 * torch.sin(clean.batch.ids[:, None] * torch.arange(1.0, 33))
 
 
 def main(kind: str, file: str) -> None:
     config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
-    Smart.start = by_token
     with processes() as group:
         chosen = build_objective(config) if config.objective else build_tasks(config)
         model = build_model(config, chosen, torch.device("cpu"))
@@ -69,8 +68,8 @@ def main(kind: str, file: str) -> None:
             model.heads.train()  # the projection, which has no dropout
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         kept: dict[str, torch.Tensor] = {}
-        for step in trainer.plan.steps(1):
-            trainer.gradient(trainer.draw(step))
+        for number, step in enumerate(trainer.plan.steps(1)):
+            trainer.gradient(trainer.draw(step), step=number)
             if not kept:
                 kept = {
                     f"gradient/{name}": p.grad.to_dense().clone()

@@ -32,7 +32,11 @@ def flat(tensors, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", ["sum", "pcgrad", "epo", "pcgrad-representation", "simcse", "pairs", "smart"]
+    "kind",
+    [
+        *("sum", "pcgrad", "epo", "pcgrad-representation"),
+        *("simcse", "pairs", "smart", "smart-projected"),
+    ],
 )
 def test_two_processes_take_the_steps_of_one(kind, tmp_path):
     """Same global batches, dropout off: first combined gradient, weights after ten steps."""

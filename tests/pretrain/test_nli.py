@@ -27,7 +27,8 @@ def test_triplets_as_simcse_has_them(tmp_path):
         ["a person , asleep", "c", "e"],
         ["a man runs .", "d", "f"],
     )
-    assert groups[1] == groups[2] != groups[0]
+    assert groups[1, 0] == groups[2, 0] != groups[0, 0]
+    assert groups[:, 1].tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("label", ["gold_label", "label"])
@@ -35,11 +36,11 @@ def test_labelled_pairs_make_a_triplet_of_each_entailment_and_contradiction(tmp_
     file = write(tmp_path, LABELLED.replace("gold_label", label), "nli.tsv")
     columns, groups = entailments(file)
     assert columns == (["one .", "one ."], ["yes", "sure"], ["no", "never"])
-    assert groups.tolist()[0] == groups.tolist()[1]
+    assert groups[0, 0] == groups[1, 0]
 
 
 def test_numbers_as_labels(tmp_path):
-    text = "premise,hypothesis,label\nA,B,0\nA,C,2\nA,D,-1\n"
+    text = "premise,hypothesis,label\nA,B,0\nA,C,2.0\nA,D,-1\n"
     columns, _ = entailments(write(tmp_path, text))
     assert columns == (["a"], ["b"], ["c"])
 
@@ -65,3 +66,23 @@ def test_the_limit_draws_triplets(tmp_path):
 def test_faults_are_named(tmp_path, text, expected):
     with pytest.raises(DataError, match=expected):
         entailments(write(tmp_path, text))
+
+
+def test_texts_that_belong_together_are_of_one_group_whoever_says_them(tmp_path):
+    """Cleaned alike, sharing what follows, or another premise's contradiction."""
+    text = "A man.,Someone,No one\na man .,A person,Nothing\nB,A person,C\nD,E,someone\n"
+    _, groups = entailments(write(tmp_path, "sent0,sent1,hard_neg\n" + text))
+    assert groups[0, 0] == groups[1, 0] == groups[2, 0] != groups[3, 0]
+    assert groups[:, 1].tolist() == [-1, -1, -1, groups[0, 0]]
+
+
+def test_triplets_that_say_nothing_are_left_out(tmp_path):
+    text = "sent0,sent1,hard_neg\na,b,A\na,b,\nc,d,D\ne,f,g\n"
+    columns, _ = entailments(write(tmp_path, text))
+    assert columns == (["e"], ["f"], ["g"])
+
+
+def test_quotation_marks_between_tabs_are_text(tmp_path):
+    text = 'premise\thypothesis\tlabel\n"Go," he said\t"A"\t0\n"Go," he said\tB"\t2\n'
+    columns, _ = entailments(write(tmp_path, text, "nli.tsv"))
+    assert columns == (['"go ," he said'], ['"a"'], ['b"'])

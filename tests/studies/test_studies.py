@@ -129,10 +129,11 @@ def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monke
     flags = ("--encoder", "tiny", "--examples", "24", "--output", tmp_path)
     text = call(monkeypatch, capsys, noise, *flags)
     found = json.loads((tmp_path / "noise.json").read_text())["variants"]
-    assert len(found) == 4
+    assert len(found) == 6
     for kept in found.values():
         assert set(kept) == {"both", "first", "second", "cosine_to_start"}
-    one, three = (found[f"projected, {steps} steps"]["both"]["adversarial"] for steps in (1, 3))
-    assert three >= one > found["projected, 1 steps"]["both"]["random"]
+    for norm in ("inf", "l2"):
+        one, three = (found[f"projected, {norm}, {n} steps"]["both"] for n in (1, 3))
+        assert three["adversarial"] >= one["adversarial"] > one["random"]
     assert found["normalised, 1 steps"]["cosine_to_start"] > 0.99
-    assert len(text.splitlines()) >= 2 + 4 * 3
+    assert len(text.splitlines()) >= 2 + 6 * 3

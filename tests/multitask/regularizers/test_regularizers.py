@@ -48,7 +48,7 @@ def clean(trainer, name):
     number = trainer.model.dropout_stream.passes
     loss = trainer.tasks[name].losses(found, (), targets)[name]
     model, task = trainer.model, trainer.tasks[name]
-    return Clean(model, task, batch, targets, "fp32", number, found, loss)
+    return Clean(model, task, batch, ROWS, 1.0, 0, targets, "fp32", number, found, loss)
 
 
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
@@ -106,6 +106,23 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
     assert all(p.requires_grad for p in trainer.model.parameters())
 
 
+@pytest.mark.parametrize("task", ["sst", "sts"])
+@pytest.mark.parametrize("norm", ["inf", "l2"])
+def test_start_noise_lies_within_the_ball_and_does_not_decide_the_noise(make_trainer, task, norm):
+    changes = {"smart_variant": "projected", "smart_norm": norm, "tasks": (task,)}
+    trainer = single(make_trainer, smart_weight={task: 1.0}, **changes)
+    trainer.model.eval()
+    regularizer, seen = trainer.gradient.regularizers["smart"], clean(trainer, task)
+    start, noise = regularizer.start(seen), regularizer.noise(seen)
+    order = float("inf") if norm == "inf" else 2
+    for example in range(len(ROWS)):
+        own = seen.batch.owner == example
+        sizes = [torch.linalg.vector_norm(x[own].flatten(), order) for x in (start, noise)]
+        assert sizes[0] < 0.5 * regularizer.radius
+        assert sizes[1] == pytest.approx(regularizer.radius, rel=1e-4)
+        assert torch.cosine_similarity(start[own].flatten(), noise[own].flatten(), dim=0) < 0.9
+
+
 @pytest.mark.parametrize("fixed", [False, True])
 def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixed):
     """With a ball of next to no radius the term is next to zero, unless dropout differs."""
@@ -122,22 +139,17 @@ def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixe
     assert (term.value.item() < 1e-9) == fixed
 
 
-def by_token(seen):
-    """Start noise that a token has in any piece of a batch."""
-    return 0.01 * torch.sin(seen.batch.ids[:, None] * torch.arange(1.0, 1 + 32))
-
-
-def test_smart_goes_with_surgery_and_micro_batches(make_trainer):
-    """A term is a mean over examples: pieces of a batch add up to the whole."""
+@pytest.mark.parametrize("norm", ["inf", "l2"])
+@pytest.mark.parametrize("variant", ["normalised", "projected"])
+def test_smart_goes_with_surgery_and_micro_batches(make_trainer, variant, norm):
+    """Noise and term are those of the whole batch, in whatever pieces it comes."""
     found = {}
     for size in (None, 2):
         trainer = make_trainer(
             f"{size}", smart_weight={"sst": 1.0, "sts": 3.0}, smart_step_size=0.05,
-            smart_variant="projected", micro_batch=size,
+            smart_variant=variant, smart_norm=norm, micro_batch=size,
         )  # fmt: skip
         trainer.model.eval()
-        regularizer = trainer.gradient.regularizers["smart"]
-        regularizer.start = by_token
         result = trainer.gradient({"sst": [ROWS], "sts": [ROWS]})
         found[size] = gradient_of(trainer.model)
         assert result.grams
@@ -202,6 +214,15 @@ def test_a_resumed_run_has_the_same_teacher_and_the_same_noise(make_trainer):
     again.train_epoch(2)
     for one, other in zip(whole.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_while_heads_are_probed_the_teacher_is_the_model(make_trainer):
+    """Else fine-tuning would pull the probed heads back to their random start."""
+    trainer = single(make_trainer, proximal_weight={"sst": 1.0}, probe_epochs=1)
+    trainer.train_epoch(1)
+    teacher = trainer.gradient.regularizers["proximal"].teacher
+    for mean, now in zip(teacher.parameters(), trainer.model.parameters(), strict=True):
+        assert torch.equal(mean, now)
 
 
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
