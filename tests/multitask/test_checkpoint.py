@@ -65,9 +65,13 @@ def trained(seed):
 
 def test_training_state_comes_back_exactly(tmp_path):
     model, optimizer = trained(1)
-    save_training(tmp_path / "last", model, optimizer, {"epoch": 3})
+    kept = {"proximal": {"weight": torch.arange(3.0)}, "smart": {}}
+    save_training(tmp_path / "last", model, optimizer, {"epoch": 3}, kept)
     other, other_optimizer = trained(2)
-    assert load_training(tmp_path / "last", other, other_optimizer) == {"epoch": 3}
+    state, others = load_training(tmp_path / "last", other, other_optimizer)
+    assert state == {"epoch": 3}
+    assert list(others) == ["proximal"]
+    assert torch.equal(others["proximal"]["weight"], torch.arange(3.0))
     for a, b in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
     for net, opt in ((model, optimizer), (other, other_optimizer)):

@@ -26,8 +26,8 @@ def stepped(trainer, name="sst", rows=ROWS):
     return result.losses[0], gradient_of(trainer.model)
 
 
-def close(found, expected):
-    assert (found - expected).norm() <= 1e-5 * expected.norm()
+def close(found, expected, tolerance=1e-5):
+    assert (found - expected).norm() <= tolerance * expected.norm()
 
 
 def single(make_trainer, name="run", **changes):
@@ -146,14 +146,15 @@ def test_smart_goes_with_surgery_and_micro_batches(make_trainer, variant, norm):
     found = {}
     for size in (None, 2):
         trainer = make_trainer(
-            f"{size}", smart_weight={"sst": 1.0, "sts": 3.0}, smart_step_size=0.05,
+            f"{size}", smart_weight={"sst": 1.0, "sts": 3.0},
             smart_variant=variant, smart_norm=norm, micro_batch=size,
         )  # fmt: skip
         trainer.model.eval()
         result = trainer.gradient({"sst": [ROWS], "sts": [ROWS]})
         found[size] = gradient_of(trainer.model)
         assert result.grams
-    close(found[2], found[None])
+    # A gradient of next to no noise is in float32 mostly rounding: it moves `normalised` a little.
+    close(found[2], found[None], 1e-3 if variant == "normalised" else 1e-5)
 
 
 def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
