@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli import tell
+from minbert.progress import speaks
 from multitask.config import RunConfig
 
 
@@ -17,7 +18,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     from multitask.run_folder import default_folder
 
     folder = Path(args.output) if args.output else default_folder(config)
-    if os.environ.get("RANK", "0") != "0":  # of torchrun's processes the first one speaks
+    if not speaks():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
     if args.dry_run:
         return show_plan(config)

@@ -13,7 +13,7 @@ from minbert.batching import Batch
 from multitask.combiners import Combined, Combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.gradients import GradientRows
+from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
 from multitask.run_folder import RunError
 from tasks.base import Task
@@ -79,7 +79,7 @@ class StepGradient:
         self.rows.reduce()
         if apart:
             grams = self.rows.grams()
-            combined = self.combine(np.sum(list(grams.values()), axis=0), losses, list(parts))
+            combined = self.combine(whole_gram(grams), losses, list(parts))
             self.rows.write_back(combined.weights)
         else:
             grams, combined = {}, Combined(np.ones(len(losses)), "summed")
