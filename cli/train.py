@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import tell
+from minbert.progress import speaks
 from multitask.config import RunConfig
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def train(
     from multitask.run_folder import default_folder
 
     folder = Path(args.output) if args.output else default_folder(config)
-    if os.environ.get("RANK", "0") != "0":  # of torchrun's processes the first one speaks
+    if not speaks():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
     if args.dry_run:
         return show_plan(config, make_tasks)

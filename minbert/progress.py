@@ -1,4 +1,4 @@
-"""The one progress bar: live in a terminal, a line a while in a log."""
+"""What is shown on the way: the one progress bar, live in a terminal, a line a while in a log."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import sys
 from typing import Any
 
 
+def speaks() -> bool:
+    """Whether this process shows things: the first of those that torchrun started, or the one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
     """Counts `unit`s, with their rate and the time left; None for `total` shows nothing.
 
-    A `passing` one goes away when done and is left out of a log. Of several processes that
-    torchrun started, the first alone shows bars.
+    A `passing` one goes away when done and is left out of a log.
     """
     from tqdm import tqdm
 
     interactive = sys.stderr.isatty()
-    hidden = total is None or (passing and not interactive) or os.environ.get("RANK", "0") != "0"
+    hidden = total is None or (passing and not interactive) or not speaks()
     return tqdm(
         total=total,
         desc=what,

@@ -72,6 +72,16 @@ class Processes:
             dist.all_gather_object(values, value)
         return values
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Work that all processes do or none: an error in one ends all and is told once."""
+        error = None
+        try:
+            yield
+        except UserError as found:
+            error = found
+        self.agree(error)
+
     def agree(self, error: UserError | None) -> None:
         """End every process if one of them met an error, which the first one tells."""
         for found in self.gather(error):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from minbert.device import choose_device
 from multitask.config import RunConfig
 from multitask.run import build_model, build_tasks, load_splits
-from multitask.schedule import build_plan
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
-from multitask.trainer import build_combiner
+from multitask.trainer import Trainer
 from tasks.base import Task
 
 TIMED = 3  # batches of each task, after one to warm up
@@ -30,19 +30,12 @@ def planned(
     chosen = (make_tasks or build_tasks)(config)
     model = build_model(config, chosen, choose_device(config.device)).train()
     splits = load_splits(config, chosen, model.bi_encoder)
-    train = {name: splits[name]["train"] for name in chosen}
-    sizes = [len(split.examples) for split in train.values()]
-    plan = build_plan(config, sizes)
-    gradient = StepGradient(model, chosen, splits, build_combiner(config, chosen), config)
-    streams = [
-        BatchStream(split.lengths, config.batch_size, config.seed, name)
-        for name, split in train.items()
-    ]
-    seconds = [seconds_per_example(gradient, stream) for stream in streams]
-    rows, whole, total = [], 0.0, 0
+    trainer = Trainer(model, chosen, splits, config, Path())  # it writes nothing before a step
+    sizes, streams = trainer.plan.work.sizes, trainer.streams
+    seconds = [seconds_per_example(trainer.gradient, stream) for stream in streams]
+    rows, whole = [], 0.0
     for epoch in range(1, config.epochs + 1):
-        steps = plan.steps(epoch)
-        total += len(steps)
+        steps = trainer.plan.steps(epoch)
         batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
         for task, name in enumerate(chosen):
             examples = sum(len(streams[task].next()) for _ in range(batches[task]))
@@ -58,7 +51,7 @@ def planned(
                     duration(examples * seconds[task]),
                 ]
             )
-    return [*rows, ["all", "", "", "", "", f"{total:,}", duration(whole)]]
+    return [*rows, ["all", "", "", "", "", f"{trainer.total_steps:,}", duration(whole)]]
 
 
 def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:

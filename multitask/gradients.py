@@ -161,6 +161,11 @@ class GradientRows:
         return [part.view_as(p) for part, p in zip(parts, self.dense, strict=True)]
 
 
+def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The Gram matrix (m, m) of whole gradients from those of their sections."""
+    return np.sum(list(grams.values()), axis=0)
+
+
 def no_lines(parameter: Tensor) -> Tensor:
     """A sparse gradient (V, H) of a parameter of which no line was touched."""
     index = torch.empty(1, 0, dtype=torch.long, device=parameter.device)

@@ -13,7 +13,6 @@ import torch
 import tasks.sample
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device, warn_if_slow
-from minbert.errors import UserError
 from minbert.json_files import write_json
 from multitask.checkpoint import published
 from multitask.config import RunConfig
@@ -45,16 +44,12 @@ def complete(
     with processes(config.device) as group:
         # The first process looks at the folder; the others learn what it found.
         settled: tuple[RunConfig, bool] | None = None
-        error = None
-        if group.first:
-            try:
+        with group.together():
+            if group.first:
                 config, reason = settle_linear(config, folder, overwrite)
                 if verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
                 settled = config, prepare(folder, config, resume, overwrite)
-            except UserError as found:
-                error = found
-        group.agree(error)
         config, finished = group.gather(settled)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
@@ -76,13 +71,9 @@ def run(
     """
     begin = time.perf_counter()
     group = group or Processes()
-    error = None
-    try:
+    with group.together():
         trainer = make_trainer(config, folder, group, make_tasks)
         resumed = resume and trainer.resume()
-    except UserError as found:
-        error = found
-    group.agree(error)
     if len(set(group.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected every process to see the same checkpoint")
     if resumed:

@@ -12,12 +12,8 @@ from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
-FILES = (
-    "metrics.json",
-    "telemetry.jsonl",
-    "config.json",
-)  # the configuration last: it tells that this is a run
-
+# The configuration last: it tells that this is a run.
+FILES = ("metrics.json", "telemetry.jsonl", "config.json")
 METRICS_KEYS = (
     "dev",
     "best_epoch",

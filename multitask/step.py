@@ -12,7 +12,7 @@ from torch import Tensor
 from multitask.combiners import Combined, Combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.gradients import GradientRows
+from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
 from multitask.passes import EncoderPass, Losses
 from multitask.regularizers import Clean, Regularizer, build_regularizers
@@ -96,7 +96,7 @@ class StepGradient:
         if apart:
             self.rows.reduce()
             grams = self.rows.grams()
-            combined = self.combine(np.sum(list(grams.values()), axis=0), losses, list(values))
+            combined = self.combine(whole_gram(grams), losses, list(values))
             self.rows.write_back(combined.weights)
         elif not self.model.frozen:
             self.write_sum()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from multitask.gradients import whole_gram
 from multitask.step import StepResult
 
 LOG_EVERY = 10  # steps between two points of the training curves
@@ -120,7 +121,7 @@ def step_line(result: StepResult) -> dict[str, Any]:
         "cosines": {},
     }
     if result.grams and len(names) > 1:
-        line["cosines"] = cosines(names, np.sum(list(result.grams.values()), axis=0))
+        line["cosines"] = cosines(names, whole_gram(result.grams))
         line["conflict_rate"] = float(np.mean([c < 0 for c in line["cosines"].values()]))
         if len(result.grams) > 1:
             line["layers"] = {name: cosines(names, gram) for name, gram in result.grams.items()}
@@ -142,8 +143,7 @@ def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
     """Add a step to `counts`: pair -> [steps it met in, conflicts among them, sum of cosines]."""
     if not result.grams:
         return
-    whole = np.sum(list(result.grams.values()), axis=0)
-    for pair, cosine in cosines(result.objectives, whole).items():
+    for pair, cosine in cosines(result.objectives, whole_gram(result.grams)).items():
         met, conflicts, total = counts.get(pair, (0, 0, 0.0))
         counts[pair] = [met + 1, conflicts + (cosine < 0), total + cosine]
 

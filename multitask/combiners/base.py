@@ -44,6 +44,15 @@ class Setup:
         return chosen / chosen.sum() if chosen.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
 
 
+def trivial(gram: np.ndarray) -> Combined | None:
+    """The answer of a step with one objective, or without any gradient; None for other steps."""
+    if len(gram) == 1:
+        return Combined(np.ones(1), ALONE)
+    if not np.diag(gram).mean() > 0:
+        return Combined(np.ones(len(gram)), "no gradient")
+    return None
+
+
 class Combiner(Protocol):
     """Turns the objectives of a step into one direction; state and generators are its own.
 

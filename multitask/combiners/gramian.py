@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Setup, Stateless
+from multitask.combiners.base import Combined, Setup, Stateless, trivial
 
 Weighting = Callable[[Any], Any]  # Gram matrix (m, m) -> weights (m,), torch tensors
 Maker = Callable[[np.ndarray], Weighting]  # from the preference of the objectives drawn
@@ -28,20 +28,17 @@ class Gramian(Stateless):
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         import torch
 
-        m = len(gram)
-        if m == 1:
-            return Combined(np.ones(1), ALONE)
-        scale = np.diag(gram).mean()
-        if not scale > 0:
-            return Combined(np.ones(m), "no gradient")
+        if found := trivial(gram):
+            return found
+        m, scale = len(gram), np.diag(gram).mean()
         weighting = self.make(self.setup.preferences(drawn))
         try:
-            found = weighting(torch.from_numpy((gram + gram.T) / (2 * scale)))
+            solution = weighting(torch.from_numpy((gram + gram.T) / (2 * scale)))
         except (AttributeError, ImportError, NameError):  # a fault of ours or of the installation
             raise
         except Exception as error:  # each solver has failures of its own; never the run's end
             return Combined(np.ones(m), f"summed, for {type(error).__name__}")
-        weights = found.detach().numpy() * m
+        weights = solution.detach().numpy() * m
         if not np.isfinite(weights).all():
             return Combined(np.ones(m), "summed, for weights that are not finite")
         return Combined(weights, "solved")

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Setup, Stateless
+from multitask.combiners.base import Combined, Setup, Stateless, trivial
 from multitask.combiners.mgda import min_norm_weights
 
 
@@ -66,11 +66,9 @@ class ParetoMTL(Stateless):
         self.setup = setup
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        if found := trivial(gram):
+            return found
         m = len(gram)
-        if m == 1:
-            return Combined(np.ones(1), ALONE)
-        if not np.diag(gram).mean() > 0:
-            return Combined(np.ones(m), "no gradient")
         rows = cone_constraints(self.setup.preferences(drawn), self.setup.cones)
         excess = rows @ losses
         length = np.linalg.norm(losses)

@@ -6,23 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from projection import project_explicitly
 
 from multitask.combiners import COMBINERS, Setup, pcgrad_weights
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/pcgrad.json").read_text())
-
-
-def project_explicitly(gradients, order):
-    """PCGrad as the paper writes it, in D dimensions."""
-    projected = []
-    for i, others in enumerate(order):
-        p = gradients[i].copy()
-        for j in others:
-            dot = p @ gradients[j]
-            if dot < 0:
-                p -= dot / (gradients[j] @ gradients[j]) * gradients[j]
-        projected.append(p)
-    return np.array(projected)
 
 
 def random_order(generator, m):
