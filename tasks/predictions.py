@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
+
+from minbert.errors import UserError
+
+
+class PredictionError(UserError):
+    """A file of predictions that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a run says of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
+
+    `targets` (N,) are there for a dev split.
+    """
+
+    ids: np.ndarray
+    values: np.ndarray
+    targets: np.ndarray | None = None
 
 
 def write_predictions(
@@ -34,3 +54,32 @@ def write_scores(
     with open(temporary, "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     os.replace(temporary, path)
+
+
+def read_scores(path: Path) -> Scores:
+    """What `write_scores` wrote; PredictionError where it is not that."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise PredictionError(f"{path}: expected a run's probabilities, found no file") from None
+    except (OSError, ValueError, BadZipFile, EOFError) as error:
+        raise PredictionError(f"{path}: expected a run's probabilities: {error}") from error
+    for name in ("ids", "probabilities"):
+        if name not in arrays:
+            raise PredictionError(f"{path}: expected an array {name!r}, found none")
+    found = Scores(arrays["ids"], arrays["probabilities"], arrays.get("targets"))
+    for name, array in arrays.items():
+        if len(array) != len(found.ids):
+            raise PredictionError(
+                f"{path}: {name}: expected {len(found.ids)} rows, as there are ids, "
+                f"found {len(array)}"
+            )
+    if not np.isfinite(found.values).all():
+        row = int(np.flatnonzero(~np.isfinite(found.values).reshape(len(found.ids), -1).all(1))[0])
+        raise PredictionError(
+            f"{path}: expected finite values, found others at id {found.ids[row]}"
+        )
+    if len(set(found.ids.tolist())) < len(found.ids):
+        raise PredictionError(f"{path}: expected each id once, found some twice")
+    return found

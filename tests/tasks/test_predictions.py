@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks import build_task
-from tasks.predictions import write_predictions, write_scores
+from tasks.predictions import PredictionError, read_scores, write_predictions, write_scores
 
 EXPECTED = {
     "sst": b"id \t Predicted_Sentiment \nabc , 3 \nd\xc3\xa9 , 0 \n",
@@ -61,3 +61,35 @@ def test_probabilities(scores, tmp_path):
         assert file["probabilities"].dtype == np.float32
         np.testing.assert_array_equal(file["probabilities"], scores.astype(np.float32))
     assert [file.name for file in tmp_path.iterdir()] == ["p.npz"]
+
+
+def test_scores_are_read_back(tmp_path):
+    write_scores(tmp_path / "p.npz", ["abc", "dé"], SCORES["sst"], np.array([3, 0]))
+    found = read_scores(tmp_path / "p.npz")
+    assert found.ids.tolist() == ["abc", "dé"]
+    assert found.values.tolist() == SCORES["sst"].tolist()
+    assert found.targets.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"ids": np.array(["a"])}, "expected an array 'probabilities'"),
+        ({"ids": np.array(["a"]), "probabilities": np.ones(2)}, "probabilities: expected 1 rows"),
+        ({"ids": np.array(["a"]), "probabilities": np.array([np.nan])}, "others at id a"),
+        ({"ids": np.array(["a", "a"]), "probabilities": np.ones(2)}, "each id once"),
+        ({"ids": np.array([{}]), "probabilities": np.ones(1)}, "expected a run's probabilities"),
+    ],
+)
+def test_scores_that_cannot_be_used(arrays, expected, tmp_path):
+    np.savez(tmp_path / "p.npz", **arrays)
+    with pytest.raises(PredictionError, match=expected):
+        read_scores(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no archive at all", b"PK\x03\x04 half of one"])
+def test_files_that_are_no_scores(content, tmp_path):
+    if content is not None:
+        (tmp_path / "p.npz").write_bytes(content)
+    with pytest.raises(PredictionError, match=r"p\.npz: expected a run's probabilities"):
+        read_scores(tmp_path / "p.npz")

@@ -1,0 +1,8 @@
+"""Several runs' predictions, or their weights, made one."""
+
+from __future__ import annotations
+
+from ensemble.average import average
+from ensemble.vote import majority_vote
+
+__all__ = ["average", "majority_vote"]

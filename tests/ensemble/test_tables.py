@@ -1,0 +1,53 @@
+"""Examples are found by their ids, whatever order a model has them in."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ensemble.tables import aligned
+from tasks.predictions import PredictionError, Scores
+
+
+@pytest.fixture
+def table():
+    draw = np.random.default_rng(0)
+    ids = np.array([f"id{i}" for i in range(9)])
+    return Scores(ids, draw.random((9, 3), np.float32), draw.integers(3, size=9))
+
+
+def moved(table, order):
+    return Scores(table.ids[order], table.values[order], table.targets[order])
+
+
+def test_rows_follow_the_first_models_ids(table):
+    order = np.random.default_rng(1).permutation(9)
+    other = replace(moved(table, order), values=moved(table, order).values + 1)
+    found = aligned({"a": table, "b": other})
+    assert found.names == ("a", "b")
+    assert found.ids.tolist() == table.ids.tolist()
+    np.testing.assert_array_equal(found.values[0], table.values)
+    np.testing.assert_array_equal(found.values[1], table.values + 1)
+    np.testing.assert_array_equal(found.targets, table.targets)
+
+
+def without_one(table):
+    return moved(table, np.arange(8))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (without_one, "b: expected the examples of a, lacks id8"),
+        (lambda t: replace(t, values=t.values[:, :2]), r"b: expected values \(9, 3\)"),
+        (lambda t: replace(t, targets=t.targets + 1), "b: expected the labels of a"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(table, change, expected):
+    with pytest.raises(PredictionError, match=expected):
+        aligned({"a": table, "b": change(table)})
+
+
+def test_further_examples_are_refused(table):
+    with pytest.raises(PredictionError, match="b: expected the 8 examples of a, found 9"):
+        aligned({"a": without_one(table), "b": table})
