@@ -1,0 +1,89 @@
+"""Tests and intervals beside scipy's and statsmodels', on random data."""
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap, wilcoxon
+from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from reports.statistics import holm, mcnemar, paired_bootstrap, signed_rank
+from tasks.metrics import pearson
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mcnemar(seed):
+    draw = np.random.default_rng(seed)
+    first, second = draw.random((2, 60)) < draw.random((2, 1))
+    table = [
+        [(first & second).sum(), (first & ~second).sum()],
+        [(~first & second).sum(), (~first & ~second).sum()],
+    ]
+    assert mcnemar(first, second) == pytest.approx(their_mcnemar(table, exact=True).pvalue)
+    order = draw.permutation(60)
+    assert mcnemar(first[order], second[order]) == mcnemar(first, second)
+    assert mcnemar(second, first) == pytest.approx(mcnemar(first, second))
+
+
+def test_mcnemar_of_equal_systems():
+    right = np.array([True, False, True])
+    assert mcnemar(right, right) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("count", [6, 9, 30])
+def test_signed_rank(seed, count):
+    draw = np.random.default_rng(seed)
+    values = draw.normal(0.3, 1, size=count)
+    assert signed_rank(values) == pytest.approx(wilcoxon(values).pvalue)
+    assert signed_rank(draw.permutation(values)) == pytest.approx(signed_rank(values))
+
+
+def test_signed_rank_where_there_is_nothing_to_test():
+    assert signed_rank([1.0] * 5) is None
+    assert signed_rank([0.0] * 8) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_holm(seed):
+    draw = np.random.default_rng(seed)
+    values = draw.random(7).round(1) ** 3
+    _, expected, _, _ = multipletests(values, method="holm")
+    np.testing.assert_allclose(holm(values.tolist()), expected)
+
+
+def test_holm_leaves_out_what_was_not_tested():
+    assert holm([0.01, None, 0.04]) == [0.02, None, 0.04]
+    assert holm([]) == []
+
+
+@pytest.fixture
+def scores():
+    draw = np.random.default_rng(0)
+    targets = draw.normal(size=300)
+    first, second = targets + draw.normal(size=(2, 300)) * [[0.7], [1.0]]
+    return targets, first, second
+
+
+def difference(targets, first, second):
+    return lambda rows: pearson(first[rows], targets[rows]) - pearson(second[rows], targets[rows])
+
+
+def test_the_bootstrap_interval(scores):
+    ids = np.array([f"x{i}" for i in range(300)])
+    found = paired_bootstrap(difference(*scores), ids)
+    expected = bootstrap(
+        (np.arange(300),),
+        difference(*scores),
+        vectorized=False,
+        method="percentile",
+        n_resamples=2000,
+        rng=1,
+    ).confidence_interval
+    np.testing.assert_allclose(found, expected, atol=0.012)  # both are of 2,000 random samples
+
+
+def test_the_order_of_the_examples_changes_no_interval(scores):
+    ids = np.array([f"x{i}" for i in range(300)])
+    order = np.random.default_rng(1).permutation(300)
+    moved = paired_bootstrap(difference(*(one[order] for one in scores)), ids[order])
+    np.testing.assert_allclose(moved, paired_bootstrap(difference(*scores), ids), rtol=1e-9)
