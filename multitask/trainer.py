@@ -28,6 +28,7 @@ from multitask.evaluation import Metrics, evaluate, overall, selection_score
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
 from multitask.probing import probing, stage
+from multitask.regularizers import build_regularizers
 from multitask.schedule import build_plan
 from multitask.step import StepGradient, StepResult
 from multitask.streams import BatchStream
@@ -83,7 +84,10 @@ class Trainer:
             for name, split in zip(self.names, train, strict=True)
         ]
         self.combiner = build_combiner(config, tasks)
-        self.gradient = StepGradient(model, tasks, splits, self.combiner, config, self.processes)
+        self.regularizers = build_regularizers(config, model, tasks)
+        self.gradient = StepGradient(
+            model, tasks, splits, self.combiner, config, self.processes, self.regularizers
+        )
         self.optimizer = build_optimizer(model, config)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
@@ -155,7 +159,7 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        for regularizer in self.gradient.regularizers.values():
+        for regularizer in self.regularizers.values():
             regularizer.after_step(self.model)
         progress.step += 1
         progress.examples += result.examples
@@ -196,7 +200,7 @@ class Trainer:
             self.telemetry.flush()
             if better:
                 publish(self.best_folder, self.model.save)
-            kept = {n: r.state_dict() for n, r in self.gradient.regularizers.items()}
+            kept = {n: r.state_dict() for n, r in self.regularizers.items()}
             save_training(self.last_folder, self.model, self.optimizer, self.state(), kept)
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
         return better
@@ -220,7 +224,7 @@ class Trainer:
         state, kept = load_training(folder, self.model, self.optimizer)
         try:
             self.restore(state)
-            for name, regularizer in self.gradient.regularizers.items():
+            for name, regularizer in self.regularizers.items():
                 regularizer.load_state_dict(kept.get(name, {}))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
