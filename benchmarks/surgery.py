@@ -29,7 +29,7 @@ from minbert.bi_encoder import BiEncoder
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import Stateless
 from multitask.config import RunConfig
-from multitask.gradients import GradientRows
+from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
 from multitask.run import data_folder
 from multitask.step import StepGradient
@@ -150,8 +150,7 @@ def surgery(parts: Setting, rows: GradientRows) -> None:
         loss(parts.embed[name]()).backward()
         rows.collect(index)
     rows.reduce()
-    gram = np.sum(list(rows.grams().values()), axis=0)
-    rows.write_back(pcgrad_weights(gram, ORDER))
+    rows.write_back(pcgrad_weights(whole_gram(rows.grams()), ORDER))
 
 
 def torchjd(parts: Setting, optimize_gramian: bool) -> None:

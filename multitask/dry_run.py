@@ -1,4 +1,4 @@
-"""What a configuration would do: counted from its plan, timed on one batch of each task."""
+"""What a configuration would do: counted from its plan, timed on a few batches of each task."""
 
 from __future__ import annotations
 

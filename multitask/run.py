@@ -26,7 +26,7 @@ from multitask.trainer import Trainer
 from tasks import build_task
 from tasks.base import Task
 from tasks.data import Split, load_split
-from tasks.predictions import write_predictions, write_scores
+from tasks.predictions import scores_name, write_predictions, write_scores
 
 
 def complete(
@@ -67,7 +67,7 @@ def run(
 ) -> dict[str, Any]:
     """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
 
-    Raises DataError, EncoderError or RunError, each with one line for the user.
+    Raises UserError, with one line for the user.
     """
     begin = time.perf_counter()
     group = group or Processes()
@@ -208,8 +208,6 @@ def write_split(
             continue
         examples = splits[name][split].examples
         predictions = task.kind.predictions(scores[name])
-        file = target / f"{task.output.stem}-{split}-output.csv"
-        shown = task.output.column, examples.ids, predictions, task.output.show
-        write_predictions(file, *shown)
-        npz = target / f"{name}-{split}-probabilities.npz"
+        write_predictions(target / task.output.name(split), task.output, examples.ids, predictions)
+        npz = target / scores_name(name, split)
         write_scores(npz, examples.ids, scores[name], examples.targets)

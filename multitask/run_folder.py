@@ -1,4 +1,4 @@
-"""One folder a run: what is in it, whether it is finished, and writing without losing anything."""
+"""One folder a run: its name, what is in it, whether it is finished, and making it ready."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunError(UserError):
 
 
 def default_folder(config: RunConfig) -> Path:
-    """`runs/<what differs>-<hash>`: mode, tasks or sampling and combiner, encoder, seed."""
+    """`runs/<what differs>-<hash>`: mode, what is trained and how, encoder, precision, seed."""
     parts = [config.mode]
     if config.mode == "single":
         parts += config.tasks

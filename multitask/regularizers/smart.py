@@ -53,7 +53,7 @@ class Smart(Stateless):
         return Term(self.weights[clean.task.name] * divergence, [noisy])
 
     def noise(self, clean: Clean) -> Tensor:
-        """The noise (T, H) to which the outputs react most, found without gradients of weights."""
+        """Start noise (T, H), led up the divergence without gradients of weights."""
         config, model = self.config, clean.model
         expected = clean.outputs.detach()
 
