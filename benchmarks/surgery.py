@@ -31,9 +31,8 @@ from multitask.combiners.base import Stateless
 from multitask.config import RunConfig
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
-from multitask.run import data_folder
 from multitask.step import StepGradient
-from tasks import TASK_NAMES, build_task
+from tasks import TASK_NAMES, build_task, data_folder
 from tasks.base import Embeddings, Task
 from tasks.data import Split
 from tasks.readers import Examples

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from cli.flags import (
-    DEFAULTS,
     RATE,
     add_training_flags,
     check_training_flags,
@@ -16,6 +14,7 @@ from cli.flags import (
 from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
 from cli.values import path
+from pretrain import DEFAULTS
 from tasks import TASK_NAMES
 
 # A plain copy of the objectives' names, held equal to them by a test.
@@ -27,8 +26,6 @@ OBJECTIVES = {
     "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
 }
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
-# Gao et al. (2021), section 4: batches of 64 and one epoch.
-PRETRAINING = replace(DEFAULTS, batch_size=64, epochs=1, lr=3e-5)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +62,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put a layer between embeddings and objective, in training only (SimCSE's MLP)",
     )
-    add_training_flags(parser, PRETRAINING, heads=False)
+    add_training_flags(parser, DEFAULTS, heads=False)
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -98,7 +95,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             "--mode pretrain: expected neither --freeze-encoder nor --probe-epochs, "
             "for the encoder is what is trained"
         )
-    config = training_config(args, PRETRAINING, mode="pretrain", tasks=tasks)
+    config = training_config(args, DEFAULTS, mode="pretrain", tasks=tasks)
 
     from pretrain.run import build_and_check
 

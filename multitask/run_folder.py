@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
+from multitask.errors import RunError
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 # The configuration last: it tells that this is a run.
@@ -24,10 +24,6 @@ METRICS_KEYS = (
     "examples_per_second",
     "seconds",
 )
-
-
-class RunError(UserError):
-    """A run that cannot be made or used as asked."""
 
 
 def default_folder(config: RunConfig) -> Path:

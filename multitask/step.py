@@ -12,13 +12,13 @@ from torch import Tensor
 from multitask.combiners import Combined, Combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
+from multitask.errors import RunError
 from multitask.forward import Forward
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
 from multitask.parts import Part, parts_of, whole_part
 from multitask.passes import LeafLosses
 from multitask.regularizers import Regularizer
-from multitask.run_folder import RunError
 from tasks.base import Task
 from tasks.data import Split
 

@@ -21,7 +21,7 @@ from multitask.checkpoint import (
     published,
     save_training,
 )
-from multitask.combiners import COMBINERS, Combiner, Scaled, Setup
+from multitask.combiners import build_combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.evaluation import Metrics, evaluate, overall, selection_score
@@ -35,14 +35,6 @@ from multitask.streams import BatchStream
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
-
-
-def build_combiner(config: RunConfig, tasks: Mapping[str, Task]) -> Combiner:
-    """The combiner of a configuration, for the objectives of its tasks."""
-    objectives = tuple(name for task in tasks.values() for name in task.objectives)
-    setup = Setup(objectives, config.seed, config.preference, config.cones)
-    combiner = COMBINERS[config.combiner](setup)
-    return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
 
 
 @dataclass
@@ -83,7 +75,8 @@ class Trainer:
             BatchStream(split.lengths, config.batch_size, config.seed, name)
             for name, split in zip(self.names, train, strict=True)
         ]
-        self.combiner = build_combiner(config, tasks)
+        objectives = tuple(name for task in tasks.values() for name in task.objectives)
+        self.combiner = build_combiner(config, objectives)
         self.regularizers = build_regularizers(config, model, tasks)
         self.gradient = StepGradient(
             model, tasks, splits, self.combiner, config, self.processes, self.regularizers

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from multitask.config import RunConfig
-from multitask.run import data_folder
 from pretrain.objectives import build_objective
 from pretrain.texts import overlap
-from tasks import TASK_NAMES
+from tasks import TASK_NAMES, data_folder
 from tasks.base import Task
 from tasks.text_files import DataError
 

@@ -10,7 +10,8 @@ from typing import Any
 from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig, difference
-from multitask.run_folder import RunError, finished_metrics
+from multitask.errors import RunError
+from multitask.run_folder import finished_metrics
 
 
 def cell(run: Path) -> dict[str, Any]:

@@ -19,14 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minbert.batching import sorted_batches
-from minbert.device import choose_device
 from minbert.json_files import write_json
+from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.parts import Part
 from multitask.passes import EncoderPass
 from multitask.regularizers import Clean, Smart
-from multitask.run import build_model, build_tasks, load_splits
 from reports.tables import text_table
 
 TASK, BATCH_TOKENS = "sts", 1024
@@ -91,9 +90,9 @@ def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str
 
 def clean_batches(config: RunConfig, count: int) -> list[Clean]:
     """Pairs of the training file that went through encoder and head without noise."""
-    tasks = build_tasks(config)
-    model = build_model(config, tasks, choose_device(config.device)).eval()
-    split = load_splits(config, tasks, model.bi_encoder)[TASK]["train"]
+    tasks, model, splits = assemble(config)
+    model.eval()
+    split = splits[TASK]["train"]
     rows = np.random.default_rng(0).permutation(len(split.examples))[:count]
     found = []
     for part in sorted_batches(split.lengths[rows], BATCH_TOKENS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,3 +18,8 @@ def build_task(name: str, **options: str) -> Task:
     from tasks.sts import sts
 
     return {"sst": sst, "qqp": qqp, "sts": sts}[name](**options)
+
+
+def data_folder(data: str) -> Path:
+    """The folder of `--data`; `sample` is the bundled one."""
+    return Path(__file__).with_name("sample") if data == "sample" else Path(data)

@@ -8,7 +8,7 @@ from projection import project_explicitly
 
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.distributed import Processes
-from multitask.run_folder import RunError
+from multitask.errors import RunError
 
 BOTH = {
     "mode": "single",

@@ -228,8 +228,8 @@ def test_while_heads_are_probed_the_teacher_is_the_model(make_trainer):
 
 
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
+    from multitask.errors import RunError
     from multitask.regularizers import build_regularizers
-    from multitask.run_folder import RunError
 
     trainer = single(make_trainer)
     config = replace(trainer.config, r_drop_weight={"sst": 1.0})
