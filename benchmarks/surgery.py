@@ -32,7 +32,7 @@ from multitask.config import RunConfig
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
 from multitask.step import StepGradient
-from tasks import TASK_NAMES, build_task, data_folder
+from tasks import CS224N, build_task, data_folder
 from tasks.base import Embeddings, Task
 from tasks.data import Split
 from tasks.readers import Examples
@@ -74,7 +74,7 @@ class FixedOrder(Stateless):
 
 def setting(encoder: str, data: str) -> Setting:
     """The encoder of `transformers`, or `ours`, each loaded alone."""
-    tasks = {name: build_task(name) for name in TASK_NAMES}
+    tasks = {name: build_task(name) for name in CS224N}
     examples = {n: task.read(data_folder(data), "train").some(BATCH) for n, task in tasks.items()}
     return (our_setting if encoder == "ours" else peer_setting)(tasks, examples)
 
@@ -83,7 +83,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
     model = MultiTaskModel(BiEncoder.from_pretrained("minilm"), tasks, seed=0)
     tokenizer, inner = model.bi_encoder.tokenizer, model.bi_encoder.encoder
     splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
-    config = RunConfig(mode="multitask", tasks=TASK_NAMES)
+    config = RunConfig(mode="multitask", tasks=CS224N)
     gradient = StepGradient(model, tasks, splits, FixedOrder(), config)
     inner.embeddings.word.sparse = False  # until surgery asks for it
     rows = np.arange(BATCH)

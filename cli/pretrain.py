@@ -15,7 +15,7 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
 from cli.values import path
 from pretrain import DEFAULTS
-from tasks import TASK_NAMES
+from tasks import CS224N
 
 # A plain copy of the objectives' names, held equal to them by a test.
 OBJECTIVES = {
@@ -35,7 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="; ".join(f"{name}: {text}" for name, text in OBJECTIVES.items()),
     )
-    add_task_list(parser, TASK_NAMES, "whose training text is used")
+    add_task_list(parser, CS224N, "whose training text is used")
     parser.set_defaults(tasks=None)  # to tell what was asked for
     group = parser.add_argument_group("objective")
     group.add_argument(
@@ -67,7 +67,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     name, given = args.objective, args.tasks is not None
-    tasks = distinct_tasks(args, parser) if given else TASK_NAMES
+    tasks = distinct_tasks(args, parser) if given else CS224N
     if name in ("pairs", "ranking", "triplet"):
         tasks = tasks if given else PAIRED
         for task in tasks:

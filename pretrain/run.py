@@ -5,7 +5,7 @@ from __future__ import annotations
 from multitask.config import RunConfig
 from pretrain.objectives import build_objective
 from pretrain.texts import overlap
-from tasks import TASK_NAMES, data_folder
+from tasks import CS224N, data_folder
 from tasks.base import Task
 from tasks.text_files import DataError
 
@@ -16,7 +16,7 @@ def build_and_check(config: RunConfig) -> dict[str, Task]:
     (task,) = tasks.values()
     folder = data_folder(config.data)
     texts = task.read(folder, "train", config.limit).texts
-    for name in TASK_NAMES:
+    for name in CS224N:
         try:
             (shared,) = overlap(texts, folder, [name]).values()
         except DataError as error:

@@ -8,11 +8,11 @@ import pytest
 from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.trainer import Trainer
-from tasks import TASK_NAMES
+from tasks import CS224N
 
 BASE = RunConfig(
     mode="multitask",
-    tasks=TASK_NAMES,
+    tasks=CS224N,
     encoder="tiny",
     sampling="annealed",
     combiner="pcgrad",

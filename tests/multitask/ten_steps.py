@@ -11,11 +11,11 @@ from multitask.config import RunConfig
 from multitask.distributed import processes
 from multitask.trainer import Trainer
 from pretrain.objectives import tasks_of
-from tasks import TASK_NAMES
+from tasks import CS224N
 
 CONFIG = RunConfig(
     mode="multitask",
-    tasks=TASK_NAMES,
+    tasks=CS224N,
     encoder="tiny",
     sampling="annealed",
     batches_per_step=4,
