@@ -14,8 +14,7 @@ import torch
 from benchmarks import peers
 from benchmarks.timing import described, gemm_seconds, in_turns, rate_table, timed
 from minbert.bi_encoder import BiEncoder
-from multitask.run import data_folder
-from tasks import build_task
+from tasks import build_task, data_folder
 
 PEER = "sentence-transformers fp32, batch 32"
 BATCH_SIZES = (16, 32, 64, 128)  # among which sentence-transformers' best is looked for

@@ -19,8 +19,7 @@ from benchmarks.steps import (
 from benchmarks.timing import described, in_turns, rate_table
 from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder, autocast
-from multitask.run import data_folder
-from tasks import build_task
+from tasks import build_task, data_folder
 
 BATCH, STEPS = 64, 2  # sentences of a step, steps of a repetition
 PEER = "transformers fp32, two passes"

@@ -22,8 +22,8 @@ from benchmarks.timing import described, in_turns, rate_table
 from minbert.bi_encoder import autocast
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.run import data_folder, make_trainer
-from tasks import build_task
+from multitask.run import make_trainer
+from tasks import build_task, data_folder
 
 BATCH, STEPS = 32, 2
 PEER = "smart-pytorch on transformers"

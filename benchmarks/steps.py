@@ -1,4 +1,4 @@
-"""What both training benchmarks share: losses, batches for transformers, the check of gradients."""
+"""What benchmarks of training steps share: losses, batches for transformers, gradient checks."""
 
 from __future__ import annotations
 

@@ -29,11 +29,10 @@ from minbert.bi_encoder import BiEncoder
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import Stateless
 from multitask.config import RunConfig
-from multitask.gradients import GradientRows
+from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
-from multitask.run import data_folder
 from multitask.step import StepGradient
-from tasks import TASK_NAMES, build_task
+from tasks import CS224N, build_task, data_folder
 from tasks.base import Embeddings, Task
 from tasks.data import Split
 from tasks.readers import Examples
@@ -75,7 +74,7 @@ class FixedOrder(Stateless):
 
 def setting(encoder: str, data: str) -> Setting:
     """The encoder of `transformers`, or `ours`, each loaded alone."""
-    tasks = {name: build_task(name) for name in TASK_NAMES}
+    tasks = {name: build_task(name) for name in CS224N}
     examples = {n: task.read(data_folder(data), "train").some(BATCH) for n, task in tasks.items()}
     return (our_setting if encoder == "ours" else peer_setting)(tasks, examples)
 
@@ -84,7 +83,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
     model = MultiTaskModel(BiEncoder.from_pretrained("minilm"), tasks, seed=0)
     tokenizer, inner = model.bi_encoder.tokenizer, model.bi_encoder.encoder
     splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
-    config = RunConfig(mode="multitask", tasks=TASK_NAMES)
+    config = RunConfig(mode="multitask", tasks=CS224N)
     gradient = StepGradient(model, tasks, splits, FixedOrder(), config)
     inner.embeddings.word.sparse = False  # until surgery asks for it
     rows = np.arange(BATCH)
@@ -150,8 +149,7 @@ def surgery(parts: Setting, rows: GradientRows) -> None:
         loss(parts.embed[name]()).backward()
         rows.collect(index)
     rows.reduce()
-    gram = np.sum(list(rows.grams().values()), axis=0)
-    rows.write_back(pcgrad_weights(gram, ORDER))
+    rows.write_back(pcgrad_weights(whole_gram(rows.grams()), ORDER))
 
 
 def torchjd(parts: Setting, optimize_gramian: bool) -> None:

@@ -25,9 +25,8 @@ from benchmarks.timing import described, in_turns, rate_table
 from minbert.bi_encoder import BiEncoder
 from multitask.config import RunConfig
 from multitask.model import MultiTaskModel
-from multitask.run import data_folder
 from multitask.trainer import Trainer
-from tasks import build_task
+from tasks import build_task, data_folder
 from tasks.data import load_split
 from tasks.readers import Examples
 

@@ -13,11 +13,11 @@ from cli.mixing import (
 )
 from cli.regularizing import add_regularizer_flags, regularizer_settings
 from cli.train import train
-from tasks import TASK_NAMES
+from tasks import CS224N, TASK_NAMES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    add_task_list(parser, TASK_NAMES)
+    add_task_list(parser, CS224N)
     add_mixing_flags(parser)
     add_combiner_flags(parser)
     add_single_combiner_flags(parser)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from cli.flags import (
-    DEFAULTS,
     RATE,
     add_training_flags,
     check_training_flags,
@@ -16,7 +14,8 @@ from cli.flags import (
 from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
 from cli.values import path
-from tasks import TASK_NAMES
+from pretrain import DEFAULTS
+from tasks import CS224N
 
 # A plain copy of the objectives' names, held equal to them by a test.
 OBJECTIVES = {
@@ -27,8 +26,6 @@ OBJECTIVES = {
     "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
 }
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
-# Gao et al. (2021), section 4: batches of 64 and one epoch.
-PRETRAINING = replace(DEFAULTS, batch_size=64, epochs=1, lr=3e-5)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="; ".join(f"{name}: {text}" for name, text in OBJECTIVES.items()),
     )
-    add_task_list(parser, TASK_NAMES, "whose training text is used")
+    add_task_list(parser, CS224N, "whose training text is used")
     parser.set_defaults(tasks=None)  # to tell what was asked for
     group = parser.add_argument_group("objective")
     group.add_argument(
@@ -65,12 +62,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put a layer between embeddings and objective, in training only (SimCSE's MLP)",
     )
-    add_training_flags(parser, PRETRAINING, heads=False)
+    add_training_flags(parser, DEFAULTS, heads=False)
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     name, given = args.objective, args.tasks is not None
-    tasks = distinct_tasks(args, parser) if given else TASK_NAMES
+    tasks = distinct_tasks(args, parser) if given else CS224N
     if name in ("pairs", "ranking", "triplet"):
         tasks = tasks if given else PAIRED
         for task in tasks:
@@ -98,7 +95,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             "--mode pretrain: expected neither --freeze-encoder nor --probe-epochs, "
             "for the encoder is what is trained"
         )
-    config = training_config(args, PRETRAINING, mode="pretrain", tasks=tasks)
+    config = training_config(args, DEFAULTS, mode="pretrain", tasks=tasks)
 
     from pretrain.run import build_and_check
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,13 @@ from minbert.progress import speaks
 from multitask.config import RunConfig
 
 if TYPE_CHECKING:
-    from tasks.base import Task
+    from multitask.assembly import TaskMaker
 
 
 def train(
     config: RunConfig,
     args: argparse.Namespace,
-    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
+    make_tasks: TaskMaker | None = None,
 ) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
     from multitask.run_folder import default_folder
@@ -28,6 +27,9 @@ def train(
     folder = Path(args.output) if args.output else default_folder(config)
     if not speaks():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
+    from multitask.assembly import build_tasks
+
+    make_tasks = make_tasks or build_tasks
     if args.dry_run:
         return show_plan(config, make_tasks)
     try:
@@ -42,7 +44,7 @@ def train(
     return 0
 
 
-def show_plan(config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] | None) -> int:
+def show_plan(config: RunConfig, make_tasks: TaskMaker) -> int:
     """Examples, passes, steps and expected time of every epoch and task, without training."""
     from multitask.dry_run import planned
     from reports.tables import text_table

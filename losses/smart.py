@@ -1,4 +1,4 @@
-"""SMART: the noise on word embeddings to which predictions react most (Jiang et al., 2020).
+"""SMART: noise on word embeddings, led to where predictions react most (Jiang et al., 2020).
 
 Noise and embeddings are packed: T tokens of B examples, (T, H); `owner` (T,) says whose token each
 is. Both sentences of a pair belong to one example, each with noise of its own, and the inner step

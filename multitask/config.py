@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from minbert.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class RunConfig:
     smart_variant: str = "normalised"
     smart_dropout: str = "fixed"  # or "fresh"
     proximal_weight: Mapping[str, float] = field(default_factory=dict)  # a task
-    proximal_momentum: float = 0.99  # SMART's for the first tenth of a run; 0.999 then
+    proximal_momentum: float = 0.99  # as SMART's in the first tenth of a run
     r_drop_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     epochs: int = 3
     steps_per_epoch: int | None = None
@@ -79,6 +82,23 @@ class RunConfig:
     def to_json(self) -> dict[str, object]:
         return json.loads(json.dumps(asdict(self)))
 
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
+        """What `to_json` wrote; a key that an older one lacks has its default.
+
+        Raises UserError for a key that is none of a configuration.
+        """
+        known = {field.name for field in fields(cls)}
+        for key in content:
+            if key not in known:
+                raise UserError(f"expected the settings of a run, found {key!r}")
+        # JSON has lists alone.
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in content.items()
+        }
+        return cls(**values)
+
     def digest(self) -> str:
         """A short hash of what differs from the defaults: a new setting renames no old run."""
         plain = default_values()
@@ -86,15 +106,22 @@ class RunConfig:
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
     def difference(self, other: Mapping[str, object]) -> str | None:
-        """The first key in which `other`, a configuration read from JSON, differs; None if none.
+        """The first key in which `other`, a configuration read from JSON, differs; None if none."""
+        return difference(self.to_json(), other)
 
-        A key that an older configuration lacks has its default.
-        """
-        mine, theirs = self.to_json(), {**default_values(), **other}
-        for key in sorted(theirs):
-            if mine.get(key) != theirs[key]:
-                return f"{key} is {theirs[key]!r} there and {mine.get(key)!r} here"
-        return None
+
+def difference(
+    mine: Mapping[str, object], theirs: Mapping[str, object], ignored: Container[str] = ()
+) -> str | None:
+    """The first key in which two configurations as JSON differ; None if none.
+
+    A key that an older configuration lacks has its default.
+    """
+    mine, theirs = {**default_values(), **mine}, {**default_values(), **theirs}
+    for key in sorted(mine.keys() | theirs.keys()):
+        if key not in ignored and mine.get(key) != theirs.get(key):
+            return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
+    return None
 
 
 def default_values() -> dict[str, object]:

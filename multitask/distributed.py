@@ -39,6 +39,10 @@ class Processes:
         """This process' part of a batch's rows, perhaps none."""
         return rows[self.rank :: self.count]
 
+    def joined_order(self, rows: np.ndarray) -> np.ndarray:
+        """A batch's rows in the order in which `joined` has the processes' shares."""
+        return np.concatenate([rows[rank :: self.count] for rank in range(self.count)])
+
     def add(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its sum over the processes."""
         return self._reduce(tensor, "SUM")

@@ -1,43 +1,38 @@
-"""What a configuration would do: counted from its plan, timed on one batch of each task."""
+"""What a configuration would do: counted from its plan, timed on a few batches of each task."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from minbert.device import choose_device
+from multitask.assembly import TaskMaker, build_tasks
 from multitask.config import RunConfig
-from multitask.run import build_model, build_tasks, load_splits
+from multitask.distributed import Processes
+from multitask.run import make_trainer
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
-from multitask.trainer import Trainer
-from tasks.base import Task
 
 TIMED = 3  # batches of each task, after one to warm up
 
 
-def planned(
-    config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None
-) -> list[list[str]]:
+def planned(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> list[list[str]]:
     """Rows of epoch, task, examples, passes over its data, batches, steps of the epoch, time.
 
     Nothing is written and no weight moves; the time is that of the gradients of a few batches, and
     leaves out optimiser and evaluation.
     """
-    chosen = (make_tasks or build_tasks)(config)
-    model = build_model(config, chosen, choose_device(config.device)).train()
-    splits = load_splits(config, chosen, model.bi_encoder)
-    trainer = Trainer(model, chosen, splits, config, Path())  # it writes nothing before a step
+    # It writes nothing before a step.
+    trainer = make_trainer(config, Path(), Processes(), make_tasks)
+    trainer.model.train()
     sizes, streams = trainer.plan.work.sizes, trainer.streams
     seconds = [seconds_per_example(trainer.gradient, stream) for stream in streams]
     rows, whole = [], 0.0
     for epoch in range(1, config.epochs + 1):
         steps = trainer.plan.steps(epoch)
         batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
-        for task, name in enumerate(chosen):
+        for task, name in enumerate(trainer.tasks):
             examples = sum(len(streams[task].next()) for _ in range(batches[task]))
             whole += examples * seconds[task]
             rows.append(

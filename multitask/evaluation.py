@@ -12,8 +12,8 @@ from minbert.batching import sorted_batches
 from minbert.encoding import batch_tokens
 from minbert.progress import bar
 from multitask.distributed import Processes
+from multitask.errors import RunError
 from multitask.model import MultiTaskModel
-from multitask.run_folder import RunError
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall_plain_mean, overall_score

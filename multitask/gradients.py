@@ -1,9 +1,9 @@
 """Objectives -> rows of gradient -> Gram matrix -> the combined gradient.
 
-m objectives, D shared parameters. Each objective is differentiated on its own and its graph freed;
-its gradient on the shared parameters becomes one row. A row is a flat vector, but for parameters
-whose gradient is sparse (word embeddings: a batch touches a few hundred of 30,000 words), of which
-it keeps the touched lines alone.
+m objectives, D shared parameters. Each objective is differentiated on its own, its graph freed with
+the last one that needs it; its gradient on the shared parameters becomes one row. A row is a flat
+vector, but for parameters whose gradient is sparse (word embeddings: a batch touches a few hundred
+of 30,000 words), of which it keeps the touched lines alone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,11 +24,12 @@ class EncoderPass:
     def __init__(
         self, model: MultiTaskModel, batches: Sequence[Batch], precision: str, texts: int
     ) -> None:
-        self.model, self.batches, self.precision = model, batches, precision
+        self.model, self.precision = model, precision
+        self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
         self.cached = len(batches) != 1
         self.numbers: list[int] = []  # of dropout
         found = []
-        for batch in batches:
+        for batch in self.batches:
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
                 found.append(self.embed(batch))
             self.numbers.append(model.dropout_stream.passes)
@@ -57,7 +58,7 @@ class EncoderPass:
 
 
 @dataclass(frozen=True)
-class Losses:
+class LeafLosses:
     """A task's losses (scalars) of some examples, and the passes they were computed from.
 
     In a loss over a batch that several processes share, each process computes all of it from
@@ -68,6 +69,13 @@ class Losses:
     values: Mapping[str, Tensor]
     passes: Sequence[EncoderPass]
     copies: int = 1
+
+    def each(self) -> Iterator[tuple[list[Tensor], bool]]:
+        """One loss' gradients on all leaves after the other; whether more need the graph."""
+        last = len(self.values) - 1
+        for number, loss in enumerate(self.values.values()):
+            more = number < last
+            yield self.leaf_gradients(loss, keep=more), more
 
     def leaf_gradients(self, loss: Tensor, keep: bool = False) -> list[Tensor]:
         """The gradients of one of the losses on all leaves; those on heads are added up there."""

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-import tasks.sample
-from minbert.bi_encoder import BiEncoder
-from minbert.device import choose_device, warn_if_slow
 from minbert.json_files import write_json
-from multitask.checkpoint import published
+from multitask.assembly import TaskMaker, assemble, build_tasks
 from multitask.config import RunConfig
 from multitask.distributed import Processes, processes
 from multitask.environment import environment
+from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, overall, score_split
-from multitask.model import MultiTaskModel
-from multitask.run_folder import RunError, finished_metrics, prepare, settle_linear
+from multitask.run_folder import finished_metrics, prepare, settle_linear
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
-from tasks import build_task
 from tasks.base import Task
-from tasks.data import Split, load_split
-from tasks.predictions import write_predictions, write_scores
+from tasks.data import Split
+from tasks.predictions import scores_name, write_predictions, write_scores
 
 
 def complete(
@@ -35,7 +30,7 @@ def complete(
     resume: bool = False,
     overwrite: bool = False,
     verbose: bool = False,
-    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
+    make_tasks: TaskMaker = build_tasks,
 ) -> dict[str, Any]:
     """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
 
@@ -63,11 +58,11 @@ def run(
     folder: Path,
     resume: bool = False,
     group: Processes | None = None,
-    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
+    make_tasks: TaskMaker = build_tasks,
 ) -> dict[str, Any]:
     """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
 
-    Raises DataError, EncoderError or RunError, each with one line for the user.
+    Raises UserError, with one line for the user.
     """
     begin = time.perf_counter()
     group = group or Processes()
@@ -120,78 +115,11 @@ def run(
 
 
 def make_trainer(
-    config: RunConfig,
-    folder: Path,
-    group: Processes,
-    make_tasks: Callable[[RunConfig], dict[str, Task]] | None = None,
+    config: RunConfig, folder: Path, group: Processes, make_tasks: TaskMaker = build_tasks
 ) -> Trainer:
     """The trainer of a configuration, its model built and its data read."""
-    device = choose_device(config.device)
-    warn_if_slow(config.precision, device)
-    chosen = (make_tasks or build_tasks)(config)
-    model = build_model(config, chosen, device)
-    splits = load_splits(config, chosen, model.bi_encoder)
-    return Trainer(model, chosen, splits, config, folder, group)
-
-
-def build_tasks(config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration, by name, in its order."""
-    return {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
-
-
-def build_model(
-    config: RunConfig, chosen: Mapping[str, Task], device: torch.device
-) -> MultiTaskModel:
-    """Encoder and heads, from the named encoder or, with `init`, from another run's best epoch."""
-    source = config.encoder
-    if config.init is not None:
-        best = published(Path(config.init) / "checkpoint" / "best")
-        if best is None:
-            raise RunError(f"{config.init}: expected a run with checkpoint/best, found none")
-        source = str(best)
-    bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
-    if bi_encoder.skipped_tensors:
-        print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
-    model = MultiTaskModel(bi_encoder, chosen, config.seed)
-    if config.init is not None:
-        heads = model.load_matching_heads(Path(source))
-        print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)
-    if config.freeze_encoder:
-        model.freeze_encoder()
-    return model.to(device)
-
-
-def load_splits(
-    config: RunConfig, chosen: Mapping[str, Task], bi_encoder: BiEncoder
-) -> dict[str, dict[str, Split]]:
-    """All splits of all tasks, tokenised; what was read is said aloud."""
-    folder = data_folder(config.data)
-    splits = {}
-    for name, task in chosen.items():
-        splits[name] = {
-            split: load_split(
-                task,
-                folder,
-                split,
-                bi_encoder.tokenizer,
-                config.limit if split == "train" else None,
-            )
-            for split in task.source.splits
-        }
-        counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
-        print(f"{name}: {counts} examples", flush=True)
-        for split, found in splits[name].items():
-            if blank := found.examples.blank_labels:
-                where = task.source.where(folder, split)
-                print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)
-    return splits
-
-
-def data_folder(data: str) -> Path:
-    """`sample` is the bundled one."""
-    if data == "sample":
-        return Path(tasks.sample.__file__).parent
-    return Path(data)
+    tasks, model, splits = assemble(config, make_tasks)
+    return Trainer(model, tasks, splits, config, folder, group)
 
 
 def write_split(
@@ -208,8 +136,6 @@ def write_split(
             continue
         examples = splits[name][split].examples
         predictions = task.kind.predictions(scores[name])
-        file = target / f"{task.output.stem}-{split}-output.csv"
-        shown = task.output.column, examples.ids, predictions, task.output.show
-        write_predictions(file, *shown)
-        npz = target / f"{name}-{split}-probabilities.npz"
+        write_predictions(target / task.output.name(split), task.output, examples.ids, predictions)
+        npz = target / scores_name(name, split)
         write_scores(npz, examples.ids, scores[name], examples.targets)

@@ -1,4 +1,4 @@
-"""One folder a run: what is in it, whether it is finished, and writing without losing anything."""
+"""One folder a run: its name, what is in it, whether it is finished, and making it ready."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
+from multitask.errors import RunError
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 # The configuration last: it tells that this is a run.
@@ -26,12 +26,8 @@ METRICS_KEYS = (
 )
 
 
-class RunError(UserError):
-    """A run that cannot be made or used as asked."""
-
-
 def default_folder(config: RunConfig) -> Path:
-    """`runs/<what differs>-<hash>`: mode, tasks or sampling and combiner, encoder, seed."""
+    """`runs/<what differs>-<hash>`: mode, what is trained and how, encoder, precision, seed."""
     parts = [config.mode]
     if config.mode == "single":
         parts += config.tasks

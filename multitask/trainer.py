@@ -21,27 +21,20 @@ from multitask.checkpoint import (
     published,
     save_training,
 )
-from multitask.combiners import COMBINERS, Combiner, Scaled, Setup
+from multitask.combiners import build_combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.evaluation import Metrics, evaluate, overall, selection_score
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
 from multitask.probing import probing, stage
+from multitask.regularizers import build_regularizers
 from multitask.schedule import build_plan
 from multitask.step import StepGradient, StepResult
 from multitask.streams import BatchStream
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
-
-
-def build_combiner(config: RunConfig, tasks: Mapping[str, Task]) -> Combiner:
-    """The combiner of a configuration, for the objectives of its tasks."""
-    objectives = tuple(name for task in tasks.values() for name in task.objectives)
-    setup = Setup(objectives, config.seed, config.preference, config.cones)
-    combiner = COMBINERS[config.combiner](setup)
-    return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
 
 
 @dataclass
@@ -82,8 +75,12 @@ class Trainer:
             BatchStream(split.lengths, config.batch_size, config.seed, name)
             for name, split in zip(self.names, train, strict=True)
         ]
-        self.combiner = build_combiner(config, tasks)
-        self.gradient = StepGradient(model, tasks, splits, self.combiner, config, self.processes)
+        objectives = tuple(name for task in tasks.values() for name in task.objectives)
+        self.combiner = build_combiner(config, objectives)
+        self.regularizers = build_regularizers(config, model, tasks)
+        self.gradient = StepGradient(
+            model, tasks, splits, self.combiner, config, self.processes, self.regularizers
+        )
         self.optimizer = build_optimizer(model, config)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
@@ -155,7 +152,7 @@ class Trainer:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        for regularizer in self.gradient.regularizers.values():
+        for regularizer in self.regularizers.values():
             regularizer.after_step(self.model)
         progress.step += 1
         progress.examples += result.examples
@@ -196,7 +193,7 @@ class Trainer:
             self.telemetry.flush()
             if better:
                 publish(self.best_folder, self.model.save)
-            kept = {n: r.state_dict() for n, r in self.gradient.regularizers.items()}
+            kept = {n: r.state_dict() for n, r in self.regularizers.items()}
             save_training(self.last_folder, self.model, self.optimizer, self.state(), kept)
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
         return better
@@ -220,7 +217,7 @@ class Trainer:
         state, kept = load_training(folder, self.model, self.optimizer)
         try:
             self.restore(state)
-            for name, regularizer in self.gradient.regularizers.items():
+            for name, regularizer in self.regularizers.items():
                 regularizer.load_state_dict(kept.get(name, {}))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import simcse_loss, triplet_margin_loss
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from pretrain.nli import entailments
 from pretrain.texts import SIMILAR, Texts, pairs_and_strangers, positive_pairs, sentences
@@ -35,6 +36,11 @@ class Projection(nn.Module):
         if self.layer is None or not self.training:
             return texts
         return tuple(torch.tanh(self.layer(text)) for text in texts)
+
+
+def tasks_of(config: RunConfig) -> dict[str, Task]:
+    """The tasks of any configuration: those of its name, or the objective of pre-training."""
+    return build_objective(config) if config.objective else build_tasks(config)
 
 
 def build_objective(config: RunConfig) -> dict[str, Task]:

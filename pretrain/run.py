@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from multitask.config import RunConfig
-from multitask.run import data_folder
 from pretrain.objectives import build_objective
 from pretrain.texts import overlap
-from tasks import TASK_NAMES
+from tasks import CS224N, data_folder
 from tasks.base import Task
 from tasks.text_files import DataError
 
@@ -17,7 +16,7 @@ def build_and_check(config: RunConfig) -> dict[str, Task]:
     (task,) = tasks.values()
     folder = data_folder(config.data)
     texts = task.read(folder, "train", config.limit).texts
-    for name in TASK_NAMES:
+    for name in CS224N:
         try:
             (shared,) = overlap(texts, folder, [name]).values()
         except DataError as error:

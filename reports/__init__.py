@@ -1,1 +1,1 @@
-"""Tables and, later, statistics and figures of runs."""
+"""Tables and figures of runs, and what is kept of them."""

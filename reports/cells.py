@@ -9,8 +9,9 @@ from typing import Any
 
 from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
-from multitask.config import RunConfig, default_values
-from multitask.run_folder import RunError, finished_metrics
+from multitask.config import RunConfig, difference
+from multitask.errors import RunError
+from multitask.run_folder import finished_metrics
 
 
 def cell(run: Path) -> dict[str, Any]:
@@ -37,13 +38,13 @@ def kept_cell(file: Path, config: RunConfig) -> bool:
     """Whether the cell is there; UserError if it was made with another configuration."""
     if not file.exists():
         return False
-    mine, kept = as_kept(config), default_values() | read_json(file, UserError)["config"]
-    for key in sorted(mine.keys() - {"linear"}):  # a run writes down which kernel it chose
-        if kept.get(key) != mine[key]:
-            raise UserError(
-                f"{file}: expected a cell with {key} {mine[key]!r}, found {kept.get(key)!r}; "
-                "another --results keeps both"
-            )
+    kept = read_json(file, UserError)["config"]
+    # A run writes down which kernel it chose.
+    if found := difference(as_kept(config), kept, ignored=("linear",)):
+        raise UserError(
+            f"{file}: expected a cell of this configuration, found another: {found}; "
+            "another --results keeps both"
+        )
     return True
 
 

@@ -1,1 +1,1 @@
-"""Tables and figures as resumable commands: each finished cell is kept as one small file."""
+"""Tables and figures as commands; a finished training run is kept and not repeated."""

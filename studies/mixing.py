@@ -7,18 +7,15 @@ run again; the table of all finished ones is printed and written beside them.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
-from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
-from multitask.run import complete
-from reports.cells import cell, kept_cell
 from reports.tables import markdown_table
+from studies.cells import Cell, read_cells, run_cells, study_parser
 
 TASKS = ("sst", "qqp", "sts")
 CELLS: dict[str, dict[str, Any]] = {
@@ -49,8 +46,7 @@ def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
 
 def table(folder: Path) -> str:
     """The finished cells, best overall score first."""
-    found = {name: folder / f"{name}.json" for name in CELLS}
-    cells = {name: read_json(file, UserError) for name, file in found.items() if file.exists()}
+    cells = read_cells(folder, CELLS)
     rows = []
     for name, kept in sorted(cells.items(), key=lambda item: -item[1]["dev"]["overall"]):
         config, dev = kept["config"], kept["dev"]
@@ -74,24 +70,9 @@ def table(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m studies.mixing", description=__doc__)
-    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
-    parser.add_argument("--limit", type=int, default=8000, help="examples of a task")
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    parser = study_parser("mixing", __doc__, tuple(CELLS), limit=8000)
     parser.add_argument("--seed", type=int, default=11711)
-    parser.add_argument("--results", type=Path, default=Path("results/mixing"))
-    parser.add_argument("--runs", type=Path, default=Path("runs/mixing"), help="their folders")
-    parser.add_argument("--cells", nargs="*", choices=CELLS, default=list(CELLS), metavar="CELL")
     args = parser.parse_args()
-    try:
-        run_cells(args)
-    except UserError as error:
-        parser.exit(error.status, f"{parser.prog}: {error}\n")
-
-
-def run_cells(args: argparse.Namespace) -> None:
-    """Every cell that is not there yet, then the table."""
     base = RunConfig(
         mode="multitask",
         tasks=TASKS,
@@ -102,14 +83,11 @@ def run_cells(args: argparse.Namespace) -> None:
         epochs=EPOCHS,
         seed=args.seed,
     )
-    args.results.mkdir(parents=True, exist_ok=True)
-    for name in args.cells:
-        file = args.results / f"{name}.json"
-        config = cell_config(CELLS[name], base)
-        if not kept_cell(file, config):
-            folder = args.runs / name
-            complete(config, folder, resume=True)
-            write_json(file, cell(folder))
+    cells = [Cell(name, cell_config(CELLS[name], base)) for name in args.cells]
+    try:
+        run_cells(cells, args.results, args.runs)
+    except UserError as error:
+        parser.exit(error.status, f"{parser.prog}: {error}\n")
     text = table(args.results)
     (args.results / "table.md").write_text(text + "\n")
     print(text)

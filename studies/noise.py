@@ -19,12 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minbert.batching import sorted_batches
-from minbert.device import choose_device
 from minbert.json_files import write_json
+from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.environment import environment
+from multitask.parts import Part
+from multitask.passes import EncoderPass
 from multitask.regularizers import Clean, Smart
-from multitask.run import build_model, build_tasks, load_splits
 from reports.tables import text_table
 
 TASK, BATCH_TOKENS = "sts", 1024
@@ -89,32 +90,20 @@ def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str
 
 def clean_batches(config: RunConfig, count: int) -> list[Clean]:
     """Pairs of the training file that went through encoder and head without noise."""
-    tasks = build_tasks(config)
-    model = build_model(config, tasks, choose_device(config.device)).eval()
-    split = load_splits(config, tasks, model.bi_encoder)[TASK]["train"]
+    tasks, model, splits = assemble(config)
+    model.eval()
+    split = splits[TASK]["train"]
     rows = np.random.default_rng(0).permutation(len(split.examples))[:count]
     found = []
-    for number, part in enumerate(sorted_batches(split.lengths[rows], BATCH_TOKENS)):
-        batch = split.batch(rows[part]).to(model.bi_encoder.device)
-        targets = split.targets(rows[part], model.bi_encoder.device)
+    for part in sorted_batches(split.lengths[rows], BATCH_TOKENS):
+        indices = rows[part]
+        targets = split.targets(indices, model.bi_encoder.device)
         with torch.no_grad():
-            texts = batch.split(model.embed(batch, config.precision))
-            outputs = model.heads[TASK](*texts)
-        found.append(
-            Clean(
-                model=model,
-                task=tasks[TASK],
-                batch=batch,
-                rows=rows[part],
-                share=1.0,
-                step=0,
-                targets=targets,
-                precision=config.precision,
-                number=number,
-                outputs=outputs,
-                loss=outputs.sum(),  # of no use here
-            )
-        )
+            one = EncoderPass(model, [split.batch(indices)], config.precision, len(split.tokens))
+            outputs = model.heads[TASK](*one.texts)
+            loss = tasks[TASK].losses(outputs, one.texts, targets)[TASK]
+        whole = Part((indices,), indices, share=1.0)
+        found.append(Clean(one, tasks[TASK], whole, 0, targets, outputs, loss))
     return found
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.device import choose_device
 from minbert.json_files import read_json, write_json
+from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.config import RunConfig
+from multitask.errors import RunError
 from multitask.evaluation import mean_losses
-from multitask.run import build_model, build_tasks, complete, load_splits
-from multitask.run_folder import RunError
+from multitask.run import complete
 from reports.front import Front, draw_fronts
 
 SUBSET = 1000  # training examples of each task on which the losses are measured
@@ -68,7 +68,6 @@ def kept_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]
 
 def losses_before_training(config: RunConfig) -> dict[str, float]:
     """Mean losses of the encoder with its fresh heads, by objective."""
-    chosen = build_tasks(config)
-    model = build_model(config, chosen, choose_device(config.device))
-    train = {name: s["train"] for name, s in load_splits(config, chosen, model.bi_encoder).items()}
-    return mean_losses(model, chosen, train, config.precision, SUBSET)
+    tasks, model, splits = assemble(config)
+    train = {name: several["train"] for name, several in splits.items()}
+    return mean_losses(model, tasks, train, config.precision, SUBSET)

@@ -7,8 +7,6 @@ ones are written beside them.
 
 from __future__ import annotations
 
-import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +15,10 @@ from typing import Any
 import numpy as np
 
 from minbert.errors import UserError
-from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
-from multitask.run import complete
-from pretrain.objectives import build_objective
-from reports.cells import cell, kept_cell
+from pretrain import DEFAULTS
 from reports.tables import markdown_table
+from studies.cells import Cell, read_cells, run_cells, study_parser
 from tasks import build_task
 
 VARIANTS = {"plain": "-", "simcse": "SimCSE", "smart": "SMART", "both": "SimCSE + SMART"}
@@ -31,57 +27,46 @@ WEIGHT = 1.0  # of SMART where nothing else is said: BEES' M14 to M16
 WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)  # of the figures
 FIGURES = ("sts", "sst")
 TASKS = ("sst", "qqp", "sts")
-# Gao et al. (2021), section 4.
-PRETRAINING = {"objective": "simcse", "batch_size": 64, "epochs": 1, "lr": 3e-5}
 
 
-def cell_names() -> list[str]:
+def build_cells(base: RunConfig, runs: Path) -> list[Cell]:
     """All cells: one seed after the other, then the further weights of the figures."""
-    names = [f"{t}-{v}-seed{s}" for s in SEEDS for v in VARIANTS for t in TASKS]
-    return names + [
-        f"{task}-smart{weight:g}-seed{SEEDS[0]}"
+    kinds = [(task, variant, s) for s in SEEDS for variant in VARIANTS for task in TASKS]
+    found = [build_cell(base, runs, task, variant, seed) for task, variant, seed in kinds]
+    return found + [
+        build_cell(base, runs, task, "smart", SEEDS[0], weight)
         for task in FIGURES
         for weight in WEIGHTS
         if weight not in (0, WEIGHT)
     ]
 
 
-def cell_config(name: str, base: RunConfig, runs: Path) -> RunConfig:
-    """The configuration of a cell; with SimCSE it starts from the pre-training run of its seed."""
-    found = re.fullmatch(r"(\w+)-(plain|simcse|smart|both)([\d.]*)-seed(\d+)", name)
-    assert found is not None
-    task, variant, weight, seed = found.groups()
-    config = replace(base, mode="single", tasks=(task,), seed=int(seed))
+def build_cell(
+    base: RunConfig, runs: Path, task: str, variant: str, seed: int, weight: float = WEIGHT
+) -> Cell:
+    """One cell; with SimCSE it starts from the pre-training run of its task and seed."""
+    plain = replace(base, mode="single", tasks=(task,), seed=seed)
+    config, before = plain, None
     if variant in ("smart", "both"):
-        config = replace(config, smart_weight={task: float(weight or WEIGHT)})
+        config = replace(config, smart_weight={task: weight})
     if variant in ("simcse", "both"):
-        config = replace(config, init=str(runs / f"{task}-pretraining-seed{seed}"))
-    return config
+        # On the sentences of the task's own training examples.
+        pretraining = replace(
+            plain,
+            mode="pretrain",
+            objective="simcse",
+            batch_size=DEFAULTS.batch_size,
+            epochs=DEFAULTS.epochs,
+            lr=DEFAULTS.lr,
+        )
+        before = Cell(f"{task}-pretraining-seed{seed}", pretraining)
+        config = replace(config, init=str(runs / before.name))
+    return Cell(cell_name(task, variant, seed, weight), config, before)
 
 
-def pretraining_config(config: RunConfig) -> RunConfig:
-    """SimCSE on the sentences of the cell's own training examples."""
-    plain = replace(config, mode="pretrain", smart_weight={}, init=None)
-    return replace(plain, **PRETRAINING)  # type: ignore[arg-type]
-
-
-def run_cell(name: str, base: RunConfig, runs: Path, file: Path) -> None:
-    config = cell_config(name, base, runs)
-    if kept_cell(file, config):
-        return
-    if config.init is not None:
-        before = pretraining_config(config)
-        kept = file.with_name(f"{Path(config.init).name}.json")
-        complete(before, Path(config.init), resume=True, make_tasks=build_objective)
-        write_json(kept, cell(Path(config.init)))
-    complete(config, runs / name, resume=True)
-    write_json(file, cell(runs / name))
-
-
-def read_cells(folder: Path) -> dict[str, dict[str, Any]]:
-    """The finished cells of a folder, by name."""
-    files = {name: folder / f"{name}.json" for name in cell_names()}
-    return {name: read_json(file, UserError) for name, file in files.items() if file.exists()}
+def cell_name(task: str, variant: str, seed: int, weight: float = WEIGHT) -> str:
+    shown = "" if weight == WEIGHT else f"{weight:g}"
+    return f"{task}-{variant}{shown}-seed{seed}"
 
 
 def score(kept: Mapping[str, Any], task: str) -> float:
@@ -98,7 +83,7 @@ def table(cells: Mapping[str, Mapping[str, Any]]) -> str:
     for variant, title in VARIANTS.items():
         row = [title]
         for task in TASKS:
-            names = [f"{task}-{variant}-seed{seed}" for seed in SEEDS]
+            names = [cell_name(task, variant, seed) for seed in SEEDS]
             found = [score(cells[name], task) for name in names if name in cells]
             spread = f" ± {np.std(found, ddof=1):.4f}" if len(found) > 1 else ""
             row.append(f"{np.mean(found):.4f}{spread} ({len(found)})" if found else "")
@@ -110,8 +95,8 @@ def curve(cells: Mapping[str, Mapping[str, Any]], task: str) -> tuple[list[float
     """Weights of SMART for which there is a cell, and the dev scores."""
     weights, scores = [], []
     for weight in WEIGHTS:
-        middle = {0.0: "plain", WEIGHT: "smart"}.get(weight, f"smart{weight:g}")
-        if kept := cells.get(f"{task}-{middle}-seed{SEEDS[0]}"):
+        name = cell_name(task, "smart", SEEDS[0], weight)
+        if kept := cells.get(name if weight else cell_name(task, "plain", SEEDS[0])):
             weights.append(weight)
             scores.append(score(kept, task))
     return weights, scores
@@ -133,9 +118,9 @@ def draw_curve(weights: Sequence[float], scores: Sequence[float], task: str, fil
     temporary.replace(file)
 
 
-def write_reports(folder: Path) -> str:
+def write_reports(folder: Path, names: Sequence[str]) -> str:
     """The table and both figures of what is there; returns the table."""
-    cells = read_cells(folder)
+    cells = read_cells(folder, names)
     text = table(cells)
     (folder / "table.md").write_text(text + "\n")
     for task in FIGURES:
@@ -146,16 +131,8 @@ def write_reports(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m studies.regularisation", description=__doc__)
-    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
-    parser.add_argument("--limit", type=int, default=3000, help="training examples of a task")
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
-    parser.add_argument("--results", type=Path, default=Path("results/regularisation"))
-    parser.add_argument("--runs", type=Path, default=Path("runs/regularisation"))
-    parser.add_argument(
-        "--cells", nargs="*", choices=cell_names(), default=cell_names(), metavar="CELL"
-    )
+    names = [cell.name for cell in build_cells(RunConfig(mode="single", tasks=()), Path())]
+    parser = study_parser("regularisation", __doc__, names, limit=3000)
     args = parser.parse_args()
     base = RunConfig(
         mode="single",
@@ -165,13 +142,12 @@ def main() -> None:
         encoder=args.encoder,
         precision=args.precision,
     )
-    args.results.mkdir(parents=True, exist_ok=True)
+    found = {cell.name: cell for cell in build_cells(base, args.runs)}
     try:
-        for name in args.cells:
-            run_cell(name, base, args.runs, args.results / f"{name}.json")
+        run_cells([found[name] for name in args.cells], args.results, args.runs)
     except UserError as error:
         parser.exit(error.status, f"{parser.prog}: {error}\n")
-    print(write_reports(args.results))
+    print(write_reports(args.results, names))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from losses import squared_difference, symmetric_kl
 from tasks.metrics import accuracy, f1, pearson, spearman
+from tasks.predictions import PredictionFile
 from tasks.readers import Examples, read_examples
 
 Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
@@ -84,15 +85,6 @@ class LabelledFiles:
 
     def where(self, folder: Path, split: str) -> str:
         return str(folder / self.files[split])
-
-
-@dataclass(frozen=True)
-class PredictionFile:
-    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown."""
-
-    stem: str
-    column: str
-    show: Callable[[float], str]
 
 
 @dataclass(frozen=True)

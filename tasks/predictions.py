@@ -29,17 +29,34 @@ class Scores:
     targets: np.ndarray | None = None
 
 
+@dataclass(frozen=True)
+class PredictionFile:
+    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown."""
+
+    stem: str
+    column: str
+    show: Callable[[float], str]
+
+    def name(self, split: str) -> str:
+        return f"{self.stem}-{split}-output.csv"
+
+
+def scores_name(task: str, split: str) -> str:
+    """The file of a task's probabilities or similarities, beside the leaderboard's."""
+    return f"{task}-{split}-probabilities.npz"
+
+
 def write_predictions(
     path: Path,
-    column: str,
+    output: PredictionFile,
     ids: Sequence[str],
     predictions: Sequence[float] | np.ndarray,
-    output_format: Callable[[float], str],
 ) -> None:
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, the leaderboard's bytes."""
-    rows = [f"{i} , {output_format(p)} \n" for i, p in zip(ids, predictions, strict=True)]
+    rows = [f"{i} , {output.show(p)} \n" for i, p in zip(ids, predictions, strict=True)]
     temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(f"id \t {column} \n" + "".join(rows), "utf-8", newline="\n")
+    header = f"id \t {output.column} \n"
+    temporary.write_text(header + "".join(rows), "utf-8", newline="\n")
     os.replace(temporary, path)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from torch import Tensor, nn
 
 from losses import pair_contrastive_loss
-from tasks.base import Embeddings, LabelledFiles, PredictionFile, Task, classification
+from tasks.base import Embeddings, LabelledFiles, Task, classification
 from tasks.heads import PairClassifier
+from tasks.predictions import PredictionFile
 from tasks.readers import class_label, clean_pair_text
 
 HEADS: dict[str, Callable[[int], nn.Module]] = {

@@ -14,10 +14,11 @@ from tasks.text_files import DataError, rows_by_name
 
 @dataclass(frozen=True)
 class Examples:
-    """n examples of one file, in its order.
+    """n examples, in the order of their file.
 
     `texts` holds one list of n strings a text column; `targets` is (n,), int64 class or float32
-    score, None in a test file; `blank_labels` counts rows left out for want of a label.
+    score, or what else the losses of a task want of n examples; None in a test file.
+    `blank_labels` counts rows left out for want of a label.
     """
 
     ids: list[str]

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from torch import nn
 
-from tasks.base import LabelledFiles, PredictionFile, Task, classification
+from tasks.base import LabelledFiles, Task, classification
 from tasks.heads import HiddenClassifier, SoftmaxClassifier
+from tasks.predictions import PredictionFile
 from tasks.readers import class_label, clean_sentence
 
 CLASSES = 5

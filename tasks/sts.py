@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from tasks.base import LabelledFiles, PredictionFile, Task, similarity
+from tasks.base import LabelledFiles, Task, similarity
 from tasks.heads import CosineSimilarity
+from tasks.predictions import PredictionFile
 from tasks.readers import clean_pair_text, score_label
 
 SCALE = 5.0

@@ -13,6 +13,7 @@ from multitask.combiners.pareto_mtl import ParetoMTL
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
+from multitask.config import RunConfig
 
 COMBINERS: dict[str, Callable[[Setup], Combiner]] = {
     "sum": Sum,
@@ -34,6 +35,14 @@ COMBINERS: dict[str, Callable[[Setup], Combiner]] = {
 PREFERRING = ("linear", "epo", "pareto-mtl", "upgrad", "dualproj", "aligned-mtl")
 POSITIVE = ("epo", "pareto-mtl")
 
+
+def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Combiner:
+    """The combiner of a configuration, for a run's objectives in their order."""
+    setup = Setup(objectives, config.seed, config.preference, config.cones)
+    combiner = COMBINERS[config.combiner](setup)
+    return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
+
+
 __all__ = [
     "ALONE",
     "COMBINERS",
@@ -43,6 +52,7 @@ __all__ = [
     "Combiner",
     "Scaled",
     "Setup",
+    "build_combiner",
     "epo_weights",
     "pcgrad_weights",
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from multitask.config import RunConfig
+from multitask.errors import RunError
 from multitask.model import MultiTaskModel
 from multitask.regularizers.base import Clean, Regularizer, Term
 from multitask.regularizers.proximal import Proximal
 from multitask.regularizers.r_drop import RDrop
 from multitask.regularizers.smart import Smart
-from multitask.run_folder import RunError
 from tasks.base import Task
 
 __all__ = ["Clean", "Proximal", "RDrop", "Regularizer", "Smart", "Term", "build_regularizers"]

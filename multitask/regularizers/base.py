@@ -6,35 +6,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 from torch import Tensor
 
 from minbert.batching import Batch
 from multitask.model import MultiTaskModel
+from multitask.parts import Part
 from multitask.passes import EncoderPass
 from tasks.base import Embeddings, Outputs, Task
 
 
 @dataclass(frozen=True)
 class Clean:
-    """Examples of one task that went through encoder and head in one pass, as they are.
+    """A part of a task's examples that went through encoder and head in one pass, as they are.
 
-    `rows` are their places in the task's training split and `share` their part of the step's
-    examples of it; `loss` is the task's first objective on them; `number` the dropout of the pass,
-    which covers encoder and head.
+    `loss` is the task's first objective on them.
     """
 
-    model: MultiTaskModel
+    encoder_pass: EncoderPass
     task: Task
-    batch: Batch
-    rows: np.ndarray
-    share: float
+    part: Part
     step: int
     targets: Tensor
-    precision: str
-    number: int
     outputs: Outputs
     loss: Tensor
+
+    @property
+    def model(self) -> MultiTaskModel:
+        return self.encoder_pass.model
+
+    @property
+    def batch(self) -> Batch:
+        (batch,) = self.encoder_pass.batches
+        return batch
+
+    @property
+    def precision(self) -> str:
+        return self.encoder_pass.precision
+
+    @property
+    def number(self) -> int:
+        """Of the dropout of the pass, which covers encoder and head."""
+        (number,) = self.encoder_pass.numbers
+        return number
 
     def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
         """The same examples, perhaps with noise, through encoder and head again."""

@@ -10,8 +10,8 @@ from multitask.regularizers.base import Clean, Stateless, Term
 class RDrop(Stateless):
     """The loss becomes the mean of both passes' plus weight x half their divergence.
 
-    As the authors' code has it; their Eq. 4 adds both passes' losses up, so that a weight here is
-    twice one there. For similarities the squared difference stands in the symmetric KL's place.
+    As the authors' code has it; their Eq. 4 adds both passes' losses up, so that a weight w here is
+    alpha = 2 w there. For similarities the squared difference stands in the symmetric KL's place.
     """
 
     def __init__(self, weights: Mapping[str, float]) -> None:

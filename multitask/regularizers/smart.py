@@ -46,16 +46,14 @@ class Smart(Stateless):
         return self.config.smart_step_size or default
 
     def __call__(self, clean: Clean) -> Term:
-        batch = clean.batch.to(clean.model.bi_encoder.device)
-        clean = replace(clean, batch=batch)
         noise = self.noise(clean)
         with self.dropout(clean):
-            noisy, outputs = clean.another_pass(replace(batch, noise=noise))
+            noisy, outputs = clean.another_pass(replace(clean.batch, noise=noise))
         divergence = clean.divergence(outputs, clean.outputs)
         return Term(self.weights[clean.task.name] * divergence, [noisy])
 
     def noise(self, clean: Clean) -> Tensor:
-        """The noise (T, H) to which the outputs react most, found without gradients of weights."""
+        """Start noise (T, H), led up the divergence without gradients of weights."""
         config, model = self.config, clean.model
         expected = clean.outputs.detach()
 
@@ -64,7 +62,7 @@ class Smart(Stateless):
             with self.dropout(clean):
                 texts = batch.split(model.embed(batch, clean.precision))
                 # The mean over all examples of the step, whatever piece these are.
-                return clean.divergence(clean.head(texts), expected) * clean.share
+                return clean.divergence(clean.head(texts), expected) * clean.part.share
 
         with without_weight_gradients(model):
             return adversarial_noise(
@@ -84,7 +82,7 @@ class Smart(Stateless):
         width = clean.model.bi_encoder.width
         lengths = batch.lengths.view(batch.texts, -1).numpy()  # (texts, B)
         drawn = []
-        for row, tokens in zip(clean.rows, lengths.T, strict=True):
+        for row, tokens in zip(clean.part.indices, lengths.T, strict=True):
             purpose = f"adversarial noise of {clean.task.name}"
             draw = generator(config.seed, purpose, clean.step, int(row))
             noise = torch.from_numpy(draw.standard_normal((tokens.sum(), width), "float32"))

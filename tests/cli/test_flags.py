@@ -51,9 +51,8 @@ def test_choices_of_tasks_equal_the_registries():
 
     assert set(flags.TASK_OPTIONS["qqp"]["loss"]) == set(qqp.LOSSES)
 
-    assert {name: set(options["head"]) for name, options in flags.TASK_OPTIONS.items()} == {
-        name: set(module.HEADS) for name, module in (("sst", sst), ("qqp", qqp), ("sts", sts))
-    }
+    for name, module in (("sst", sst), ("qqp", qqp), ("sts", sts)):
+        assert set(flags.TASK_OPTIONS[name]["head"]) == set(module.HEADS)
     assert set(flags.TASK_OPTIONS["sts"]["activation"]) == set(ACTIVATIONS)
 
 

@@ -4,16 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
+from multitask.assembly import assemble
 from multitask.config import RunConfig
-from multitask.run import build_model, build_tasks, load_splits
 from multitask.trainer import Trainer
-from tasks import TASK_NAMES
+from tasks import CS224N
 
 BASE = RunConfig(
     mode="multitask",
-    tasks=TASK_NAMES,
+    tasks=CS224N,
     encoder="tiny",
     sampling="annealed",
     combiner="pcgrad",
@@ -35,9 +34,7 @@ def make_trainer(tmp_path):
 
     def make(name="run", processes=None, **changes) -> Trainer:
         config = replace(BASE, **changes)
-        chosen = build_tasks(config)
-        model = build_model(config, chosen, torch.device("cpu"))
-        splits = load_splits(config, chosen, model.bi_encoder)
+        chosen, model, splits = assemble(config)
         folder = Path(tmp_path / name)
         folder.mkdir(exist_ok=True)
         return Trainer(model, chosen, splits, config, folder, processes)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import torch
 
+from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.distributed import processes
-from multitask.run import build_model, build_tasks, load_splits
 from multitask.trainer import Trainer
-from pretrain.objectives import build_objective
-from tasks import TASK_NAMES
+from pretrain.objectives import tasks_of
+from tasks import CS224N
 
 CONFIG = RunConfig(
     mode="multitask",
-    tasks=TASK_NAMES,
+    tasks=CS224N,
     encoder="tiny",
     sampling="annealed",
     batches_per_step=4,
@@ -58,9 +58,7 @@ CHANGES = {
 def main(kind: str, file: str) -> None:
     config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
     with processes() as group:
-        chosen = build_objective(config) if config.objective else build_tasks(config)
-        model = build_model(config, chosen, torch.device("cpu"))
-        splits = load_splits(config, chosen, model.bi_encoder)
+        chosen, model, splits = assemble(config, tasks_of)
         trainer = Trainer(model, chosen, splits, config, Path(file).parent, group)
         trainer.telemetry.folder = None
         model.eval()

@@ -8,6 +8,7 @@ import torch
 
 from losses import simcse_loss
 from multitask.passes import EncoderPass
+from multitask.step import StepGradient
 from tasks.base import Kind
 
 PIECES = {"one graph": [np.arange(8)], "cached": [np.arange(0, 3), np.arange(3, 8)]}
@@ -25,11 +26,13 @@ def in_batch(trainer, micro_batch=None):
     task = trainer.tasks[name]
     loss = {"contrast": lambda outputs, targets: simcse_loss(*outputs)}
     kind = Kind(loss, None, None, None, "", 0.0)
-    trainer.gradient.tasks = {name: replace(task, kind=kind, in_batch=True)}
     trainer.model.heads[name] = torch.nn.Module()
     trainer.model.heads[name].forward = lambda u, v: (u, v)
-    trainer.gradient.config = replace(trainer.config, micro_batch=micro_batch)
-    trainer.gradient.place = {name: 0}
+    tasks = {name: replace(task, kind=kind, in_batch=True)}
+    config = replace(trainer.config, micro_batch=micro_batch)
+    trainer.gradient = StepGradient(
+        trainer.model, tasks, trainer.splits, trainer.combiner, config, trainer.processes
+    )
 
 
 @pytest.mark.parametrize("kind", PIECES)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from minbert import linear_choice
+from minbert.errors import UserError
 from minbert.json_files import write_json
 from minbert.linear_choice import LinearChoice
 from multitask.config import RunConfig
@@ -35,6 +36,23 @@ def test_the_digest_is_the_same_for_the_same_configuration_read_back():
     assert CONFIG.difference(stored | {"lr": 1.0}) == "lr is 1.0 there and 0.0001 here"
     stored.pop("warmup")  # written before there was such a setting
     assert CONFIG.difference(stored) is None
+
+
+def test_a_configuration_is_read_back():
+    config = replace(
+        CONFIG,
+        tasks=("sst", "sts"),
+        task_options={"sts": {"head": "cosine"}},
+        preference=(0.25, 0.75),
+        loss_sizes=(1.0, 2.0),
+        smart_weight={"sts": 3.0},
+    )
+    stored = json.loads(json.dumps(config.to_json()))
+    assert RunConfig.from_json(stored) == config
+    stored.pop("warmup")
+    assert RunConfig.from_json(stored) == config
+    with pytest.raises(UserError, match="expected the settings of a run, found 'colour'"):
+        RunConfig.from_json(stored | {"colour": "red"})
 
 
 def test_an_empty_folder_is_made_ready(tmp_path):

@@ -8,7 +8,7 @@ from projection import project_explicitly
 
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.distributed import Processes
-from multitask.run_folder import RunError
+from multitask.errors import RunError
 
 BOTH = {
     "mode": "single",
@@ -174,7 +174,7 @@ def test_a_loss_that_is_not_finite_is_named(trainer):
 def test_a_gradient_that_is_not_finite_is_named(trainer):
     batches = drawn(trainer, "sst", "sts")
     for name, parameter in trainer.model.bi_encoder.named_parameters():
-        if name.endswith("layers.0.mlp.up.weight") or "bias" in name:
+        if "bias" in name:
             parameter.register_hook(lambda gradient: gradient * float("inf"))
     with pytest.raises(RunError, match="expected a finite gradient of sst, found"):
         trainer.gradient(batches)

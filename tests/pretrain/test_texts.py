@@ -15,13 +15,13 @@ from pretrain.texts import (
     sentences,
     training_sentences,
 )
-from tasks import TASK_NAMES, build_task
+from tasks import CS224N, build_task
 from tasks.text_files import DataError
 
 SAMPLE = Path(tasks.sample.__file__).parent
 
 
-@pytest.mark.parametrize("names", [("sst",), TASK_NAMES])
+@pytest.mark.parametrize("names", [("sst",), CS224N])
 def test_every_training_sentence_is_there_once(names):
     found = training_sentences(names, SAMPLE)
     everything = [t for n in names for c in build_task(n).read(SAMPLE, "train").texts for t in c]

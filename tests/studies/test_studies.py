@@ -119,10 +119,9 @@ def test_regularised_cells_share_their_pretraining_and_are_kept(regularise, tmp_
 
 def test_every_cell_of_the_study_is_another_run():
     base = RunConfig(mode="single", tasks=(), limit=3000)
-    names = regularisation.cell_names()
-    assert len(names) == 3 * 4 * 3 + 2 * 3
-    configs = [regularisation.cell_config(name, base, Path("runs")) for name in names]
-    assert len({config.digest() + "".join(config.tasks) for config in configs}) == len(names)
+    cells = regularisation.build_cells(base, Path("runs"))
+    assert len({cell.name for cell in cells}) == len(cells) == 3 * 4 * 3 + 2 * 3
+    assert len({cell.config.digest() for cell in cells}) == len(cells)
 
 
 def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monkeypatch, capsys):

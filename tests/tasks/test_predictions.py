@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from tasks import build_task
-from tasks.predictions import PredictionError, read_scores, write_predictions, write_scores
+from tasks.predictions import (
+    PredictionError,
+    PredictionFile,
+    read_scores,
+    write_predictions,
+    write_scores,
+)
 
 EXPECTED = {
     "sst": b"id \t Predicted_Sentiment \nabc , 3 \nd\xc3\xa9 , 0 \n",
@@ -19,18 +25,21 @@ SCORES = {
     "sts": np.array([4.25, 0.1], np.float32),
 }
 
+PLAIN = PredictionFile("stem", "C", str)
+
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_leaderboards_bytes(name, tmp_path):
     task, path = build_task(name), tmp_path / "output.csv"
     predictions = list(task.kind.predictions(SCORES[name]))
-    write_predictions(path, task.output.column, ["abc", "dé"], predictions, task.output.show)
+    write_predictions(path, task.output, ["abc", "dé"], predictions)
     assert path.read_bytes() == EXPECTED[name]
     assert [file.name for file in tmp_path.iterdir()] == ["output.csv"]
 
 
-def test_the_stems_of_the_file_names():
-    assert [build_task(n).output.stem for n in ("sst", "qqp", "sts")] == ["sst", "para", "sts"]
+def test_the_file_names():
+    names = [build_task(name).output.name("dev") for name in ("sst", "qqp", "sts")]
+    assert names == ["sst-dev-output.csv", "para-dev-output.csv", "sts-dev-output.csv"]
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, 1e-7, 3.9194524, -0.25])
@@ -42,13 +51,13 @@ def test_similarities_are_written_to_the_last_bit(value):
 def test_an_older_file_is_replaced(tmp_path):
     path = tmp_path / "output.csv"
     path.write_text("old and much longer than the new one " * 9)
-    write_predictions(path, "C", ["a"], [1], str)
+    write_predictions(path, PLAIN, ["a"], [1])
     assert path.read_bytes() == b"id \t C \na , 1 \n"
 
 
 def test_ids_and_predictions_of_different_number_write_nothing(tmp_path):
     with pytest.raises(ValueError, match="zip"):
-        write_predictions(tmp_path / "output.csv", "C", ["a", "b"], [1], str)
+        write_predictions(tmp_path / "output.csv", PLAIN, ["a", "b"], [1])
     assert not list(tmp_path.iterdir())
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import tasks.sample
-from tasks import TASK_NAMES, build_task
+from tasks import CS224N, build_task
 
 SAMPLE = Path(tasks.sample.__file__).parent
 SIZES = {"train": 300, "dev": 100, "test": 100}
 
 
-@pytest.mark.parametrize("name", TASK_NAMES)
+@pytest.mark.parametrize("name", CS224N)
 def test_every_split_reads_cleanly(name):
     task = build_task(name)
     for split, size in SIZES.items():
@@ -28,7 +28,7 @@ def test_every_split_reads_cleanly(name):
         assert (found.targets is None) == (split == "test")
 
 
-@pytest.mark.parametrize("name", TASK_NAMES)
+@pytest.mark.parametrize("name", CS224N)
 def test_no_text_comes_twice_within_a_split_or_across(name):
     task = build_task(name)
     found = {split: task.read(SAMPLE, split) for split in SIZES}

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from losses import adversarial_noise, symmetric_kl
+from multitask.parts import Part
+from multitask.passes import EncoderPass
 from multitask.regularizers import Clean
 
 ROWS = np.arange(6)
@@ -43,12 +45,11 @@ def outputs(trainer, batch, task="sst"):
 def clean(trainer, name):
     """What a regulariser sees of ROWS."""
     split = trainer.splits[name]["train"]
-    batch, targets = split.batch(ROWS), split.targets(ROWS, torch.device("cpu"))
-    found = outputs(trainer, batch, name)
-    number = trainer.model.dropout_stream.passes
-    loss = trainer.tasks[name].losses(found, (), targets)[name]
-    model, task = trainer.model, trainer.tasks[name]
-    return Clean(model, task, batch, ROWS, 1.0, 0, targets, "fp32", number, found, loss)
+    targets, task = split.targets(ROWS, torch.device("cpu")), trainer.tasks[name]
+    one = EncoderPass(trainer.model, [split.batch(ROWS)], "fp32", len(split.tokens))
+    found = trainer.model.heads[name](*one.texts)
+    loss = task.losses(found, one.texts, targets)[name]
+    return Clean(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
 
 
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
@@ -60,7 +61,7 @@ def test_smart_adds_the_divergence_under_adversarial_noise(make_trainer, task, v
     trainer = single(make_trainer, smart_weight={task: 2.0}, **changes)
     model = trainer.model.train(training)
     seen = {}
-    regularizer = trainer.gradient.regularizers["smart"]
+    regularizer = trainer.regularizers["smart"]
     make_noise = regularizer.noise
     regularizer.noise = lambda c: seen.setdefault("noise", make_noise(c))
     loss, gradient = stepped(trainer, task)
@@ -88,7 +89,7 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
     changes = {"smart_variant": "projected", "smart_steps": 2, "smart_step_size": 0.05}
     trainer = single(make_trainer, smart_weight={"sst": 1.0}, **changes)
     trainer.model.eval()
-    regularizer, seen = trainer.gradient.regularizers["smart"], clean(trainer, "sst")
+    regularizer, seen = trainer.regularizers["smart"], clean(trainer, "sst")
     noise = regularizer.noise(seen)
     expected = adversarial_noise(
         lambda n: symmetric_kl(
@@ -112,7 +113,7 @@ def test_start_noise_lies_within_the_ball_and_does_not_decide_the_noise(make_tra
     changes = {"smart_variant": "projected", "smart_norm": norm, "tasks": (task,)}
     trainer = single(make_trainer, smart_weight={task: 1.0}, **changes)
     trainer.model.eval()
-    regularizer, seen = trainer.gradient.regularizers["smart"], clean(trainer, task)
+    regularizer, seen = trainer.regularizers["smart"], clean(trainer, task)
     start, noise = regularizer.start(seen), regularizer.noise(seen)
     order = float("inf") if norm == "inf" else 2
     for example in range(len(ROWS)):
@@ -135,7 +136,7 @@ def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixe
         smart_dropout="fixed" if fixed else "fresh",
     )
     trainer.model.train()
-    term = trainer.gradient.regularizers["smart"](clean(trainer, "sst"))
+    term = trainer.regularizers["smart"](clean(trainer, "sst"))
     assert (term.value.item() < 1e-9) == fixed
 
 
@@ -175,7 +176,7 @@ def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
 
 def test_the_proximal_term_holds_the_model_to_a_running_mean_of_itself(make_trainer):
     trainer = single(make_trainer, proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
-    teacher = trainer.gradient.regularizers["proximal"].teacher
+    teacher = trainer.regularizers["proximal"].teacher
     before = [p.clone() for p in trainer.model.parameters()]
     trainer.model.eval()  # without dropout student and teacher agree at the start
     plain = single(make_trainer, "plain")
@@ -221,14 +222,14 @@ def test_while_heads_are_probed_the_teacher_is_the_model(make_trainer):
     """Else fine-tuning would pull the probed heads back to their random start."""
     trainer = single(make_trainer, proximal_weight={"sst": 1.0}, probe_epochs=1)
     trainer.train_epoch(1)
-    teacher = trainer.gradient.regularizers["proximal"].teacher
+    teacher = trainer.regularizers["proximal"].teacher
     for mean, now in zip(teacher.parameters(), trainer.model.parameters(), strict=True):
         assert torch.equal(mean, now)
 
 
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
+    from multitask.errors import RunError
     from multitask.regularizers import build_regularizers
-    from multitask.run_folder import RunError
 
     trainer = single(make_trainer)
     config = replace(trainer.config, r_drop_weight={"sst": 1.0})
@@ -239,8 +240,13 @@ def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
 
 def test_tasks_without_a_weight_are_left_alone(make_trainer):
     trainer = make_trainer(smart_weight={"sts": 1.0})
-    assert [len(trainer.gradient.regularizers_of(trainer.tasks[n])) for n in trainer.tasks] == [
-        0,
-        0,
-        1,
-    ]
+    acting = trainer.gradient.forward.regularizers_of
+    assert (
+        [len(acting(task)) for task in trainer.tasks.values()]
+        == [0, 0, 1]
+        == [
+            0,
+            0,
+            1,
+        ]
+    )

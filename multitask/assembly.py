@@ -1,0 +1,91 @@
+"""What a configuration describes, built: tasks, model, data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from minbert.bi_encoder import BiEncoder
+from minbert.device import choose_device, warn_if_slow
+from multitask.checkpoint import published
+from multitask.config import RunConfig
+from multitask.errors import RunError
+from multitask.model import MultiTaskModel
+from tasks import build_task, data_folder
+from tasks.base import Task
+from tasks.data import Split, load_split
+
+TaskMaker = Callable[[RunConfig], dict[str, Task]]
+
+
+class Assembly(NamedTuple):
+    """Tasks and their data by name, and the model on its device."""
+
+    tasks: dict[str, Task]
+    model: MultiTaskModel
+    splits: dict[str, dict[str, Split]]
+
+
+def build_tasks(config: RunConfig) -> dict[str, Task]:
+    """The tasks of a configuration, by name, in its order."""
+    return {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+
+
+def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:
+    """Build what a configuration describes; raises UserError, with one line for the user."""
+    device = choose_device(config.device)
+    warn_if_slow(config.precision, device)
+    chosen = make_tasks(config)
+    model = build_model(config, chosen, device)
+    return Assembly(chosen, model, load_splits(config, chosen, model.bi_encoder))
+
+
+def build_model(
+    config: RunConfig, chosen: Mapping[str, Task], device: torch.device
+) -> MultiTaskModel:
+    """Encoder and heads, from the named encoder or, with `init`, from another run's best epoch."""
+    source = config.encoder
+    if config.init is not None:
+        best = published(Path(config.init) / "checkpoint" / "best")
+        if best is None:
+            raise RunError(f"{config.init}: expected a run with checkpoint/best, found none")
+        source = str(best)
+    bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
+    if bi_encoder.skipped_tensors:
+        print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
+    model = MultiTaskModel(bi_encoder, chosen, config.seed)
+    if config.init is not None:
+        heads = model.load_matching_heads(Path(source))
+        print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)
+    if config.freeze_encoder:
+        model.freeze_encoder()
+    return model.to(device)
+
+
+def load_splits(
+    config: RunConfig, chosen: Mapping[str, Task], bi_encoder: BiEncoder
+) -> dict[str, dict[str, Split]]:
+    """All splits of all tasks, tokenised; what was read is said aloud."""
+    folder = data_folder(config.data)
+    splits = {}
+    for name, task in chosen.items():
+        splits[name] = {
+            split: load_split(
+                task,
+                folder,
+                split,
+                bi_encoder.tokenizer,
+                config.limit if split == "train" else None,
+            )
+            for split in task.source.splits
+        }
+        counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
+        print(f"{name}: {counts} examples", flush=True)
+        for split, found in splits[name].items():
+            if blank := found.examples.blank_labels:
+                where = task.source.where(folder, split)
+                print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)
+    return splits

@@ -1,0 +1,9 @@
+"""What goes wrong in a run through no fault of the program."""
+
+from __future__ import annotations
+
+from minbert.errors import UserError
+
+
+class RunError(UserError):
+    """A run that cannot be made or used as asked."""
