@@ -17,6 +17,7 @@ MODES = {
     "multitask": "train several tasks on one shared encoder",
     "pretrain": "train the encoder further on sentences or pairs",
     "pareto": "train once for each of several preferences between tasks",
+    "ensemble": "merge what several finished runs predict",
     "encode": "embed the sentences of a file",
 }
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 TIE = 1e-12  # summed probabilities that are nearer than this count as equal
 
 
-def majority_vote(
-    predictions: np.ndarray | Sequence[Sequence[int]],
-    probabilities: np.ndarray | Sequence[np.ndarray] | None = None,
-) -> np.ndarray:
+def majority_vote(predictions: ArrayLike, probabilities: ArrayLike | None = None) -> np.ndarray:
     """Models x examples (M, N) of classes -> the class with most votes for each example (N,).
 
     BEES asks for an absolute majority, which three models and five classes need not have. Among the
@@ -42,9 +38,7 @@ def majority_vote(
     return tied.argmax(1)  # the first of those left
 
 
-def summed_probabilities(
-    probabilities: np.ndarray | Sequence[np.ndarray], shape: tuple[int, ...]
-) -> np.ndarray:
+def summed_probabilities(probabilities: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """(M, N, C) -> (N, C), float64."""
     values = np.asarray(probabilities, np.float64)
     if values.ndim != 3 or values.shape[:2] != shape:

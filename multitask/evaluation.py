@@ -16,7 +16,6 @@ from multitask.errors import RunError
 from multitask.model import MultiTaskModel
 from tasks.base import Task
 from tasks.data import Split
-from tasks.metrics import overall_plain_mean, overall_score
 
 Metrics = dict[str, dict[str, float]]
 
@@ -103,21 +102,6 @@ def mean_losses(
                 totals[objective] += float(loss) * len(rows)
         found |= {objective: total / len(chosen) for objective, total in totals.items()}
     return found
-
-
-def overall(metrics: Metrics) -> dict[str, float]:
-    """Both overall scores where all three CS224N tasks are there, else nothing."""
-    if not {"sst", "qqp", "sts"} <= metrics.keys():
-        return {}
-    figures = (
-        metrics["sst"]["accuracy"],
-        metrics["qqp"]["accuracy"],
-        metrics["sts"]["pearson"],
-    )
-    return {
-        "overall": overall_score(*figures),
-        "overall_plain_mean": overall_plain_mean(*figures),
-    }
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:

@@ -15,12 +15,13 @@ from multitask.config import RunConfig
 from multitask.distributed import Processes, processes
 from multitask.environment import environment
 from multitask.errors import RunError
-from multitask.evaluation import evaluate, mean_losses, overall, score_split
+from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.run_folder import finished_metrics, prepare, settle_linear
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
 from tasks.base import Task
 from tasks.data import Split
+from tasks.metrics import overall
 from tasks.predictions import scores_name, write_predictions, write_scores
 
 

@@ -24,7 +24,7 @@ from multitask.checkpoint import (
 from multitask.combiners import build_combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.evaluation import Metrics, evaluate, overall, selection_score
+from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
 from multitask.probing import probing, stage
@@ -35,6 +35,7 @@ from multitask.streams import BatchStream
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
+from tasks.metrics import overall
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 
@@ -47,6 +49,21 @@ def overall_plain_mean(
 ) -> float:
     """The mean of the three figures as they are, as some reports give it."""
     return (sentiment_accuracy + paraphrase_accuracy + similarity_pearson) / 3
+
+
+def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Both overall scores where all three CS224N tasks are there, else nothing."""
+    if not {"sst", "qqp", "sts"} <= metrics.keys():
+        return {}
+    figures = (
+        metrics["sst"]["accuracy"],
+        metrics["qqp"]["accuracy"],
+        metrics["sts"]["pearson"],
+    )
+    return {
+        "overall": overall_score(*figures),
+        "overall_plain_mean": overall_plain_mean(*figures),
+    }
 
 
 def as_float64(values: np.ndarray) -> np.ndarray:

@@ -21,12 +21,14 @@ class PredictionError(UserError):
 class Scores:
     """What a run says of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
 
-    `targets` (N,) are there for a dev split.
+    `targets` (N,) are there for a dev split; `predictions` (N,) where they do not follow from the
+    values, as those of a vote.
     """
 
     ids: np.ndarray
     values: np.ndarray
     targets: np.ndarray | None = None
+    predictions: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def scores_name(task: str, split: str) -> str:
 def write_predictions(
     path: Path,
     output: PredictionFile,
-    ids: Sequence[str],
+    ids: Sequence[str] | np.ndarray,
     predictions: Sequence[float] | np.ndarray,
 ) -> None:
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, the leaderboard's bytes."""
@@ -61,12 +63,17 @@ def write_predictions(
 
 
 def write_scores(
-    path: Path, ids: Sequence[str], scores: np.ndarray, targets: np.ndarray | None = None
+    path: Path,
+    ids: Sequence[str] | np.ndarray,
+    scores: np.ndarray,
+    targets: np.ndarray | None = None,
+    predictions: np.ndarray | None = None,
 ) -> None:
-    """Write `ids`, `probabilities` (n, C) or similarities (n,), float32, and any `targets` (n,)."""
+    """Write `ids`, `probabilities` (n, C) or similarities (n,), float32, and what else is given."""
     arrays = {"ids": np.array(ids, dtype=np.str_), "probabilities": scores.astype(np.float32)}
-    if targets is not None:
-        arrays["targets"] = targets
+    for name, array in (("targets", targets), ("predictions", predictions)):
+        if array is not None:
+            arrays[name] = array
     temporary = path.with_name(path.name + ".tmp")
     with open(temporary, "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -85,7 +92,9 @@ def read_scores(path: Path) -> Scores:
     for name in ("ids", "probabilities"):
         if name not in arrays:
             raise PredictionError(f"{path}: expected an array {name!r}, found none")
-    found = Scores(arrays["ids"], arrays["probabilities"], arrays.get("targets"))
+    found = Scores(
+        arrays["ids"], arrays["probabilities"], arrays.get("targets"), arrays.get("predictions")
+    )
     for name, array in arrays.items():
         if len(array) != len(found.ids):
             raise PredictionError(

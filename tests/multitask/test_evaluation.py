@@ -5,8 +5,9 @@ import pytest
 import torch
 from plain import plain_losses
 
-from multitask.evaluation import mean_losses, overall, score_split, selection_score
+from multitask.evaluation import mean_losses, score_split, selection_score
 from tasks import build_task
+from tasks.metrics import overall
 
 METRICS = {
     "sst": {"accuracy": 0.5, "macro_f1": 0.4},

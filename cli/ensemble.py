@@ -1,0 +1,87 @@
+"""Merge what several finished runs predict: run.py --mode ensemble --runs RUN RUN RUN
+
+Each run takes part in the tasks it has predicted; TASK=RUN gives it to one task alone. Classes are
+decided by majority vote, similarities averaged, unless --method says otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from zlib import crc32
+
+from cli.flags import DEFAULTS
+from cli.values import number, path
+from ensemble.merge import METHODS
+from tasks import TASK_NAMES
+
+HELP = {
+    "vote": "majority of the predicted classes, mean of similarities",
+    "average": "class of the largest mean probability, mean of similarities",
+    "greedy": "selection with replacement, chosen on one half of dev and reported on the other",
+}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--runs",
+        nargs="+",
+        required=True,
+        type=path,
+        metavar="[TASK=]RUN",
+        help="folders of finished runs",
+    )
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        default=METHODS[0],
+        help="; ".join(f"{name}: {text}" for name, text in HELP.items())
+        + f" (default: {METHODS[0]})",
+    )
+    parser.add_argument(
+        "--seed",
+        type=number(int, 0, 2**31 - 1),
+        default=DEFAULTS.seed,
+        help=f"of the halves of dev, for greedy (default: {DEFAULTS.seed})",
+    )
+    parser.add_argument("--output", type=path, metavar="DIR", help="folder of the ensemble")
+    parser.add_argument("--overwrite", action="store_true", help="replace another run there")
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from reports.ensembles import ensemble_runs, ensemble_table
+
+    members = members_of(args.runs, parser)
+    default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
+    folder = Path(args.output or Path("runs") / default)
+    result = ensemble_runs(members, args.method, args.seed, folder, args.overwrite)
+    print(ensemble_table(result))
+    for task, found in result["members"].items():
+        if found["selected_on_examples"]:
+            print(
+                f"{task}: selected on {found['selected_on_examples']} dev examples, "
+                f"figures of the other {found['reported_examples']}"
+            )
+    print(f"\npredictions and metrics.json: {folder}")
+    return 0
+
+
+def members_of(runs: list[str], parser: argparse.ArgumentParser) -> dict[str, list[Path]]:
+    """The runs of each task, in the tasks' usual order."""
+    from reports.ensembles import tasks_of_run
+
+    found: dict[str, list[Path]] = {}
+    for text in runs:
+        task, sign, rest = text.partition("=")
+        wanted = task if sign and task in TASK_NAMES else None
+        run = Path(rest if wanted else text)
+        there = tasks_of_run(run)
+        if wanted is not None and wanted not in there:
+            parser.error(f"--runs {text}: expected a run of {wanted}, found {', '.join(there)}")
+        for name in [wanted] if wanted else there:
+            found.setdefault(name, []).append(run)
+    for task, several in found.items():
+        for run in several:
+            if several.count(run) > 1:
+                parser.error(f"--runs: expected each run once for {task}, found {run} twice")
+    return {task: found[task] for task in TASK_NAMES if task in found}

@@ -1,0 +1,140 @@
+"""Ensembles of runs on disk: predictions read by task and split, merged, and written as a run's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ensemble.merge import Merged, merge
+from minbert.json_files import write_json
+from multitask.run_folder import remove_run, stored_config
+from reports.tables import text_table
+from tasks import TASK_NAMES, build_task
+from tasks.metrics import overall
+from tasks.predictions import (
+    PredictionError,
+    Scores,
+    read_scores,
+    scores_name,
+    write_predictions,
+    write_scores,
+)
+
+SPLITS = ("dev", "test")
+
+
+def tasks_of_run(run: Path) -> tuple[str, ...]:
+    """The tasks for which there are dev scores in a run's folder."""
+    found = tuple(
+        task for task in TASK_NAMES if (run / "predictions" / scores_name(task, "dev")).exists()
+    )
+    if not found:
+        raise PredictionError(
+            f"{run}: expected a finished run, found no predictions/TASK-dev-probabilities.npz"
+        )
+    return found
+
+
+def names_of(runs: Sequence[Path]) -> dict[str, Path]:
+    """A name a run: its folder's, or the whole path where two would be the same."""
+    names = [run.name for run in runs]
+    return {
+        run.name if names.count(run.name) == 1 else str(run): run for run in dict.fromkeys(runs)
+    }
+
+
+def read_splits(task: str, runs: Mapping[str, Path]) -> dict[str, dict[str, Scores]]:
+    """Split -> run -> its scores of a task; a split is there if every run has it."""
+    files = {
+        split: {name: run / "predictions" / scores_name(task, split) for name, run in runs.items()}
+        for split in SPLITS
+    }
+    return {
+        split: {name: read_scores(file) for name, file in several.items()}
+        for split, several in files.items()
+        if split == "dev" or all(file.exists() for file in several.values())
+    }
+
+
+def ensemble_runs(
+    members: Mapping[str, Sequence[Path]],
+    method: str,
+    seed: int,
+    folder: Path,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Merge each task's runs and write prediction files, scores and metrics.json into `folder`.
+
+    Returns what metrics.json holds. Raises PredictionError or RunError, with one line for the user.
+    """
+    config = {
+        "mode": "ensemble",
+        "tasks": list(members),
+        "seed": seed,
+        "method": method,
+        "members": {task: [str(run) for run in runs] for task, runs in members.items()},
+    }
+    stored = stored_config(folder)
+    if stored is not None and stored != config and not overwrite:
+        raise PredictionError(
+            f"{folder}: expected this ensemble or nothing, found another run; choose another "
+            "--output, or --overwrite it"
+        )
+    merged = {
+        task: merge(read_splits(task, names_of(runs)), build_task(task).kind, method, seed)
+        for task, runs in members.items()
+    }
+    dev = {task: found.metrics for task, found in merged.items()}
+    result = {
+        "dev": dev | overall(dev),
+        "method": method,
+        "members": {task: described(found) for task, found in merged.items()},
+    }
+    if stored is not None:
+        remove_run(folder)
+    (folder / "predictions").mkdir(parents=True, exist_ok=True)
+    for task, found in merged.items():
+        write_merged(folder / "predictions", task, found)
+    write_json(folder / "metrics.json", result)
+    write_json(folder / "config.json", config)
+    return result
+
+
+def described(found: Merged) -> dict[str, Any]:
+    """What is kept of an ensemble of one task beside its metrics."""
+    return {
+        "weights": dict(found.weights),
+        "dev": dict(found.members),
+        "reported_examples": found.reported,
+        "selected_on_examples": found.selected_on,
+    }
+
+
+def write_merged(target: Path, task: str, found: Merged) -> None:
+    """Prediction files and scores of every split."""
+    output = build_task(task).output
+    for split, table in found.splits.items():
+        assert table.predictions is not None
+        if output is not None:
+            write_predictions(target / output.name(split), output, table.ids, table.predictions)
+        file = target / scores_name(task, split)
+        write_scores(file, table.ids, table.values, table.targets, table.predictions)
+
+
+def ensemble_table(result: Mapping[str, Any]) -> str:
+    """Members, how often each counts, their main metric; the ensemble's and its gain."""
+    rows = []
+    for task, found in result["members"].items():
+        metric = build_task(task).kind.main_metric
+        scores = {name: metrics[metric] for name, metrics in found["dev"].items()}
+        for name, score in scores.items():
+            counts = str(found["weights"].get(name, 0))
+            rows.append([task, name, counts, metric, f"{score:.4f}", ""])
+        merged = result["dev"][task][metric]
+        gain = f"{merged - max(scores.values()):+.4f}"
+        rows.append([task, "ensemble", "", metric, f"{merged:.4f}", gain])
+    for name in ("overall", "overall_plain_mean"):
+        if name in result["dev"]:
+            rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
+    return text_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
