@@ -71,13 +71,13 @@ def merge(
     splits = {}
     for name, several in tables.items():
         table = aligned(several)
-        scores = selected(table.values, chosen)
+        scores = selected(table.values, chosen).astype(np.float32)
         if method == "vote" and scores.ndim == 2:
             votes = [kind.predictions(one) for one in table.values]
             predictions = majority_vote(votes, table.values)
         else:
             predictions = kind.predictions(scores)
-        splits[name] = Scores(table.ids, scores.astype(np.float32), table.targets, predictions)
+        splits[name] = Scores(table.ids, scores, table.targets, predictions)
     counts = Counter(dev.names[model] for model in chosen)
     merged = splits["dev"].predictions
     assert merged is not None

@@ -1,0 +1,118 @@
+"""--mode ensemble: runs on disk become one, with prediction files and a table."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cli
+from tasks import build_task
+from tasks.predictions import read_scores, scores_name, write_scores
+
+TARGETS = {"sst": np.arange(40) % 5, "qqp": np.arange(40) % 2, "sts": np.linspace(0, 5, 40)}
+
+
+@pytest.fixture
+def make_run(tmp_path):
+    """`make_run(name, *tasks)` leaves scores as a finished run does."""
+
+    def make(name, *tasks):
+        folder = tmp_path / name / "predictions"
+        folder.mkdir(parents=True)
+        draw = np.random.default_rng(len(name) + ord(name[-1]))
+        for task in tasks:
+            for split in ("dev", "test"):
+                ids, targets = [f"{split}{i}" for i in range(40)], TARGETS[task]
+                if task == "sts":
+                    scores, targets = targets + draw.normal(size=40), targets.astype(np.float32)
+                else:
+                    noise = draw.dirichlet(np.ones(targets.max() + 1), size=40)
+                    scores = 0.3 * np.eye(targets.max() + 1)[targets] + 0.7 * noise
+                labels = targets if split == "dev" else None
+                write_scores(folder / scores_name(task, split), ids, scores, labels)
+        return str(tmp_path / name)
+
+    return make
+
+
+@pytest.fixture
+def ensemble(tmp_path, capsys):
+    def call(*argv, output="ensemble"):
+        folder = tmp_path / output
+        status = cli.main(["--mode", "ensemble", *argv, "--output", str(folder)])
+        return status, folder, capsys.readouterr()
+
+    return call
+
+
+def test_members_differ_by_task(make_run, ensemble):
+    every = make_run("every", "sst", "qqp", "sts")
+    sst, other = make_run("sst", "sst"), make_run("other", "sst", "sts")
+    status, folder, said = ensemble("--runs", every, sst, f"sts={other}")
+    assert status == 0
+    found = json.loads((folder / "metrics.json").read_text())
+    members = {task: list(part["weights"]) for task, part in found["members"].items()}
+    assert members == {"sst": ["every", "sst"], "qqp": ["every"], "sts": ["every", "other"]}
+    assert 0 < found["dev"]["overall"] < 1
+    assert "gain on the best" in said.out
+    files = {path.name for path in (folder / "predictions").iterdir()}
+    assert len(files) == 12
+    for task in ("sst", "qqp", "sts"):
+        output = build_task(task).output
+        for split in ("dev", "test"):
+            lines = (folder / "predictions" / output.name(split)).read_text().splitlines()
+            table = read_scores(folder / "predictions" / scores_name(task, split))
+            shown = [
+                f"{one} , {output.show(value)} "
+                for one, value in zip(table.ids, table.predictions, strict=True)
+            ]
+            assert lines == [f"id \t {output.column} ", *shown]
+
+
+def test_an_ensemble_is_a_member_like_any_run(make_run, ensemble):
+    runs = [make_run(name, "sts") for name in ("a", "b", "c")]
+    _, folder, _ = ensemble("--runs", *runs)
+    status, again, _ = ensemble("--runs", str(folder), output="again")
+    assert status == 0
+    file = "predictions/sts-dev-output.csv"
+    assert (again / file).read_bytes() == (folder / file).read_bytes()
+
+
+def test_the_same_command_writes_the_same_bytes(make_run, ensemble):
+    runs = [make_run(name, "sst") for name in ("a", "b", "c")]
+    _, folder, _ = ensemble("--runs", *runs, "--method", "greedy")
+    before = {path.name: path.read_bytes() for path in (folder / "predictions").iterdir()}
+    status, _, _ = ensemble("--runs", *runs, "--method", "greedy")
+    assert status == 0
+    assert before == {path.name: path.read_bytes() for path in (folder / "predictions").iterdir()}
+
+
+def test_another_runs_folder_is_left_alone(make_run, ensemble):
+    runs = [make_run(name, "sst") for name in ("a", "b")]
+    _, folder, _ = ensemble("--runs", *runs)
+    kept = (folder / "metrics.json").read_bytes()
+    status, _, said = ensemble("--runs", runs[0])
+    assert status == 1
+    assert "expected this ensemble or nothing, found another run" in said.err
+    assert (folder / "metrics.json").read_bytes() == kept
+    assert ensemble("--runs", runs[0], "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["sst=qqp-run"], "expected a run of sst, found qqp"),
+        (["qqp-run", "qqp-run"], "expected each run once for qqp"),
+        (["nowhere"], "nowhere: expected a finished run, found no predictions"),
+    ],
+)
+def test_runs_that_cannot_take_part(make_run, tmp_path, monkeypatch, capsys, argv, expected):
+    make_run("qqp-run", "qqp")
+    monkeypatch.chdir(tmp_path)
+    try:
+        status = cli.main(["--mode", "ensemble", "--runs", *argv])
+    except SystemExit as ended:
+        status = ended.code
+    assert status in (1, 2)
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
