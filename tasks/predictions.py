@@ -33,11 +33,19 @@ class Scores:
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown."""
+    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown.
+
+    `parse` reads a value as `show` writes it; ValueError says what else was expected.
+    """
 
     stem: str
     column: str
     show: Callable[[float], str]
+    parse: Callable[[str], float] = float
+
+    @property
+    def header(self) -> str:
+        return f"id \t {self.column} "
 
     def name(self, split: str) -> str:
         return f"{self.stem}-{split}-output.csv"
@@ -57,8 +65,7 @@ def write_predictions(
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, the leaderboard's bytes."""
     rows = [f"{i} , {output.show(p)} \n" for i, p in zip(ids, predictions, strict=True)]
     temporary = path.with_name(path.name + ".tmp")
-    header = f"id \t {output.column} \n"
-    temporary.write_text(header + "".join(rows), "utf-8", newline="\n")
+    temporary.write_text(f"{output.header}\n" + "".join(rows), "utf-8", newline="\n")
     os.replace(temporary, path)
 
 
@@ -109,3 +116,25 @@ def read_scores(path: Path) -> Scores:
     if len(set(found.ids.tolist())) < len(found.ids):
         raise PredictionError(f"{path}: expected each id once, found some twice")
     return found
+
+
+def one_of(values: Sequence[str]) -> Callable[[str], float]:
+    """Reads one of these values, written just so."""
+
+    def parse(text: str) -> float:
+        if text not in values:
+            raise ValueError(f"expected {', '.join(values)}, found {text[:40]!r}")
+        return float(text)
+
+    return parse
+
+
+def finite_number(text: str) -> float:
+    """Reads a number that is neither infinite nor NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value) or text != text.strip():
+        raise ValueError(f"expected a finite number, found {text[:40]!r}")
+    return value

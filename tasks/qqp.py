@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from losses import pair_contrastive_loss
 from tasks.base import Embeddings, LabelledFiles, Task, classification
 from tasks.heads import PairClassifier
-from tasks.predictions import PredictionFile
+from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_pair_text
 
 HEADS: dict[str, Callable[[int], nn.Module]] = {
@@ -48,6 +48,11 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
             target_type=np.int64,
         ),
         build_head=HEADS[head],
-        output=PredictionFile("para", "Predicted_Is_Paraphrase", lambda value: str(float(value))),
+        output=PredictionFile(
+            "para",
+            "Predicted_Is_Paraphrase",
+            show=lambda value: str(float(value)),
+            parse=one_of(["0.0", "1.0"]),
+        ),
         embedding_losses=LOSSES[loss],
     )

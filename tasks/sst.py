@@ -9,7 +9,7 @@ from torch import nn
 
 from tasks.base import LabelledFiles, Task, classification
 from tasks.heads import HiddenClassifier, SoftmaxClassifier
-from tasks.predictions import PredictionFile
+from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_sentence
 
 CLASSES = 5
@@ -37,5 +37,10 @@ def sst(head: str = "hidden") -> Task:
             target_type=np.int64,
         ),
         build_head=HEADS[head],
-        output=PredictionFile("sst", "Predicted_Sentiment", lambda value: str(int(value))),
+        output=PredictionFile(
+            "sst",
+            "Predicted_Sentiment",
+            show=lambda value: str(int(value)),
+            parse=one_of([str(label) for label in range(CLASSES)]),
+        ),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.base import LabelledFiles, Task, similarity
 from tasks.heads import CosineSimilarity
-from tasks.predictions import PredictionFile
+from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import clean_pair_text, score_label
 
 SCALE = 5.0
@@ -35,5 +35,5 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
         build_head=partial(
             CosineSimilarity, scale=SCALE, hidden=HEADS[head], activation=activation
         ),
-        output=PredictionFile("sts", "Predicted_Similiary", str),
+        output=PredictionFile("sts", "Predicted_Similiary", show=str, parse=finite_number),
     )

@@ -1,0 +1,72 @@
+"""Check and score leaderboard files: run.py --mode evaluate --predictions DIR --gold DIR
+
+Every row of every prediction file is checked: header bytes, ids, values. Dev files are scored, test
+files have no labels to be scored by. Exit status 1 if anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from cli.values import path
+from tasks import CS224N, build_task, data_folder
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--predictions",
+        type=path,
+        required=True,
+        metavar="DIR",
+        help="a run, or a folder with files such as sst-dev-output.csv",
+    )
+    parser.add_argument(
+        "--gold",
+        type=path,
+        default="sample",
+        metavar="DIR",
+        help="folder with the CS224N files (default: the bundled sample)",
+    )
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=CS224N,
+        metavar="TASK",
+        help=f"tasks whose files must be there, of {', '.join(CS224N)}; by default those that are",
+    )
+    parser.add_argument(
+        "--zip",
+        type=path,
+        metavar="FILE.zip",
+        help="pack the files for submission if nothing is wrong; expects all three tasks",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from reports.submissions import check_folder, pack, score_table
+
+    if args.overwrite and not args.zip:
+        parser.error("--overwrite: expected --zip, which is all that is written")
+    if args.zip and Path(args.zip).exists() and not args.overwrite:
+        parser.error(f"--zip: expected a new file, found {args.zip}; --overwrite replaces it")
+    folder = Path(args.predictions)
+    if (folder / "predictions").is_dir():
+        folder = folder / "predictions"
+    wanted = CS224N if args.zip else args.tasks
+    tasks = {name: build_task(name) for name in CS224N}
+    checked = check_folder(folder, data_folder(args.gold), tasks, wanted)
+    if not checked:
+        parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
+    print(score_table(checked))
+    problems = [problem for one in checked for problem in one.checked.problems]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        return 1
+    if args.zip:
+        pack([one.checked.file for one in checked], Path(args.zip))
+        print(f"\n{len(checked)} files: {args.zip}")
+    return 0

@@ -1,0 +1,91 @@
+"""--mode evaluate: leaderboard files are checked, scored and packed."""
+
+import zipfile
+
+import pytest
+
+from tasks import CS224N, build_task, data_folder
+from tasks.metrics import overall
+from tasks.predictions import write_predictions
+
+
+@pytest.fixture
+def predictions(tmp_path):
+    """What somebody else's program might have written: the gold labels, some of them moved."""
+    folder = tmp_path / "predictions"
+    folder.mkdir()
+    for name in CS224N:
+        task = build_task(name)
+        for split in ("dev", "test"):
+            examples = task.read(data_folder("sample"), split)
+            values = [0] * len(examples) if split == "test" else examples.targets.tolist()
+            if split == "dev":
+                values[:7] = values[7:14]
+            write_predictions(folder / task.output.name(split), task.output, examples.ids, values)
+    return folder
+
+
+def expected_scores(folder):
+    found = {}
+    for name in CS224N:
+        task = build_task(name)
+        examples = task.read(data_folder("sample"), "dev")
+        targets = examples.targets.copy()
+        targets[:7] = targets[7:14]
+        found[name] = task.kind.metrics(targets, examples.targets)
+    return found
+
+
+def test_scores_are_the_tasks_own(run, predictions):
+    found = run("--mode", "evaluate", "--predictions", predictions.parent)
+    assert found.returncode == 0
+    metrics = expected_scores(predictions)
+    figures = {key: value for several in metrics.values() for key, value in several.items()}
+    lines = [line.split() for line in found.stdout.splitlines()]
+    for name, value in (overall(metrics) | figures).items():
+        assert any(line[-2:] == [name, f"{value:.4f}"] for line in lines), name
+    assert sum("sound" in line for line in lines) == 3 * 2 + 3  # two metrics a dev file
+
+
+def test_a_submission_is_packed_the_same_each_time(run, predictions, tmp_path):
+    archives = [tmp_path / "one.zip", tmp_path / "two.zip"]
+    for archive in archives:
+        call = ("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
+        assert run(*call).returncode == 0
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    with zipfile.ZipFile(archives[0]) as packed:
+        assert {n: packed.read(n) for n in packed.namelist()} == {
+            path.name: path.read_bytes() for path in predictions.iterdir()
+        }
+    assert "--overwrite replaces it" in run(*call).stderr
+    assert run(*call, "--overwrite").returncode == 0
+
+
+def test_what_is_wrong_is_told_and_not_packed(run, predictions, tmp_path):
+    file = predictions / "sts-dev-output.csv"
+    file.write_bytes(file.read_bytes().replace(b" , ", b" , nan ", 1))
+    archive = tmp_path / "one.zip"
+    found = run("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
+    assert found.returncode == 1
+    (line,) = found.stderr.splitlines()
+    assert "sts-dev-output.csv, line 2: expected a finite number, found" in line
+    assert not archive.exists()
+
+
+def test_a_task_that_is_missing(run, predictions, tmp_path):
+    (predictions / "para-dev-output.csv").unlink()
+    assert run("--mode", "evaluate", "--predictions", predictions).returncode == 0
+    found = run("--mode", "evaluate", "--predictions", predictions, "--tasks", "sst", "qqp")
+    assert found.returncode == 1
+    assert "para-dev-output.csv: expected a prediction file, found none" in found.stderr
+
+
+def test_flags_that_make_no_sense(refused, tmp_path):
+    call = ("--mode", "evaluate", "--predictions", tmp_path)
+    assert "expected files such as" in refused(2, *call)
+    assert "--overwrite: expected --zip" in refused(2, *call, "--overwrite")
+
+
+def test_gold_data_that_is_not_there(refused, predictions, tmp_path):
+    call = ("--mode", "evaluate", "--predictions", predictions, "--gold", tmp_path)
+    assert "ids-sst-dev.csv" in refused(1, *call)
