@@ -42,15 +42,15 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     wanted, found = set(ids), dict[str, float]()
     for number, line in enumerate(lines, 2):
         try:
-            name, value = parse_row(line, output)
+            name, text = split_row(line)
+            if name in found:
+                raise ValueError(f"expected each id once, found {name} again")
+            if name not in wanted:
+                raise ValueError(f"expected an id of the data, found {name}")
+            found[name] = 0.0  # it is there, whatever its value
+            found[name] = output.parse(text)
         except ValueError as error:
             problems.add(number, str(error))
-            continue
-        if name in found:
-            problems.add(number, f"expected each id once, found {name} again")
-        elif name not in wanted:
-            problems.add(number, f"expected an id of the data, found {name}")
-        found[name] = value
     missing = [one for one in ids if one not in found]
     if missing:
         problems.add(None, f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}")
@@ -59,7 +59,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     return Checked(file, len(lines), told, values)
 
 
-def parse_row(line: bytes, output: PredictionFile) -> tuple[str, float]:
+def split_row(line: bytes) -> tuple[str, str]:
     """`ID , VALUE ` -> id and value; ValueError says what is wrong."""
     try:
         text = line.decode("utf-8")
@@ -68,7 +68,7 @@ def parse_row(line: bytes, output: PredictionFile) -> tuple[str, float]:
     name, comma, rest = text.partition(" , ")
     if not (comma and name and rest.endswith(" ")) or name != name.strip() or "\r" in text:
         raise ValueError(f"expected 'ID , VALUE ', found {text[:80]!r}")
-    return name, output.parse(rest[:-1])
+    return name, rest[:-1]
 
 
 class Problems:
