@@ -15,10 +15,13 @@ from cli.values import number, path
 from ensemble.merge import METHODS
 from tasks import TASK_NAMES
 
+SOUPS = ("soup", "greedy-soup")
 HELP = {
     "vote": "majority of the predicted classes, mean of similarities",
     "average": "class of the largest mean probability, mean of similarities",
     "greedy": "selection with replacement, chosen on one half of dev and reported on the other",
+    "soup": "one model with the mean weight of runs that have the same encoder and heads",
+    "greedy-soup": "the same of the runs that help on one half of dev",
 }
 
 
@@ -33,7 +36,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--method",
-        choices=METHODS,
+        choices=(*METHODS, *SOUPS),
         default=METHODS[0],
         help="; ".join(f"{name}: {text}" for name, text in HELP.items())
         + f" (default: {METHODS[0]})",
@@ -42,7 +45,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=number(int, 0, 2**31 - 1),
         default=DEFAULTS.seed,
-        help=f"of the halves of dev, for greedy (default: {DEFAULTS.seed})",
+        help=f"of the halves of dev, for greedy selection (default: {DEFAULTS.seed})",
     )
     parser.add_argument("--output", type=path, metavar="DIR", help="folder of the ensemble")
     parser.add_argument("--overwrite", action="store_true", help="replace another run there")
@@ -54,7 +57,17 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     members = members_of(args.runs, parser)
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)
-    result = ensemble_runs(members, args.method, args.seed, folder, args.overwrite)
+    if args.method in SOUPS:
+        from reports.soups import soup_runs
+
+        for text in args.runs:
+            if text.partition("=")[0] in TASK_NAMES:
+                parser.error(f"--method {args.method}: expected RUN alone, found {text}")
+        runs = [Path(run) for run in args.runs]
+        greedy = args.method == "greedy-soup"
+        result = soup_runs(runs, greedy, args.seed, folder, args.overwrite)
+    else:
+        result = ensemble_runs(members, args.method, args.seed, folder, args.overwrite)
     print(ensemble_table(result))
     for task, found in result["members"].items():
         if found["selected_on_examples"]:

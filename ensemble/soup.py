@@ -1,0 +1,120 @@
+"""One model whose weights are the mean of several runs' (Wortsman et al., 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ensemble.select import halves
+from minbert.json_files import read_json
+from multitask.assembly import Assembly, assemble
+from multitask.checkpoint import published
+from multitask.config import RunConfig
+from multitask.errors import RunError
+from multitask.evaluation import Metrics, score_split, selection_score
+
+Weights = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Soup:
+    """The averaged model, built, and how it came about.
+
+    `config` is what a run like it would have; `members` are the runs whose weights went in, `half`
+    the dev rows of each task on which they were selected, empty where all were taken.
+    """
+
+    config: RunConfig
+    built: Assembly
+    members: tuple[Path, ...]
+    half: Mapping[str, np.ndarray]
+
+
+def mean_weights(several: Sequence[Weights]) -> dict[str, Tensor]:
+    """The mean of each tensor over the models, added up in float64."""
+    return {
+        name: torch.stack([weights[name].double() for weights in several]).mean(0).to(value.dtype)
+        for name, value in several[0].items()
+    }
+
+
+def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
+    """The mean of all runs' best weights, or of those that a greedy selection keeps.
+
+    Greedy: the runs in the order of their dev scores, each kept if the mean with it scores no worse
+    (Wortsman et al., 2022, Recipe 1), on one half of dev. Raises RunError for runs that do not have
+    the same encoder, tasks and heads.
+    """
+    configs = [config_of(run) for run in runs]
+    for run, config in zip(runs, configs, strict=True):
+        for key in ("tasks", "task_options", "pooling"):
+            mine, theirs = getattr(configs[0], key), getattr(config, key)
+            if mine != theirs:
+                raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
+    base = replace(configs[0], mode="soup", init=None)
+    built = assemble(base)
+    several = [weights_of(run, built) for run in runs]
+    chosen, half = list(range(len(runs))), {}
+    if greedy:
+        ids = {name: np.array(splits["dev"].examples.ids) for name, splits in built.splits.items()}
+        half = {name: halves(found, seed)[0] for name, found in ids.items()}
+        chosen = greedy_soup(several, built, base, half)
+    built.model.load_state_dict(mean_weights([several[one] for one in chosen]))
+    return Soup(base, built, tuple(runs[one] for one in chosen), half)
+
+
+def greedy_soup(
+    several: Sequence[Weights], built: Assembly, config: RunConfig, half: Mapping[str, np.ndarray]
+) -> list[int]:
+    """Which models go in, the best one first."""
+
+    def score(members: Sequence[int]) -> float:
+        built.model.load_state_dict(mean_weights([several[one] for one in members]))
+        return selection_score(dev_metrics(built, config, half), built.tasks)
+
+    alone = [score([one]) for one in range(len(several))]
+    first, *others = sorted(range(len(several)), key=lambda one: -alone[one])
+    chosen, best = [first], alone[first]
+    for one in others:
+        if (found := score([*chosen, one])) >= best:
+            chosen, best = [*chosen, one], found
+    return chosen
+
+
+def dev_metrics(built: Assembly, config: RunConfig, rows: Mapping[str, np.ndarray]) -> Metrics:
+    """Metrics of the model as it is on some dev rows of each task."""
+    found = {}
+    for name, task in built.tasks.items():
+        split = built.splits[name]["dev"]
+        assert split.examples.targets is not None
+        scores = score_split(built.model, task, split, config.precision)[rows[name]]
+        found[name] = task.kind.metrics(
+            task.kind.predictions(scores), split.examples.targets[rows[name]]
+        )
+    return found
+
+
+def config_of(run: Path) -> RunConfig:
+    """The configuration of a run's folder; RunError if there is none or no weights."""
+    if not (run / "config.json").exists() or published(run / "checkpoint" / "best") is None:
+        raise RunError(f"{run}: expected a run with checkpoint/best, found none")
+    content = read_json(run / "config.json", RunError)
+    if content.get("objective") or "method" in content:
+        raise RunError(f"{run}: expected a run of tasks, found one of mode {content.get('mode')}")
+    return RunConfig.from_json(content)
+
+
+def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:
+    """The best weights of a run; RunError if they are not those of this model."""
+    folder = published(run / "checkpoint" / "best")
+    assert folder is not None
+    try:
+        built.model.load(folder)
+    except RuntimeError as error:  # what torch says of other shapes
+        raise RunError(f"{run}: expected weights of the same encoder and heads: {error}") from error
+    return {name: value.detach().clone() for name, value in built.model.state_dict().items()}

@@ -1,0 +1,124 @@
+"""Weights averaged: the mean, what identical runs give, what a greedy soup leaves out."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ensemble import soup
+from ensemble.soup import make_soup, mean_weights
+from multitask.assembly import Assembly
+from multitask.config import RunConfig
+from multitask.errors import RunError
+from multitask.evaluation import selection_score
+from multitask.run import complete
+from reports.soups import soup_runs
+
+CONFIG = RunConfig(
+    mode="multitask",
+    tasks=("sst", "sts"),
+    encoder="tiny",
+    limit=40,
+    epochs=1,
+    batches_per_step=2,
+    lr=1e-3,
+    head_lr=1e-2,
+    linear="mkl",
+)
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    """Two seeds of one configuration."""
+    folder = tmp_path_factory.mktemp("pool")
+    for seed in (1, 2):
+        complete(replace(CONFIG, seed=seed), folder / f"seed{seed}")
+    return folder
+
+
+def test_the_mean_is_added_up_in_float64():
+    torch.manual_seed(0)
+    several = [{"w": torch.randn(50, 4), "b": torch.randn(4)} for _ in range(7)]
+    found = mean_weights(several)
+    for name in ("w", "b"):
+        expected = np.mean([weights[name].double().numpy() for weights in several], axis=0)
+        np.testing.assert_array_equal(found[name].numpy(), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_a_soup_of_identical_runs_is_the_run(pool, tmp_path, greedy):
+    shutil.copytree(pool / "seed1", tmp_path / "copy")
+    soup_runs([pool / "seed1", tmp_path / "copy"], greedy, 0, tmp_path / "soup")
+    files = sorted(path.name for path in (pool / "seed1" / "predictions").glob("*.csv"))
+    assert len(files) == 4
+    for name in files:
+        one, other = (run / "predictions" / name for run in (pool / "seed1", tmp_path / "soup"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_soup_has_the_mean_weights_and_is_a_run_to_start_from(pool, tmp_path):
+    runs = [pool / "seed1", pool / "seed2"]
+    result = soup_runs(runs, False, 0, tmp_path / "soup")
+    assert set(result["members"]["sst"]["weights"]) == {"seed1", "seed2"}
+    again = make_soup([tmp_path / "soup"], False, 0)
+    singles = [make_soup([run], False, 0).built.model.state_dict() for run in runs]
+    found = again.built.model.state_dict()
+    for name, expected in mean_weights(singles).items():
+        torch.testing.assert_close(found[name], expected, rtol=0, atol=0)
+    assert not torch.equal(
+        singles[0]["heads.sst.output.weight"], singles[1]["heads.sst.output.weight"]
+    )
+    following = replace(CONFIG, init=str(tmp_path / "soup"))
+    assert "dev" in complete(following, tmp_path / "following")
+
+
+def test_a_greedy_soup_takes_what_helps(monkeypatch):
+    """The best alone, 0.2, then 1.0, whose mean with it is nearer to 0.5; no other."""
+    model = torch.nn.Linear(1, 1, bias=False)
+    built = Assembly({}, model, {})
+    monkeypatch.setattr(soup, "dev_metrics", lambda *_: float(model.weight))
+    monkeypatch.setattr(soup, "selection_score", lambda found, _: -abs(found - 0.5))
+    several = [{"weight": torch.tensor([[value]])} for value in (1.0, 0.2, 3.0, -0.3)]
+    assert soup.greedy_soup(several, built, CONFIG, {}) == [1, 0]
+
+
+def test_a_greedy_soup_never_scores_below_its_best_member(pool, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        soup, "selection_score", lambda *args: seen.append(selection_score(*args)) or seen[-1]
+    )
+    found = make_soup([pool / "seed1", pool / "seed2"], True, 0)
+    assert {name: len(rows) for name, rows in found.half.items()} == {"sst": 50, "sts": 50}
+    final = selection_score(soup.dev_metrics(found.built, CONFIG, found.half), found.built.tasks)
+    assert final >= max(seen[:2])
+
+
+def test_figures_are_of_the_half_that_was_not_selected_on(pool, tmp_path):
+    result = soup_runs([pool / "seed1", pool / "seed2"], True, 0, tmp_path / "soup")
+    for found in result["members"].values():
+        assert found["reported_examples"] == found["selected_on_examples"] == 50
+    alone = json.loads((pool / "seed1" / "metrics.json").read_text())["dev"]["sst"]["accuracy"]
+    assert 0 <= result["members"]["sst"]["dev"]["seed1"]["accuracy"] <= 1
+    assert abs(alone - result["members"]["sst"]["dev"]["seed1"]["accuracy"]) <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"tasks": ["sst"]}, "expected tasks"),
+        ({"pooling": "cls"}, "expected pooling"),
+        ({"objective": "simcse", "mode": "pretrain"}, "found one of mode pretrain"),
+    ],
+)
+def test_runs_that_do_not_go_together(pool, tmp_path, changes, expected):
+    other = Path(shutil.copytree(pool / "seed2", tmp_path / "other"))
+    content = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(content | changes))
+    with pytest.raises(RunError, match=expected):
+        make_soup([pool / "seed1", other], False, 0)
+    with pytest.raises(RunError, match="expected a run with checkpoint/best"):
+        make_soup([tmp_path], False, 0)
