@@ -19,6 +19,7 @@ MODES = {
     "pareto": "train once for each of several preferences between tasks",
     "ensemble": "merge what several finished runs predict",
     "evaluate": "check and score leaderboard files, and pack them",
+    "runs": "list the runs of a folder",
     "encode": "embed the sentences of a file",
 }
 

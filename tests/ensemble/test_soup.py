@@ -80,7 +80,7 @@ def test_a_greedy_soup_takes_what_helps(monkeypatch):
     """The best alone, 0.2, then 1.0, whose mean with it is nearer to 0.5; no other."""
     model = torch.nn.Linear(1, 1, bias=False)
     built = Assembly({}, model, {})
-    monkeypatch.setattr(soup, "dev_metrics", lambda *_: float(model.weight))
+    monkeypatch.setattr(soup, "dev_metrics", lambda *_: float(model.weight.detach()))
     monkeypatch.setattr(soup, "selection_score", lambda found, _: -abs(found - 0.5))
     several = [{"weight": torch.tensor([[value]])} for value in (1.0, 0.2, 3.0, -0.3)]
     assert soup.greedy_soup(several, built, CONFIG, {}) == [1, 0]

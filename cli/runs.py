@@ -1,0 +1,32 @@
+"""List the runs of a folder, finished or not: run.py --mode runs"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cli.values import path
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--root",
+        type=path,
+        default="runs",
+        metavar="DIR",
+        help="folder under which runs are looked for (default: runs)",
+    )
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from reports.store import find_runs, runs_table
+
+    root = Path(args.root)
+    if not root.is_dir():
+        parser.error(f"--root: expected a folder with runs, found none at {root}")
+    runs = find_runs(root)
+    if not runs:
+        print(f"no runs under {root}")
+        return 0
+    print(runs_table(runs, root))
+    return 0

@@ -1,0 +1,96 @@
+"""The runs in a folder: what each is, how far it came, what it scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minbert.errors import UserError
+from minbert.json_files import read_json
+from multitask.config import default_values
+from reports.tables import text_table
+
+# Settings that the table shows in columns of their own, or that say nothing of the result.
+SHOWN = ("mode", "tasks", "seed", "data", "linear", "device", "output")
+MAIN = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's folder, its configuration as JSON, and its metrics if it is finished."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    metrics: Mapping[str, Any] | None
+
+    @property
+    def state(self) -> str:
+        """finished; epoch 2 of 3; begun."""
+        if self.metrics is not None:
+            return "finished"
+        progress = self.folder / "checkpoint" / "last" / "state.json"
+        if not progress.exists():
+            return "begun"
+        epoch = read_json(progress, UserError)["progress"]["epoch"]
+        return f"epoch {epoch} of {self.config.get('epochs')}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What differs from the defaults, beside what every table shows."""
+        plain = default_values()
+        return {
+            key: value
+            for key, value in self.config.items()
+            if key not in SHOWN and key in plain and value != plain[key]
+        }
+
+
+def find_runs(root: Path) -> list[StoredRun]:
+    """Every run under a folder, by path; UserError names a file that cannot be read."""
+    found = []
+    for file in sorted(root.rglob("config.json")):
+        if any(part in ("checkpoint", "tensorboard") for part in file.relative_to(root).parts):
+            continue
+        config = read_json(file, UserError)
+        if not {"mode", "tasks"} <= config.keys():
+            continue  # an encoder's folder
+        metrics = file.with_name("metrics.json")
+        content = read_json(metrics, UserError) if metrics.exists() else None
+        found.append(StoredRun(file.parent, config, content))
+    return found
+
+
+def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
+    """A line a run."""
+    rows = []
+    for run in runs:
+        dev = (run.metrics or {}).get("dev", {})
+        scores = [
+            f"{dev[task][metric]:.4f}" if task in dev else "" for task, metric in MAIN.items()
+        ]
+        overall = f"{dev['overall']:.4f}" if "overall" in dev else ""
+        settings = ", ".join(f"{key} {shown(value)}" for key, value in run.settings.items())
+        rows.append(
+            [
+                str(run.folder.relative_to(root)),
+                run.config["mode"],
+                " ".join(run.config["tasks"]),
+                str(run.config.get("seed", "")),
+                settings,
+                run.state,
+                *scores,
+                overall,
+            ]
+        )
+    header = ["run", "mode", "tasks", "seed", "settings", "state", *MAIN, "overall"]
+    return text_table(header, rows)
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={shown(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return " ".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,69 @@
+"""What is found of runs on disk, finished or not."""
+
+from dataclasses import replace
+
+import pytest
+
+from minbert.errors import UserError
+from minbert.json_files import write_json
+from multitask.config import RunConfig
+from reports.store import find_runs, runs_table
+
+CONFIG = RunConfig(mode="single", tasks=("sts",), epochs=5, smart_weight={"sts": 3.0}, lr=2e-5)
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name in ("a/finished", "half", "begun"):
+        (tmp_path / name).mkdir(parents=True)
+        write_json(tmp_path / name / "config.json", CONFIG.to_json())
+    write_json(tmp_path / "a/finished/metrics.json", {"dev": {"sts": {"pearson": 0.87654}}})
+    (tmp_path / "half/checkpoint/last").mkdir(parents=True)
+    write_json(tmp_path / "half/checkpoint/last/state.json", {"progress": {"epoch": 2}})
+    (tmp_path / "half/checkpoint/best").mkdir()
+    write_json(tmp_path / "half/checkpoint/best/config.json", {"hidden_size": 4})
+    (tmp_path / "encoder").mkdir()
+    write_json(tmp_path / "encoder/config.json", {"hidden_size": 4})
+    return tmp_path
+
+
+def test_every_run_is_found_with_its_state(root):
+    found = {str(run.folder.relative_to(root)): run.state for run in find_runs(root)}
+    assert found == {"a/finished": "finished", "begun": "begun", "half": "epoch 2 of 5"}
+
+
+def test_the_table_tells_what_differs_from_the_defaults(root):
+    lines = runs_table(find_runs(root), root).splitlines()
+    assert len(lines) == 2 + 3
+    line = next(line for line in lines if line.startswith("a/finished"))
+    assert "smart_weight sts=3" in line
+    assert "lr 2e-05" in line
+    assert "0.8765" in line
+    assert "batch_size" not in line
+
+
+def test_settings_of_a_plain_run_are_none(tmp_path):
+    write_json(
+        tmp_path / "config.json", replace(CONFIG, epochs=3, smart_weight={}, lr=1e-4).to_json()
+    )
+    (run,) = find_runs(tmp_path)
+    assert run.settings == {}
+
+
+def test_a_damaged_file_is_named(root):
+    (root / "half" / "config.json").write_text("{")
+    with pytest.raises(UserError, match=r"half/config\.json"):
+        find_runs(root)
+
+
+def test_the_mode(root, capsys, tmp_path_factory):
+    import cli
+
+    assert cli.main(["--mode", "runs", "--root", str(root)]) == 0
+    assert "epoch 2 of 5" in capsys.readouterr().out
+    empty = tmp_path_factory.mktemp("empty")
+    assert cli.main(["--mode", "runs", "--root", str(empty)]) == 0
+    assert "no runs under" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--mode", "runs", "--root", str(empty / "nowhere")])
+    assert ended.value.code == 2
