@@ -18,6 +18,7 @@ MODES = {
     "pretrain": "train the encoder further on sentences or pairs",
     "pareto": "train once for each of several preferences between tasks",
     "ensemble": "merge what several finished runs predict",
+    "compare": "runs side by side: means over seeds, gains, tests",
     "evaluate": "check and score leaderboard files, and pack them",
     "runs": "list the runs of a folder",
     "encode": "embed the sentences of a file",

@@ -53,13 +53,19 @@ def find_runs(root: Path) -> list[StoredRun]:
     for file in sorted(root.rglob("config.json")):
         if any(part in ("checkpoint", "tensorboard") for part in file.relative_to(root).parts):
             continue
-        config = read_json(file, UserError)
-        if not {"mode", "tasks"} <= config.keys():
-            continue  # an encoder's folder
-        metrics = file.with_name("metrics.json")
-        content = read_json(metrics, UserError) if metrics.exists() else None
-        found.append(StoredRun(file.parent, config, content))
+        if {"mode", "tasks"} <= read_json(file, UserError).keys():  # or it is an encoder's
+            found.append(read_run(file.parent))
     return found
+
+
+def read_run(folder: Path) -> StoredRun:
+    """The run in a folder; UserError if there is none."""
+    if not (folder / "config.json").exists():
+        raise UserError(f"{folder}: expected a run with a config.json, found none")
+    config, metrics = read_json(folder / "config.json", UserError), folder / "metrics.json"
+    if not {"mode", "tasks"} <= config.keys():
+        raise UserError(f"{folder / 'config.json'}: expected a run's, found another program's")
+    return StoredRun(folder, config, read_json(metrics, UserError) if metrics.exists() else None)
 
 
 def runs_table(runs: Sequence[StoredRun], root: Path) -> str:

@@ -24,3 +24,37 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The same as a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """The same for LaTeX with booktabs."""
+    lines = [" & ".join(map(escaped, cells)) + r" \\" for cells in (header, *rows)]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{escaped(caption)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "±": r"$\pm$",
+    "<": r"$<$",
+    ">": r"$>$",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+} | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+
+
+def escaped(text: str) -> str:
+    """Text that LaTeX shows as it is."""
+    return "".join(LATEX.get(mark, mark) for mark in text)

@@ -37,6 +37,10 @@ def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     return finite(spearmanr(as_float64(predictions), as_float64(targets)).statistic)
 
 
+# Metrics of predictions and targets by the names that tasks give them.
+METRICS = {"accuracy": accuracy, "pearson": pearson, "spearman": spearman}
+
+
 def overall_score(
     sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
 ) -> float:

@@ -1,0 +1,127 @@
+"""The tables of a comparison, in Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reports.comparison import compare_on_task, relative_gain, signed_ranks
+from reports.systems import Scored
+from reports.tables import latex_table, markdown_table
+from tasks import TASK_NAMES, build_task
+
+Table = tuple[list[str], list[list[str]]]  # header, rows
+OVERALL = ("overall", "overall_plain_mean")
+
+
+def score_table(systems: Sequence[Scored]) -> Table:
+    """Every metric, mean ± standard deviation over the seeds, and the gain on the first system."""
+    columns = [
+        (task, metric)
+        for task in TASK_NAMES
+        if any(task in one.metrics for one in systems)
+        for metric in metrics_of(task, systems)
+    ]
+    totals = [name for name in OVERALL if any(one.overall_values(name) for one in systems)]
+    rows = []
+    for one in systems:
+        cells = [spread(one.values(task, metric)) for task, metric in columns]
+        cells += [spread(one.overall_values(name)) for name in totals]
+        gain = relative_gain(systems[0], one)
+        cells.append("" if gain is None or one is systems[0] else f"{gain:+.2f} %")
+        rows.append([one.system.name, *cells])
+    header = [
+        "system",
+        *(f"{task} {metric}" for task, metric in columns),
+        *totals,
+        "relative gain",
+    ]
+    return header, rows
+
+
+def metrics_of(task: str, systems: Sequence[Scored]) -> list[str]:
+    """The main metric first."""
+    main = build_task(task).kind.main_metric
+    found = dict.fromkeys(
+        metric
+        for one in systems
+        for several in one.metrics.get(task, {}).values()
+        for metric in several
+    )
+    return sorted(found, key=lambda metric: metric != main)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean ± standard deviation (number of seeds)."""
+    if not values:
+        return ""
+    if len(values) == 1:
+        return f"{values[0]:.4f}"
+    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f} ({len(values)})"
+
+
+def test_table(systems: Sequence[Scored]) -> Table:
+    """Each system against the first one, task by task."""
+    first, rows = systems[0], []
+    for other in systems[1:]:
+        for task in first.system.tasks:
+            if task not in other.system.tasks:
+                continue
+            found = compare_on_task(first, other, task)
+            low, high = found.interval
+            rows.append(
+                [
+                    found.system,
+                    task,
+                    found.metric,
+                    f"{found.difference:+.4f}",
+                    f"{low:+.4f} to {high:+.4f}",
+                    "" if found.mcnemar is None else p_text(found.mcnemar),
+                ]
+            )
+    return ["system", "task", "metric", "difference", "95 % interval", "McNemar p"], rows
+
+
+def cell_table(systems: Sequence[Scored]) -> Table:
+    """Wilcoxon's test of each system against the first one over (task, seed) cells."""
+    others = systems[1:]
+    rows = [
+        [one.system.name, str(cells), "not testable" if p is None else p_text(p)]
+        for one, (p, cells) in zip(others, signed_ranks(systems[0], others), strict=True)
+    ]
+    return ["system", "paired cells", "Wilcoxon p (Holm)"], rows
+
+
+def p_text(p: float) -> str:
+    return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+
+
+def sections(systems: Sequence[Scored]) -> list[tuple[str, Table]]:
+    """Titles and tables of a comparison."""
+    found = [("Scores on dev", score_table(systems))]
+    if len(systems) > 1:
+        name = systems[0].system.name
+        found.append((f"Against {name}: the same examples", test_table(systems)))
+        found.append((f"Against {name}: (task, seed) cells", cell_table(systems)))
+    return [(title, table) for title, table in found if table[1]]
+
+
+NOTES = (
+    "Mean ± standard deviation over the seeds (their number). The relative gain is the mean over "
+    "the tasks of the main metric's relative change (Maninis et al., 2019). Intervals: paired "
+    "bootstrap over the examples, 2,000 samples, of the difference of the means over the seeds. "
+    "McNemar's test is exact and of one seed. Wilcoxon's signed-rank test needs six pairs; p "
+    "adjusted after Holm."
+)
+
+
+def as_markdown(systems: Sequence[Scored]) -> str:
+    parts = [f"## {title}\n\n{markdown_table(*table)}\n" for title, table in sections(systems)]
+    return "\n".join([*parts, NOTES]) + "\n"
+
+
+def as_latex(systems: Sequence[Scored]) -> str:
+    """Tables for the package booktabs."""
+    parts = [latex_table(*table, caption=title) for title, table in sections(systems)]
+    return "\n".join([*parts, f"% {NOTES}"]) + "\n"

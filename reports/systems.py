@@ -1,0 +1,124 @@
+"""Runs of one way to train, over tasks and seeds, and how they score on dev."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from minbert.errors import UserError
+from reports.store import StoredRun, shown
+from tasks import TASK_NAMES, build_task
+from tasks.metrics import overall
+from tasks.predictions import Scores, read_scores, scores_name
+
+# Settings in which the runs of one system may differ: single-task runs of several tasks and seeds
+# are a system, as a multi-task run of each seed is.
+OF_A_RUN = ("tasks", "task_options", "seed", "init", "linear", "device")
+BY_TASK = ("smart_weight", "proximal_weight", "r_drop_weight")
+
+
+@dataclass(frozen=True)
+class System:
+    """Runs of one way to train; `cells` are their folders by task and seed."""
+
+    name: str
+    runs: tuple[StoredRun, ...]
+    cells: Mapping[tuple[str, int], Path]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(name for name in TASK_NAMES if any(task == name for task, _ in self.cells))
+
+    def seeds(self, task: str) -> list[int]:
+        return sorted(seed for name, seed in self.cells if name == task)
+
+
+def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
+    """Runs, each with the name of its system or None, as systems in the order of their coming.
+
+    Without a name, runs belong together that differ in tasks, seeds and what follows from these.
+    Raises UserError for a run that is not finished, or a second one of the same task and seed.
+    """
+    found: dict[str, list[StoredRun]] = {}
+    every = [set(traits(run)) for _, run in runs]
+    common = set.intersection(*every) if len(every) > 1 else set()
+    for name, run in runs:
+        if run.metrics is None:
+            raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
+        own = [trait for trait in traits(run) if trait not in common]
+        found.setdefault(name or ", ".join([run.config["mode"], *own]), []).append(run)
+    return [make_system(name, tuple(several)) for name, several in found.items()]
+
+
+def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
+    cells: dict[tuple[str, int], Path] = {}
+    for run in runs:
+        for task in run.config["tasks"]:
+            cell = task, int(run.config.get("seed", 0))
+            if cell in cells:
+                raise UserError(
+                    f"{run.folder}: expected one run of {task} with seed {cell[1]} in the system "
+                    f"{name}, found {cells[cell]} too; NAME=RUN tells systems apart"
+                )
+            cells[cell] = run.folder
+    return System(name, runs, cells)
+
+
+def traits(run: StoredRun) -> list[str]:
+    """The settings that tell a system; where a run starts is told, not from which folder."""
+    found = ["pre-trained"] if run.config.get("init") else []
+    found += [f"method {run.config['method']}"] if "method" in run.config else []
+    for key, value in run.settings.items():
+        if key in BY_TASK:
+            found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
+        elif key not in OF_A_RUN:
+            found.append(f"{key} {shown(value)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Metrics of a system by task, seed and name, and the scores behind them by task and seed."""
+
+    system: System
+    metrics: Mapping[str, Mapping[int, Mapping[str, float]]]
+    scores: Mapping[tuple[str, int], Scores]
+
+    def values(self, task: str, metric: str) -> list[float]:
+        """One a seed."""
+        return [found[metric] for found in self.metrics.get(task, {}).values()]
+
+    def overall_values(self, name: str) -> list[float]:
+        """One for each seed that has all three tasks."""
+        common = set.intersection(*(set(found) for found in self.metrics.values()))
+        every = [overall({t: found[seed] for t, found in self.metrics.items()}) for seed in common]
+        return [found[name] for found in every if found]
+
+
+def score_system(system: System) -> Scored:
+    """Dev scores read from the runs' folders, and their metrics."""
+    scores = {
+        (task, seed): read_scores(folder / "predictions" / scores_name(task, "dev"))
+        for (task, seed), folder in system.cells.items()
+    }
+    metrics: dict[str, dict[int, dict[str, float]]] = {}
+    for task in system.tasks:
+        kind = build_task(task).kind
+        for seed in system.seeds(task):
+            found = scores[task, seed]
+            if found.targets is None:
+                raise UserError(f"{system.cells[task, seed]}: expected labels, found none")
+            metrics.setdefault(task, {})[seed] = kind.metrics(
+                predictions(found, task), found.targets
+            )
+    return Scored(system, metrics, scores)
+
+
+def predictions(scores: Scores, task: str) -> np.ndarray:
+    """Those written beside the scores, or those that follow from them."""
+    if scores.predictions is not None:
+        return scores.predictions
+    return build_task(task).kind.predictions(scores.values)

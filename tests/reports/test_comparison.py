@@ -1,0 +1,132 @@
+"""Systems of runs, their scores over seeds, and the tests of their differences."""
+
+import numpy as np
+import pytest
+
+from minbert.errors import UserError
+from reports.comparison import compare_on_task, paired_cells, relative_gain, signed_ranks
+from reports.comparison_tables import as_latex, as_markdown, score_table
+from reports.store import read_run
+from reports.systems import group_runs, score_system
+from tasks import CS224N
+
+
+def systems(*named):
+    return group_runs([(name, read_run(folder)) for name, folder in named])
+
+
+@pytest.fixture
+def pair(make_run):
+    """Three seeds of single-task runs with SMART on some, beside multi-task runs."""
+    named = []
+    for seed in (1, 2, 3):
+        for task in CS224N:
+            weight = {task: 1.0}
+            folder = make_run(f"{task}{seed}", [task], 0.25, seed, smart_weight=weight)
+            named.append((None, folder))
+        named.append((None, make_run(f"all{seed}", CS224N, 0.35, seed, sampling="annealed")))
+    return [score_system(system) for system in systems(*named)]
+
+
+def test_runs_of_tasks_and_seeds_are_one_system(pair):
+    single, multi = pair
+    assert single.system.name == "single, smart_weight 1"
+    assert multi.system.name == "multitask, sampling annealed"
+    assert set(single.system.cells) == {(task, seed) for task in CS224N for seed in (1, 2, 3)}
+    assert single.system.cells.keys() == multi.system.cells.keys()
+
+
+def test_scores_are_means_over_seeds(pair):
+    header, rows = score_table(pair)
+    place = header.index("sst accuracy")
+    values = pair[0].values("sst", "accuracy")
+    assert rows[0][place] == f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f} (3)"
+    assert len(pair[0].overall_values("overall")) == 3
+    assert header[1:3] == ["sst accuracy", "sst macro_f1"]
+    assert rows[0][-1] == ""
+
+
+def test_the_relative_gain_is_the_mean_over_tasks(pair):
+    first, other = pair
+    gains = []
+    for task, metric in (("sst", "accuracy"), ("qqp", "accuracy"), ("sts", "pearson")):
+        before, after = (np.mean(one.values(task, metric)) for one in pair)
+        gains.append(after / before - 1)
+    assert relative_gain(first, other) == pytest.approx(100 * np.mean(gains))
+    assert relative_gain(first, first) == 0
+
+
+def test_a_difference_and_its_interval(pair):
+    for task in CS224N:
+        found = compare_on_task(*pair, task)
+        expected = np.mean(pair[1].values(task, found.metric)) - np.mean(
+            pair[0].values(task, found.metric)
+        )
+        assert found.difference == pytest.approx(expected)
+        assert found.interval[0] < found.difference < found.interval[1]
+        assert (found.mcnemar is None) == (task == "sts")
+
+
+def test_the_order_of_the_examples_changes_nothing(make_run):
+    named = [("one", make_run("a", CS224N, 0.25)), ("two", make_run("b", CS224N, 0.4))]
+    order = np.random.default_rng(0).permutation(80)
+    moved = [
+        ("one", named[0][1]),
+        ("two", make_run("c", CS224N, 0.4, order=order)),
+    ]
+    again = [("one", make_run("d", CS224N, 0.25, order=order)), moved[1]]
+    texts = [
+        as_markdown([score_system(one) for one in systems(*several)])
+        for several in (named, moved, again)
+    ]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_few_cells_cannot_be_tested(make_run):
+    five = [
+        (name, make_run(f"{name}{seed}", ["sst"], skill, seed))
+        for seed in range(5)
+        for name, skill in (("one", 0.2), ("two", 0.5))
+    ]
+    scored = [score_system(one) for one in systems(*five)]
+    assert signed_ranks(scored[0], scored[1:]) == [(None, 5)]
+    assert "not testable" in as_markdown(scored)
+    six = [*five, *((n, make_run(f"{n}5", ["sst"], s, 5)) for n, s in (("one", 0.2), ("two", 0.5)))]
+    scored = [score_system(one) for one in systems(*six)]
+    ((p, cells),) = signed_ranks(scored[0], scored[1:])
+    assert (cells, p) == (6, 2 / 2**6)
+    assert all(difference > 0 for difference in paired_cells(*scored))
+
+
+def test_latex_is_escaped(pair):
+    text = as_latex(pair)
+    assert r"sst macro\_f1" in text
+    assert r"$\pm$" in text
+    assert text.count(r"\toprule") == 3
+    body = "".join(line for line in text.splitlines(True) if not line.startswith("%"))
+    assert "_" not in body.replace(r"\_", "")
+
+
+def test_what_cannot_be_a_system_is_refused(make_run, tmp_path):
+    one, two = make_run("a", ["sst"], 0.2), make_run("b", ["sst"], 0.3)
+    with pytest.raises(UserError, match="expected one run of sst with seed 11711"):
+        systems((None, one), (None, two))
+    assert len(systems(("x", one), ("y", two))) == 2
+    (one / "metrics.json").unlink()
+    with pytest.raises(UserError, match="expected a finished run, found begun"):
+        systems((None, one))
+    with pytest.raises(UserError, match="expected a run with a config"):
+        read_run(tmp_path / "nowhere")
+
+
+def test_the_mode_writes_both_files(make_run, tmp_path, capsys):
+    import cli
+
+    runs = [str(make_run(name, CS224N, skill)) for name, skill in (("a", 0.2), ("b", 0.4))]
+    named = [f"one={runs[0]}", f"two={runs[1]}"]
+    out = tmp_path / "out"
+    assert cli.main(["--mode", "compare", "--runs", *named, "--output", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "Against one: the same examples" in said
+    assert (out / "comparison.md").read_text().count("\n## ") == 2
+    assert (out / "comparison.tex").exists()
