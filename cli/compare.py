@@ -26,12 +26,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=path,
         default="comparison",
         metavar="DIR",
-        help="folder for comparison.md and comparison.tex (default: comparison)",
+        help="folder for comparison.html, .md and .tex (default: comparison)",
     )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.comparison_tables import as_latex, as_markdown, sections
+    from reports.page import comparison_page
     from reports.store import read_run
     from reports.systems import group_runs, score_system
     from reports.tables import text_table
@@ -45,7 +46,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "comparison.md").write_text(as_markdown(scored), "utf-8")
     (folder / "comparison.tex").write_text(as_latex(scored), "utf-8")
-    print(f"comparison.md and comparison.tex: {folder}")
+    (folder / "comparison.html").write_text(comparison_page(scored), "utf-8")
+    print(f"comparison.html, comparison.md and comparison.tex: {folder}")
     return 0
 
 

@@ -1,0 +1,58 @@
+"""The dev examples on which systems disagree the most, with their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensemble.tables import aligned
+from minbert.errors import UserError
+from reports.systems import Scored
+from tasks import build_task, data_folder
+
+SHOWN = 8  # examples a task
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One example: its texts, its label, and what each system says."""
+
+    texts: tuple[str, ...]
+    label: str
+    said: tuple[str, ...]
+
+
+def disagreements(systems: Sequence[Scored], task: str, count: int = SHOWN) -> list[Disagreement]:
+    """By the largest distance of two systems' probabilities (total variation) or similarities.
+
+    Of each system's first seed. Empty where fewer than two systems have the task or the data that
+    the runs were made from is not there.
+    """
+    having = [one for one in systems if task in one.metrics]
+    if len(having) < 2:
+        return []
+    data = having[0].system.runs[0].config.get("data")
+    if data is None:
+        return []
+    try:
+        examples = build_task(task).read(data_folder(str(data)), "dev")
+    except (UserError, OSError):
+        return []
+    row_of = {one: row for row, one in enumerate(examples.ids)}
+    table = aligned(
+        {str(i): one.scores[task, one.system.seeds(task)[0]] for i, one in enumerate(having)}
+    )
+    assert table.targets is not None
+    kind, values = build_task(task).kind, table.values
+    distance = np.ptp(values, axis=0) if values.ndim == 2 else np.ptp(values, axis=0).sum(1) / 2
+    found = []
+    for row in np.lexsort((table.ids, -distance))[:count]:
+        if (place := row_of.get(str(table.ids[row]))) is None:
+            return []  # other data than the runs'
+        said = [kind.predictions(one[row : row + 1])[0] for one in values]
+        texts = tuple(column[place] for column in examples.texts)
+        shown = tuple(f"{value:.2f}" if values.ndim == 2 else f"{value:.0f}" for value in said)
+        found.append(Disagreement(texts, f"{table.targets[row]:g}", shown))
+    return found

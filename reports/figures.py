@@ -1,0 +1,194 @@
+"""The figures of a comparison, each drawn from runs on disk; `svg` makes one part of a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitask.telemetry import read_steps
+from reports.store import MAIN, StoredRun
+from reports.systems import Scored, predictions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+POINTS = 60  # of a curve over steps: each is the mean of the steps around it
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure with one panel, drawn without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots()
+
+
+def svg(figure: Figure, title: str, number: int = 0) -> str:
+    """The figure as an SVG element that scales with the page; `title` is what a reader hears.
+
+    `number` tells figures of one title apart: their parts may not share names.
+    """
+    from html import escape
+
+    buffer = io.StringIO()
+    # The same figure has the same bytes: no date, and names of its parts that do not change.
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "comparison", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    prefix = re.sub(r"\W+", "-", f"{title} {number}".lower())
+    text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", text)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
+
+
+def learning_curves(systems: Sequence[Scored]) -> list[Figure]:
+    """The main dev metric over the epochs, a figure a task, a line a run."""
+    found = [learning_curve(systems, task) for task in MAIN]
+    return [figure for figure in found if figure is not None]
+
+
+def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axis = new_figure(4.2, 3.3)
+    for number, one in enumerate(systems):
+        for run in one.system.runs:
+            history = (run.metrics or {}).get("history", [])
+            if task not in run.config["tasks"] or not history:
+                continue
+            values = [epoch["dev"][task][MAIN[task]] for epoch in history]
+            first = not any(line.get_label() == one.system.name for line in axis.lines)
+            axis.plot(
+                range(1, len(values) + 1),
+                values,
+                marker="o",
+                ms=3,
+                color=f"C{number % 10}",
+                label=one.system.name if first else None,
+            )
+    if not axis.lines:
+        return None
+    axis.set(title=task, xlabel="epoch", ylabel=f"dev {MAIN[task]}")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.legend(fontsize=7)
+    return figure
+
+
+def confusions(systems: Sequence[Scored], task: str = "sst") -> list[Figure]:
+    """Labels against predictions, a figure a system, its seeds together (BEES, Figure 4)."""
+    return [confusion(one, task) for one in systems if task in one.metrics]
+
+
+def confusion(one: Scored, task: str) -> Figure:
+    figure, axis = new_figure(3.7, 3.5)
+    counts = np.sum([confusion_counts(one, task, seed) for seed in one.system.seeds(task)], axis=0)
+    share = counts / np.maximum(1, counts.sum(1, keepdims=True))
+    axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    for (row, column), count in np.ndenumerate(counts):
+        color = "white" if share[row, column] > 0.5 else "black"
+        axis.text(column, row, str(count), ha="center", va="center", fontsize=8, color=color)
+    axis.set(xlabel="predicted", ylabel="label")
+    axis.set_title(one.system.name, fontsize=8)
+    return figure
+
+
+def confusion_counts(one: Scored, task: str, seed: int) -> np.ndarray:
+    """Examples by label and prediction (C, C)."""
+    scores = one.scores[task, seed]
+    classes = scores.values.shape[1]
+    assert scores.targets is not None
+    counts = np.zeros((classes, classes), np.int64)
+    np.add.at(counts, (scores.targets.astype(int), predictions(scores, task).astype(int)), 1)
+    return counts
+
+
+def similarity_distribution(systems: Sequence[Scored], task: str = "sts") -> Figure | None:
+    """How often each similarity is predicted and true (BEES, Figure 5), of the first seed."""
+    having = [one for one in systems if task in one.metrics]
+    if not having:
+        return None
+    figure, axis = new_figure(5.5, 3.2)
+    edges = np.linspace(0, 5, 26).tolist()
+    for number, one in enumerate(having):
+        scores = one.scores[task, one.system.seeds(task)[0]]
+        if number == 0 and scores.targets is not None:
+            axis.hist(scores.targets, edges, color="0.8", label="labels")
+        values = np.clip(predictions(scores, task), 0, 5)
+        label = f"{one.system.name}: mean {values.mean():.2f}"
+        axis.hist(values, edges, histtype="step", color=f"C{number % 10}", label=label)
+    axis.set(xlabel="similarity", ylabel="pairs")
+    axis.legend(fontsize=7)
+    return figure
+
+
+def telemetry_of(run: StoredRun) -> list[dict[str, Any]]:
+    """The steps of a run, none where it left no telemetry."""
+    file = run.folder / "telemetry.jsonl"
+    return list(read_steps(file)) if file.exists() else []
+
+
+def conflict_map(run: StoredRun) -> Figure | None:
+    """Mean cosine of the objectives' gradients, by pair and part of the encoder."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for line in telemetry_of(run):
+        for layer, pairs in line.get("layers", {}).items():
+            for pair, cosine in pairs.items():
+                found.setdefault(layer, {}).setdefault(pair, []).append(cosine)
+    if not found:
+        return None
+    pairs = sorted({pair for several in found.values() for pair in several})
+    means = np.array(
+        [[np.mean(several.get(pair, [np.nan])) for pair in pairs] for several in found.values()]
+    )
+    figure, axis = new_figure(1.6 + 1.3 * len(pairs), 0.8 + 0.35 * len(found))
+    limit = max(0.05, float(np.nanmax(np.abs(means))))
+    image = axis.imshow(means, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+    axis.set_xticks(range(len(pairs)), pairs, fontsize=7)
+    axis.set_yticks(range(len(found)), list(found), fontsize=7)
+    for (row, column), value in np.ndenumerate(means):
+        axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7)
+    figure.colorbar(image, ax=axis, label="mean cosine")
+    return figure
+
+
+def weights_over_time(run: StoredRun) -> Figure | None:
+    """The combiner's weight of each objective over the steps, where it is ever other than 1."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for line in telemetry_of(run):
+        if len(line["weights"]) > 1:
+            for name, weight in line["weights"].items():
+                points.setdefault(name, []).append((line["step"], weight))
+    if not any(weight != 1 for several in points.values() for _, weight in several):
+        return None
+    figure, axis = new_figure(5.5, 3)
+    for name, several in points.items():
+        chunks = np.array_split(np.array(several), min(POINTS, len(several)))
+        axis.plot([c[:, 0].mean() for c in chunks], [c[:, 1].mean() for c in chunks], label=name)
+    axis.set(xlabel="step", ylabel="weight (mean of nearby steps)")
+    axis.legend(fontsize=7)
+    return figure
+
+
+def all_figures(systems: Sequence[Scored]) -> Mapping[str, list[Figure]]:
+    """Title -> figures, where there is something to draw."""
+    found: dict[str, list[Figure | None]] = {
+        "Learning curves": [*learning_curves(systems)],
+        "Sentiment: labels and predictions": [*confusions(systems)],
+        "Similarity: labels and predictions": [similarity_distribution(systems)],
+    }
+    for one in systems:
+        several = next((r for r in one.system.runs if len(r.config["tasks"]) > 1), None)
+        if several is not None:
+            found[f"Gradients of {one.system.name}: cosines"] = [conflict_map(several)]
+            found[f"Weights of {one.system.name}"] = [weights_over_time(several)]
+    drawn = {title: [f for f in figures if f is not None] for title, figures in found.items()}
+    return {title: figures for title, figures in drawn.items() if figures}
