@@ -1,0 +1,119 @@
+"""The tables of BEES beside ours, from the cells that are finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reports.store import MAIN
+from reports.tables import markdown_table
+from studies.bees import ENSEMBLE, ENSEMBLE_PAPER, EVERY, FURTHER, ROWS
+from tasks.metrics import overall_score
+
+Cells = Mapping[str, Mapping[str, Any]]  # NAME-seedS -> what is kept of the run
+Table = tuple[list[str], list[list[str]]]
+TITLES = {"sst": "SST accuracy", "qqp": "QQP accuracy", "sts": "STS Pearson"}
+
+
+def seeds_of(cells: Cells, row: str) -> list[Mapping[str, Any]]:
+    """What is kept of a row's finished runs, one a seed."""
+    prefix = f"{row}-seed"
+    return [kept for name, kept in cells.items() if name.startswith(prefix)]
+
+
+def scores(cells: Cells, row: str, task: str) -> list[float]:
+    """The row's main metric of a task, in per cent, one a seed."""
+    return [100 * kept["dev"][task][MAIN[task]] for kept in seeds_of(cells, row)]
+
+
+def beside(paper: float | None, ours: Sequence[float]) -> str:
+    """`51.3 / 47.1 ± 0.3`: the paper's figure and ours."""
+    if not ours:
+        return f"{paper:.1f} / " if paper is not None else ""
+    spread = f" ± {np.std(ours, ddof=1):.1f}" if len(ours) > 1 else ""
+    return f"{'' if paper is None else f'{paper:.1f}'} / {np.mean(ours):.1f}{spread}"
+
+
+def overall_of(values: Mapping[str, float | None]) -> float | None:
+    """BEES' Eq. 6 in per cent, of figures in per cent; None unless all three are there."""
+    sst, qqp, sts = (values.get(task) for task in ("sst", "qqp", "sts"))
+    if sst is None or qqp is None or sts is None:
+        return None
+    return 100 * overall_score(sst / 100, qqp / 100, sts / 100)
+
+
+def table_one(cells: Cells, ensemble: Mapping[str, Any] | None) -> Table:
+    """Every row, the paper's figure before ours; the ensemble last."""
+    rows = []
+    for name, row in {**ROWS, **{n: r for n, r in FURTHER.items() if n.startswith("M")}}.items():
+        found = {task: scores(cells, name, task) for task in row.tasks}
+        shown = [
+            beside(row.paper.get(task), found[task]) if task in found else "" for task in TITLES
+        ]
+        total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
+        paper = overall_of(dict(row.paper))
+        shown.append(beside(paper, [total] if total is not None else []))
+        shown.append(minutes(row.minutes if row.paper else None, seeds_of(cells, name)))
+        rows.append([name, row.title, *shown])
+    merged = {} if ensemble is None else ensemble["dev"]
+    values = {t: 100 * merged[t][MAIN[t]] if t in merged else None for t in TITLES}
+    shown = [beside(ENSEMBLE_PAPER[t], [v] if v is not None else []) for t, v in values.items()]
+    total = overall_of(values)
+    shown.append(beside(overall_of(dict(ENSEMBLE_PAPER)), [total] if total is not None else []))
+    rows.append(["ensemble", "vote and mean of the models named below", *shown, ""])
+    return ["model", "", *TITLES.values(), "overall", "minutes an epoch"], rows
+
+
+def minutes(paper: float | None, kept: Sequence[Mapping[str, Any]]) -> str:
+    """Time of an epoch, the paper's before ours."""
+    ours = [one["training_seconds"] / one["epochs"] / 60 for one in kept]
+    first = "" if paper is None else f"{paper:.1f}"
+    return f"{first} / {np.mean(ours):.1f}" if ours else f"{first} / " if first else ""
+
+
+def further_table(cells: Cells, prefix: str, what: str) -> Table:
+    """Tables 3 and 4: the rows of FURTHER whose names begin with `prefix`."""
+    rows = []
+    for name, row in FURTHER.items():
+        if name.startswith(prefix):
+            (task,) = row.tasks
+            ours = scores(cells, name, task)
+            rows.append([name, row.title, TITLES[task], beside(row.paper[task], ours)])
+    return ["model", "", "metric", what], rows
+
+
+def members_text() -> str:
+    return "; ".join(f"{TITLES[task]}: {', '.join(names)}" for task, names in ENSEMBLE.items())
+
+
+def report(cells: Cells, ensemble: Mapping[str, Any] | None, command: str, notes: str) -> str:
+    """results/bees.md: command, caveats, tables."""
+    done = sum(bool(seeds_of(cells, name)) for name in EVERY)
+    return (
+        "\n\n".join(
+            [
+                "# BEES, beside ours",
+                f"`{command}`",
+                f"{done} of {len(EVERY)} rows have a run. Every cell: the paper's figure / ours, in "
+                "per cent on dev, mean ± standard deviation over the seeds where there are several.",
+                notes,
+                "## Table 1",
+                markdown_table(*table_one(cells, ensemble)),
+                f"Members of the ensemble: {members_text()}.",
+                "## Table 3: [CLS] pooling",
+                markdown_table(*further_table(cells, "T3", "paper / ours")),
+                "## Table 4: sigmoid",
+                markdown_table(*further_table(cells, "T4", "paper / ours")),
+            ]
+        )
+        + "\n"
+    )
+
+
+def write_report(folder: Path, text: str) -> None:
+    temporary = folder / "bees.md.tmp"
+    temporary.write_text(text, "utf-8")
+    temporary.replace(folder / "bees.md")
