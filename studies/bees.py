@@ -176,6 +176,17 @@ FURTHER |= {
         ROWS["M17"], paper={"sts": 72.4}, settings={**ROWS["M17"].settings, **SIGMOID}
     ),
 }
+# Figures 2 and 3: further weights of SMART; 0 is M13 and M11, 1 is M16 and M14, 3 on STS is M17.
+WEIGHTS = {"sts": ("M16", (0.3, 10.0)), "sst": ("M14", (0.3, 3.0, 10.0))}
+FURTHER |= {
+    f"F-{task}-{weight:g}": replace(ROWS[name], paper={}, settings={"smart_weight": {task: weight}})
+    for task, (name, weights) in WEIGHTS.items()
+    for weight in weights
+}
+CURVES = {
+    "sts": {0.0: "M13", 0.3: "F-sts-0.3", 1.0: "M16", 3.0: "M17", 10.0: "F-sts-10"},
+    "sst": {0.0: "M11", 0.3: "F-sst-0.3", 1.0: "M14", 3.0: "F-sst-3", 10.0: "F-sst-10"},
+}
 EVERY = ROWS | FURTHER
 
 

@@ -89,28 +89,29 @@ def members_text() -> str:
     return "; ".join(f"{TITLES[task]}: {', '.join(names)}" for task, names in ENSEMBLE.items())
 
 
+READING = (
+    "Every cell: the paper's figure / ours, in per cent on dev, mean ± standard deviation over the "
+    "seeds where there are several. Minutes an epoch: the paper's on a T4 with all data."
+)
+
+
 def report(cells: Cells, ensemble: Mapping[str, Any] | None, command: str, notes: str) -> str:
     """results/bees.md: command, caveats, tables."""
     done = sum(bool(seeds_of(cells, name)) for name in EVERY)
-    return (
-        "\n\n".join(
-            [
-                "# BEES, beside ours",
-                f"`{command}`",
-                f"{done} of {len(EVERY)} rows have a run. Every cell: the paper's figure / ours, in "
-                "per cent on dev, mean ± standard deviation over the seeds where there are several.",
-                notes,
-                "## Table 1",
-                markdown_table(*table_one(cells, ensemble)),
-                f"Members of the ensemble: {members_text()}.",
-                "## Table 3: [CLS] pooling",
-                markdown_table(*further_table(cells, "T3", "paper / ours")),
-                "## Table 4: sigmoid",
-                markdown_table(*further_table(cells, "T4", "paper / ours")),
-            ]
-        )
-        + "\n"
-    )
+    parts = [
+        "# BEES, beside ours",
+        f"`{command}`",
+        f"{done} of {len(EVERY)} rows have a run. {READING}",
+        notes,
+        "## Table 1",
+        markdown_table(*table_one(cells, ensemble)),
+        f"Members of the ensemble: {members_text()}.",
+        "## Table 3: [CLS] pooling",
+        markdown_table(*further_table(cells, "T3", "paper / ours")),
+        "## Table 4: sigmoid",
+        markdown_table(*further_table(cells, "T4", "paper / ours")),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def write_report(folder: Path, text: str) -> None:
