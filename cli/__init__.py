@@ -19,6 +19,7 @@ MODES = {
     "pareto": "train once for each of several preferences between tasks",
     "ensemble": "merge what several finished runs predict",
     "compare": "runs side by side: means over seeds, gains, tests",
+    "reproduce": "a paper's tables, from its configurations",
     "evaluate": "check and score leaderboard files, and pack them",
     "runs": "list the runs of a folder",
     "encode": "embed the sentences of a file",

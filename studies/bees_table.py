@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,9 +111,3 @@ def report(cells: Cells, ensemble: Mapping[str, Any] | None, command: str, notes
         markdown_table(*further_table(cells, "T4", "paper / ours")),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def write_report(folder: Path, text: str) -> None:
-    temporary = folder / "bees.md.tmp"
-    temporary.write_text(text, "utf-8")
-    temporary.replace(folder / "bees.md")
