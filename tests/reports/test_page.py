@@ -1,0 +1,138 @@
+"""The page of a comparison: whole in one file, escaped, the same for the same runs."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from reports.disagreements import disagreements
+from reports.figures import all_figures, confusion_counts, svg
+from reports.page import comparison_page
+from reports.store import read_run
+from reports.systems import group_runs, score_system
+from tasks import CS224N, build_task, data_folder
+from tasks.predictions import scores_name, write_scores
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def pair(make_run):
+    """Two multi-task runs with histories, telemetry and the sample's examples."""
+    scored = []
+    for number, (name, skill) in enumerate((("plain", 0.2), (EVIL, 0.4))):
+        folder = make_run(f"run{number}", CS224N, skill)
+        write_sample_scores(folder, skill)
+        history = [
+            {"dev": {"sst": {"accuracy": e / 9}, "qqp": {"accuracy": 0.5}, "sts": {"pearson": 0.1}}}
+            for e in range(3)
+        ]
+        (folder / "metrics.json").write_text(json.dumps({"dev": {}, "history": history}))
+        lines = [telemetry_line(step) for step in range(1, 200)]
+        (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        scored += [score_system(one) for one in group_runs([(name, read_run(folder))])]
+    return scored
+
+
+def write_sample_scores(folder, skill):
+    """Scores of the sample's own dev examples in the place of invented ones."""
+    draw = np.random.default_rng(int(100 * skill))
+    for task in CS224N:
+        found = build_task(task).read(data_folder("sample"), "dev")
+        if task == "sts":
+            scores = found.targets + draw.normal(size=len(found))
+        else:
+            scores = draw.dirichlet(np.ones(found.targets.max() + 1), size=len(found))
+        file = folder / "predictions" / scores_name(task, "dev")
+        write_scores(file, found.ids, scores, found.targets)
+
+
+def telemetry_line(step):
+    pairs = {"sst and qqp": -0.1, "sst and sts": 0.2}
+    return {
+        "step": step,
+        "weights": {"sst": 1.0, "qqp": 1.0 + step / 100},
+        "layers": {"embeddings": pairs, "layer 1": pairs},
+    }
+
+
+class Reader(HTMLParser):
+    """Tags, and what they refer to."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.ids, self.links = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href"):
+                self.links.append(value)
+
+
+def test_the_page_needs_nothing_beside_it_and_runs_nothing(pair):
+    reader = Reader()
+    reader.feed(comparison_page(pair))
+    assert not {"script", "link", "iframe", "img", "object"} & set(reader.tags)
+    inside = [link for link in reader.links if link.startswith("#")]
+    pictures = [link for link in reader.links if link.startswith("data:image/png;base64,")]
+    assert len(inside) + len(pictures) == len(reader.links)
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert {link[1:] for link in inside} <= set(reader.ids)
+    assert reader.tags.count("svg") == 3 + 2 + 1 + 2 + 2
+
+
+def test_names_and_texts_are_escaped(pair):
+    page = comparison_page(pair)
+    assert EVIL not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_the_same_runs_make_the_same_page(pair):
+    assert comparison_page(pair) == comparison_page(pair)
+
+
+def test_every_figure_has_a_title_that_is_read_aloud(pair):
+    figures = all_figures(pair)
+    assert list(figures)[:3] == [
+        "Learning curves",
+        "Sentiment: labels and predictions",
+        "Similarity: labels and predictions",
+    ]
+    (drawing, *_) = figures["Learning curves"]
+    assert 'aria-label="Learning &amp; curves"' in svg(drawing, "Learning & curves")
+    assert not re.search(r"<dc:date>", svg(drawing, "x"))
+
+
+def test_confusion_counts_are_scikit_learns(pair):
+    from sklearn.metrics import confusion_matrix
+
+    scores = pair[0].scores["sst", 11711]
+    expected = confusion_matrix(scores.targets, scores.values.argmax(1))
+    np.testing.assert_array_equal(confusion_counts(pair[0], "sst", 11711), expected)
+
+
+@pytest.mark.parametrize("task", CS224N)
+def test_the_examples_that_systems_disagree_on_most(pair, task):
+    found = disagreements(pair, task, count=5)
+    one, other = (scored.scores[task, 11711] for scored in pair)
+    distance = np.abs(one.values.astype(float) - other.values).reshape(len(one.ids), -1).sum(1)
+    examples = build_task(task).read(data_folder("sample"), "dev")
+    row = int(np.argmax(distance))
+    assert found[0].texts == tuple(column[row] for column in examples.texts)
+    assert len(found) == 5
+    assert all(len(one.said) == 2 for one in found)
+
+
+def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
+    assert disagreements(pair[:1], "sst") == []
+    strange = [
+        score_system(one)
+        for name in ("x", "y")
+        for one in group_runs([(name, read_run(make_run(name, ["sst"], 0.3)))])
+    ]
+    assert disagreements(strange, "sst") == []

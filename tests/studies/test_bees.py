@@ -1,0 +1,118 @@
+"""BEES' models as configurations, and the command that runs them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cli
+from multitask.config import RunConfig
+from multitask.schedule import build_plan
+from studies.bees import CURVES, ENSEMBLE, ENSEMBLE_PAPER, EVERY, ROWS, SEEDS, row_cell
+from studies.bees_table import overall_of
+
+BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
+# Table 1's last column; that of M1 to M3 does not follow from the others (63.15, printed 62.7).
+OVERALL = {"M7": 72.7, "M8": 74.5, "M9": 74.4, "M10": 73.1}
+
+
+def test_the_papers_rows_are_there():
+    assert list(ROWS) == [f"M{i}" for i in range(1, 19)]
+    assert {name for several in ENSEMBLE.values() for name in several} <= set(ROWS)
+    for name, printed in OVERALL.items():
+        assert overall_of(ROWS[name].paper) == pytest.approx(printed, abs=0.11)
+    assert overall_of(ENSEMBLE_PAPER) == pytest.approx(79.0, abs=0.11)
+    best = zip(("sst", "qqp", "sts"), ("M14", "M15", "M17"), strict=True)
+    together = {task: ROWS[name].paper[task] for task, name in best}
+    assert overall_of(together) == pytest.approx(77.8, abs=0.11)
+    assert {row for several in CURVES.values() for row in several.values()} <= set(EVERY)
+
+
+def test_hyper_parameters_are_the_papers():
+    for name in EVERY:
+        config = row_cell(name, 1, BASE, Path("runs")).config
+        assert (config.lr, config.head_lr, config.weight_decay) == (2e-5, 2e-5, 0.01)
+        assert config.batch_size == (8 if config.mode == "multitask" else 16)
+        assert config.epochs == EVERY[name].epochs
+    assert row_cell("M8", 1, BASE, Path("runs")).config.first_epochs == 3
+    assert row_cell("M16", 1, BASE, Path("runs")).config.smart_weight == {"sts": 1.0}
+    assert row_cell("M1", 1, BASE, Path("runs")).config.freeze_encoder
+
+
+def test_rows_are_different_runs_and_share_their_pretraining():
+    cells = [row_cell(name, seed, BASE, Path("runs")) for name in EVERY for seed in SEEDS[:2]]
+    keys = [(cell.config.digest(), cell.config.tasks) for cell in cells]
+    assert len(set(keys)) == len(keys)
+    before = {name: row_cell(name, 1, BASE, Path("runs")).before for name in EVERY}
+    assert before["M11"] == before["M14"] == replace(before["M14"])
+    assert before["M9"] == before["M10"] == before["M18"]
+    assert before["T3-sst"].config.pooling == "cls"
+    assert before["M11"].config.batch_size == 64
+    assert before["M4"] is None
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10])
+@pytest.mark.parametrize("name", ["M8", "M9"])
+def test_fewer_epochs_keep_the_share_of_the_first_ones(name, epochs):
+    config = row_cell(name, 1, BASE, Path("runs"), epochs).config
+    share = {"M8": 3 / 7, "M9": 4 / 10}[name]
+    assert config.first_epochs == min(epochs - 1, max(1, round(share * epochs)))
+    plan = build_plan(config, (40, 120, 30))
+    tasks = [{int(task) for step in plan.steps(e + 1) for task in step} for e in range(epochs)]
+    assert tasks[: config.first_epochs] == [{1}] * config.first_epochs
+    assert tasks[-1] == {0, 1, 2}
+
+
+@pytest.fixture
+def reproduce(tmp_path, capsys):
+    """The command on 16 examples of a task; its exit status and what it told of errors."""
+
+    def call(*argv):
+        folders = ("--results", tmp_path / "bees", "--runs", tmp_path / "runs")
+        tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny", "--precision", "fp32")
+        flags = ("--mode", "reproduce", "--table", "bees", *tiny, *folders, *argv)
+        try:
+            status = cli.main([str(flag) for flag in flags])
+        except SystemExit as ended:
+            status = ended.code
+        return status, capsys.readouterr().err
+
+    return call
+
+
+def test_some_rows(reproduce, tmp_path):
+    assert reproduce("--rows", "M6", "M13", "T4-simcse", "--seeds", "2")[0] == 0
+    kept = {path.name for path in (tmp_path / "bees").glob("*.json")}
+    names = ("M6", "M13", "T4-simcse", "simcse-sts")
+    assert kept == {f"{name}-seed{seed}.json" for name in names for seed in SEEDS[:2]}
+    text = (tmp_path / "bees.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| M6 |")]
+    files = [tmp_path / "bees" / f"M6-seed{seed}.json" for seed in SEEDS[:2]]
+    scores = [100 * json.loads(file.read_text())["dev"]["sts"]["pearson"] for file in files]
+    assert f"75.4 / {sum(scores) / 2:.1f} ± " in row
+    assert "--rows M6 M13 T4-simcse" in text
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "bees").glob("*.json")}
+    assert reproduce("--rows", "M6", "M13", "--seeds", "2")[0] == 0
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+@pytest.mark.slow
+def test_all_rows_and_the_ensemble(reproduce, tmp_path):
+    assert reproduce()[0] == 0
+    ensemble = json.loads((tmp_path / "bees" / "ensemble.json").read_text())
+    assert {task: tuple(part["dev"]) for task, part in ensemble["members"].items()} == {
+        task: tuple(f"{name}-seed{SEEDS[0]}" for name in names) for task, names in ENSEMBLE.items()
+    }
+    predictions = {path.name for path in (tmp_path / "runs" / "ensemble" / "predictions").iterdir()}
+    assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= predictions
+    figures = {path.name for path in (tmp_path / "bees").glob("*.png")}
+    assert figures == {
+        "smart-weight-sts.png", "smart-weight-sst.png", "confusion.png", "similarities.png"
+    }  # fmt: skip
+    assert "18 of " in (tmp_path / "bees.md").read_text()
+
+
+def test_flags_that_make_no_sense(reproduce):
+    assert "--rows: expected some of M1, M2" in reproduce("--rows", "M19")[1]
+    assert "expected one of them" in reproduce("--rows", "M1", "--further")[1]
