@@ -10,7 +10,7 @@ import numpy as np
 
 from multitask.randomness import generator
 from tasks import build_task
-from tasks.readers import Examples
+from tasks.readers import Examples, bare
 from tasks.text_files import DataError
 
 SIMILAR = 4.0  # STS pairs from this score on mean the same
@@ -130,8 +130,3 @@ def overlap(texts: Columns, folder: Path, names: Sequence[str]) -> dict[str, dic
             distinct = {bare(text) for column in columns for text in column}
             found.setdefault(name, {})[split] = len(distinct & known)
     return found
-
-
-def bare(text: str) -> str:
-    """Letters and digits in lower case."""
-    return "".join(filter(str.isalnum, text.lower()))

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
+from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.objectives import tasks_of
 from reports.cells import cell, kept_cell
+from reports.leaks import audit
+from reports.tables import markdown_table, text_table
+from tasks import data_folder
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,39 @@ class Cell:
 def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
     """Bring every cell to its end that has no file in `results` yet; run folders are in `runs`."""
     results.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(cells, 1):
-        if not kept_cell(results / f"{one.name}.json", one.config):
-            print(f"\n{one.name}: cell {number} of {len(cells)}", flush=True)
-            finish(one, results, runs)
+    left = [one for one in cells if not kept_cell(results / f"{one.name}.json", one.config)]
+    print(
+        f"{len(cells) - len(left)} of {len(cells)} cells are there, {len(left)} to run", flush=True
+    )
+    if left:
+        write_leaks(left, results)
+    begin = time.monotonic()
+    for number, one in enumerate(left):
+        print(
+            f"\n{one.name}: {len(left) - number} cells left{until(begin, number, left)}", flush=True
+        )
+        finish(one, results, runs)
+
+
+def until(begin: float, done: int, left: Sequence[Cell]) -> str:
+    """About how long the cells left will take, if they are like those that are done."""
+    if not done:
+        return ""
+    seconds = (time.monotonic() - begin) / done * (len(left) - done)
+    end = datetime.now() + timedelta(seconds=seconds)
+    return f", about {duration(seconds)}, until {end:%a %H:%M}"
+
+
+def write_leaks(cells: Sequence[Cell], results: Path) -> None:
+    """Print the leak audit of the data that these cells use, and keep it beside their files."""
+    tasks = tuple(dict.fromkeys(task for one in cells for task in one.config.tasks))
+    tables = audit(tasks, data_folder(cells[0].config.data))
+    parts = zip(("sentences", "pairs"), tables, strict=True)
+    shown = [(what, table) for what, table in parts if table[1]]
+    for what, table in shown:
+        print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
+    text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in shown)
+    (results / "leaks.md").write_text(f"# Leak audit\n\n{text}\n", "utf-8")
 
 
 def finish(one: Cell, results: Path, runs: Path) -> None:

@@ -148,3 +148,8 @@ def to_number(label: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def bare(text: str) -> str:
+    """Letters and digits in lower case."""
+    return "".join(filter(str.isalnum, text.lower()))

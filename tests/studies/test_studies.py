@@ -102,7 +102,7 @@ def test_regularised_cells_share_their_pretraining_and_are_kept(regularise, tmp_
     kept = {path.name for path in results.iterdir()}
     cells = {f"{name}.json" for name in [*names, *further]}
     assert kept == cells | {
-        "sts-pretraining-seed11711.json", "table.md", "smart-weight-sts.png"
+        "sts-pretraining-seed11711.json", "table.md", "leaks.md", "smart-weight-sts.png"
     }  # fmt: skip
     both = json.loads((results / "sts-both-seed11711.json").read_text())["config"]
     assert both["smart_weight"] == {"sts": 1.0}

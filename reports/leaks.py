@@ -1,0 +1,87 @@
+"""The leak audit: which sentences and pairs of dev and test are in text that is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks import build_task
+from tasks.readers import bare
+from tasks.text_files import DataError
+
+Table = tuple[list[str], list[list[str]]]  # header, rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """Distinct sentences of a body of text, and its pairs, whichever sentence comes first.
+
+    Sentences count as the same if their letters and digits are, whatever case and marks.
+    """
+
+    name: str
+    sentences: frozenset[str]
+    pairs: frozenset[frozenset[str]]
+
+
+def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
+    """Columns of texts, one or two or more, as a part; blank ones are left out."""
+    columns = [[bare(text) for text in column] for column in texts]
+    sentences = frozenset(text for column in columns for text in column if text)
+    pairs = (
+        frozenset(frozenset(pair) for pair in zip(*columns[:2], strict=True) if all(pair))
+        if len(columns) > 1
+        else frozenset()
+    )
+    return Part(name, sentences, pairs)
+
+
+def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[Part]]:
+    """What is trained on and what is held out; a split without a file is left out."""
+    seen: list[Part] = []
+    held: list[Part] = []
+    for name in tasks:
+        task = build_task(name)
+        for split in task.source.splits:
+            try:
+                examples = task.read(folder, split)
+            except DataError:
+                continue
+            part = part_of(f"{name} {split}", examples.texts)
+            (seen if split == "train" else held).append(part)
+    return seen, held
+
+
+def audit(
+    tasks: Sequence[str], folder: Path, further: Mapping[str, Sequence[Sequence[str]]] | None = None
+) -> tuple[Table, Table]:
+    """Tables of sentences and of pairs: a row a held-out split, a column a body of training text.
+
+    `further` are other texts that were trained on, by name, such as those of pre-training. Test
+    splits are also compared with dev, which chooses epochs.
+    """
+    seen, held = parts_of_data(tasks, folder)
+    seen += [part_of(name, texts) for name, texts in (further or {}).items()]
+    dev = [part for part in held if part.name.endswith(" dev")]
+    columns = seen + dev
+    header = ["held out", "distinct", *(part.name for part in columns)]
+    sentences, pairs = [], []
+    for one in held:
+        rest = [None if other is one else other for other in columns]
+        sentences.append(
+            [
+                one.name,
+                f"{len(one.sentences):,}",
+                *("" if o is None else f"{len(one.sentences & o.sentences):,}" for o in rest),
+            ]
+        )
+        if one.pairs:
+            pairs.append(
+                [
+                    one.name,
+                    f"{len(one.pairs):,}",
+                    *("" if o is None else f"{len(one.pairs & o.pairs):,}" for o in rest),
+                ]
+            )
+    return (header, sentences), (header, pairs)

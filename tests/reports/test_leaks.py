@@ -1,0 +1,54 @@
+"""Overlaps of sentences and pairs between what is trained on and what is held out."""
+
+import pytest
+
+from reports.leaks import audit, part_of
+from tasks import CS224N, data_folder
+
+QQP = "\tid\tsentence1\tsentence2\tis_duplicate\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = {
+        "train": [("A cat .", "a dog", 1), ("x", "y", 0), ("One more", "two more", 0)],
+        "dev": [("Y!", "x", 1), ("new", "a CAT", 0)],
+        "test-student": [("new", "A cat", ""), ("fresh", "fine", "")],
+    }
+    for split, several in rows.items():
+        lines = [f"{i}\t{split}{i}\t{a}\t{b}\t{c}\n" for i, (a, b, c) in enumerate(several)]
+        header = QQP if split != "test-student" else QQP.replace("\tis_duplicate", "")
+        if split == "test-student":
+            lines = [line.rsplit("\t", 1)[0] + "\n" for line in lines]
+        (tmp_path / f"quora-{split}.csv").write_text(header + "".join(lines))
+    return tmp_path
+
+
+def test_case_marks_and_the_order_of_a_pair_do_not_matter(folder):
+    (header, sentences), (_, pairs) = audit(["qqp"], folder, {"texts": [["Fresh", "new"]]})
+    assert header == ["held out", "distinct", "qqp train", "texts", "qqp dev"]
+    assert sentences == [
+        ["qqp dev", "4", "3", "1", ""],
+        ["qqp test", "4", "1", "2", "2"],
+    ]
+    assert pairs == [
+        ["qqp dev", "2", "1", "0", ""],
+        ["qqp test", "2", "0", "0", "1"],
+    ]
+
+
+def test_blank_texts_are_no_sentences():
+    part = part_of("x", [["", "a"], ["b", "!"]])
+    assert part.sentences == {"a", "b"}
+    assert part.pairs == frozenset()
+
+
+def test_the_samples_splits_share_no_pair_and_no_review():
+    (_, sentences), (_, pairs) = audit(CS224N, data_folder("sample"))
+    assert len(pairs) == 4
+    for row in [*pairs, *(row for row in sentences if row[0].startswith("sst"))]:
+        assert all(cell in ("", "0") for cell in row[2:])
+
+
+def test_files_that_are_not_there_are_left_out(tmp_path):
+    assert audit(["sst"], tmp_path) == ((["held out", "distinct"], []),) * 2
