@@ -9,7 +9,7 @@ import numpy as np
 
 from reports.store import MAIN
 from reports.tables import markdown_table
-from studies.bees import ENSEMBLE, ENSEMBLE_PAPER, EVERY, FURTHER, ROWS
+from studies.bees import ENSEMBLE, ENSEMBLE_PAPER, EVERY, FURTHER, ROWS, TOGETHER
 from tasks.metrics import overall_score
 
 Cells = Mapping[str, Mapping[str, Any]]  # NAME-seedS -> what is kept of the run
@@ -57,6 +57,11 @@ def table_one(cells: Cells, ensemble: Mapping[str, Any] | None) -> Table:
         shown.append(beside(paper, [total] if total is not None else []))
         shown.append(minutes(row.minutes if row.paper else None, seeds_of(cells, name)))
         rows.append([name, row.title, *shown])
+    for names, printed in TOGETHER.items():
+        found = {ROWS[name].tasks[0]: scores(cells, name, ROWS[name].tasks[0]) for name in names}
+        total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
+        shown = beside(printed, [total] if total is not None else [])
+        rows.append([", ".join(names), "", *[""] * len(TITLES), shown, ""])
     merged = {} if ensemble is None else ensemble["dev"]
     values = {t: 100 * merged[t][MAIN[t]] if t in merged else None for t in TITLES}
     shown = [beside(ENSEMBLE_PAPER[t], [v] if v is not None else []) for t, v in values.items()]
