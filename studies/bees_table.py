@@ -60,8 +60,8 @@ def table_one(cells: Cells, ensemble: Mapping[str, Any] | None) -> Table:
     for names, printed in TOGETHER.items():
         found = {ROWS[name].tasks[0]: scores(cells, name, ROWS[name].tasks[0]) for name in names}
         total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
-        shown = beside(printed, [total] if total is not None else [])
-        rows.append([", ".join(names), "", *[""] * len(TITLES), shown, ""])
+        both = beside(printed, [total] if total is not None else [])
+        rows.append([", ".join(names), "", *[""] * len(TITLES), both, ""])
     merged = {} if ensemble is None else ensemble["dev"]
     values = {t: 100 * merged[t][MAIN[t]] if t in merged else None for t in TITLES}
     shown = [beside(ENSEMBLE_PAPER[t], [v] if v is not None else []) for t, v in values.items()]
