@@ -12,7 +12,11 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = "".join(re.findall(r"```bash\n(.*?)```", README, re.DOTALL))
 COMMANDS = re.findall(r"^(?:.*&& )?\S*python (run\.py .*)$", BLOCKS, re.MULTILINE)
-SMALL = ["--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "2"]
+TINY = ["--encoder", "tiny"]
+SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
+FLAGS = {"encode": TINY, "reproduce": [*TINY, "--epochs", "1"]} | dict.fromkeys(
+    ("single", "multitask", "pretrain", "pareto"), SMALL
+)
 
 
 def test_the_readme_has_its_two_commands():
@@ -30,7 +34,7 @@ def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     (tmp_path / "tasks").symlink_to(ROOT / "tasks")
     for command in COMMANDS:
         arguments = shlex.split(command, comments=True)[1:]
-        small = SMALL[:2] if "encode" in arguments else SMALL
+        small = FLAGS.get(arguments[1], []) if arguments[0] == "--mode" else []
         if "--help" in arguments:
             with pytest.raises(SystemExit) as ended:
                 main(arguments)
