@@ -7,7 +7,6 @@ work; SMART adds a forward and half a backward for the noise, and a whole step f
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +30,7 @@ PEER = "smart-pytorch on transformers"
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-    groups = {}
+    groups, has_peer = {}, find_spec("smart_pytorch") is not None
     for task in ("sst", "sts"):
         sides = {}
         for precision in args.precisions:
@@ -39,7 +38,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
                 name = f"ours {precision}" + (", SMART" if weight else "")
                 sides[name] = our_side(task, precision, weight, args)
         peer = f"ours {args.precisions[0]}"
-        if task == "sst" and find_spec("smart_pytorch"):  # it perturbs a single text
+        if task == "sst" and has_peer:  # it perturbs a single text
             sides["transformers fp32"] = plain_side(False, args)
             sides[PEER] = plain_side(True, args)
         found = rate_table(in_turns(sides, args.repetitions), 1.0, peer)
@@ -47,7 +46,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             plain = "transformers fp32" if name == PEER else name.removesuffix(", SMART")
             side["times_plain"] = found[plain]["median"] / side["median"]
         groups[f"{task}, {BATCH} examples a step, fused AdamW"] = found
-    if not find_spec("smart_pytorch"):
+    if not has_peer:
         print("smart-pytorch is left out: pip install --no-deps smart-pytorch==0.0.4 brings it")
     return described(args, "examples/s", groups)
 
@@ -65,8 +64,8 @@ def our_side(
         device=args.device,
         smart_weight={task: weight} if weight else {},
     )
-    folder = Path(tempfile.mkdtemp())
-    trainer = make_trainer(config, folder, Processes(rank=0))
+    # It writes nothing before a step of its own.
+    trainer = make_trainer(config, Path(), Processes())
     trainer.model.train()
     gradient, optimizer = trainer.gradient, trainer.optimizer
     batches = bucketed_rows(trainer.splits[task]["train"].lengths, BATCH)

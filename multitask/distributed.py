@@ -41,7 +41,8 @@ class Processes:
 
     def joined_order(self, rows: np.ndarray) -> np.ndarray:
         """A batch's rows in the order in which `joined` has the processes' shares."""
-        return np.concatenate([rows[rank :: self.count] for rank in range(self.count)])
+        every = [Processes(rank, self.count) for rank in range(self.count)]
+        return np.concatenate([one.share(rows) for one in every])
 
     def add(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its sum over the processes."""

@@ -17,6 +17,7 @@ import numpy as np
 from minbert.errors import UserError
 from minbert.json_files import read_json
 from multitask.combiners.epo import non_uniformity
+from reports.drawing import save_figure
 from reports.tables import text_table
 
 
@@ -138,9 +139,7 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
             axis.set_title(f"{front.method}: {distance_text(front, inside)}", fontsize=10)
             axis.set_xlabel(label(front, x))
             axis.set_ylabel(label(front, y))
-    temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
-    figure.savefig(temporary, dpi=130)
-    temporary.replace(file)
+    save_figure(figure, file)
 
 
 def read_fronts(folders: Sequence[Path]) -> list[Front]:

@@ -17,6 +17,7 @@ import numpy as np
 from minbert.errors import UserError
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
+from reports.drawing import save_figure
 from reports.tables import markdown_table
 from studies.cells import Cell, read_cells, run_cells, study_parser
 from tasks import build_task
@@ -113,9 +114,7 @@ def draw_curve(weights: Sequence[float], scores: Sequence[float], task: str, fil
     axis.plot([f"{weight:g}" for weight in weights], scores, marker="o")
     axis.set_xlabel("weight of SMART")
     axis.set_ylabel(f"{task} dev {metric_of(task)}")
-    temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
-    figure.savefig(temporary, dpi=130)
-    temporary.replace(file)
+    save_figure(figure, file)
 
 
 def write_reports(folder: Path, names: Sequence[str]) -> str:
