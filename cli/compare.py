@@ -10,6 +10,9 @@ import argparse
 from pathlib import Path
 
 from cli.values import path
+from minbert.errors import UserError
+
+FILES = ("comparison.md", "comparison.tex", "comparison.html")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -22,33 +25,55 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="folders of finished runs",
     )
     parser.add_argument(
+        "--embeddings",
+        choices=("pca", "tsne", "none"),
+        default="pca",
+        help="how the page draws dev sentences by label (default: pca)",
+    )
+    parser.add_argument(
         "--output",
         type=path,
         default="comparison",
         metavar="DIR",
-        help="folder for comparison.html, .md and .tex (default: comparison)",
+        help="folder for comparison.html, .md and .tex, which are replaced (default: comparison)",
     )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.files import write_whole
     from reports.comparison_tables import as_latex, as_markdown, sections
+    from reports.embeddings import embedding_maps
     from reports.page import comparison_page
     from reports.store import read_run
-    from reports.systems import group_runs, score_system
+    from reports.systems import group_runs, score_systems
     from reports.tables import text_table
 
     named = [name_and_folder(text) for text in args.runs]
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
-    scored = [score_system(system) for system in systems]
-    for title, table in sections(scored):
-        print(f"{title}\n\n{text_table(*table)}\n")
     folder = Path(args.output)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "comparison.md").write_text(as_markdown(scored), "utf-8")
-    (folder / "comparison.tex").write_text(as_latex(scored), "utf-8")
-    (folder / "comparison.html").write_text(comparison_page(scored), "utf-8")
-    print(f"comparison.html, comparison.md and comparison.tex: {folder}")
+    make_folder(folder)
+    scored = score_systems(systems)
+    tables = sections(scored)
+    for title, table in tables:
+        print(f"{title}\n\n{text_table(*table)}\n", flush=True)
+    maps = [] if args.embeddings == "none" else embedding_maps(scored, args.embeddings)
+    further = {"Sentences of dev by label": maps} if maps else {}
+    texts = as_markdown(tables), as_latex(tables), comparison_page(scored, tables, further)
+    for name, text in zip(FILES, texts, strict=True):
+        write_whole(folder / name, text)
+    print(f"{', '.join(FILES)}: {folder}")
     return 0
+
+
+def make_folder(folder: Path) -> None:
+    """UserError, before anything is computed, where the files cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--output: expected a folder, found {folder}: {error.strerror}") from error
+    for name in FILES:
+        if (folder / name).is_dir():
+            raise UserError(f"{folder / name}: expected a file or nothing, found a folder")
 
 
 def name_and_folder(text: str) -> tuple[str | None, Path]:

@@ -44,8 +44,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed",
         type=number(int, 0, 2**31 - 1),
-        default=DEFAULTS.seed,
-        help=f"of the halves of dev, for greedy selection (default: {DEFAULTS.seed})",
+        help=f"of the halves of dev, for the greedy methods (default: {DEFAULTS.seed})",
     )
     parser.add_argument("--output", type=path, metavar="DIR", help="folder of the ensemble")
     parser.add_argument("--overwrite", action="store_true", help="replace another run there")
@@ -54,6 +53,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.ensembles import ensemble_runs, ensemble_table
 
+    if args.seed is not None and not args.method.startswith("greedy"):
+        parser.error(f"--seed: expected a greedy --method, found {args.method}")
+    seed = DEFAULTS.seed if args.seed is None else args.seed
     members = members_of(args.runs, parser)
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)
@@ -64,10 +66,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             if text.partition("=")[0] in TASK_NAMES:
                 parser.error(f"--method {args.method}: expected RUN alone, found {text}")
         runs = [Path(run) for run in args.runs]
-        greedy = args.method == "greedy-soup"
-        result = soup_runs(runs, greedy, args.seed, folder, args.overwrite)
+        result = soup_runs(runs, args.method == "greedy-soup", seed, folder, args.overwrite)
     else:
-        result = ensemble_runs(members, args.method, args.seed, folder, args.overwrite)
+        result = ensemble_runs(members, args.method, seed, folder, args.overwrite)
     print(ensemble_table(result))
     for task, found in result["members"].items():
         if found["selected_on_examples"]:
@@ -94,7 +95,8 @@ def members_of(runs: list[str], parser: argparse.ArgumentParser) -> dict[str, li
         for name in [wanted] if wanted else there:
             found.setdefault(name, []).append(run)
     for task, several in found.items():
-        for run in several:
-            if several.count(run) > 1:
+        folders = [run.resolve() for run in several]
+        for run, folder in zip(several, folders, strict=True):
+            if folders.count(folder) > 1:
                 parser.error(f"--runs: expected each run once for {task}, found {run} twice")
     return {task: found[task] for task in TASK_NAMES if task in found}

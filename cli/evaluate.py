@@ -40,7 +40,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--zip",
         type=path,
         metavar="FILE.zip",
-        help="pack the files for submission if nothing is wrong; expects all three tasks",
+        help="pack the files for submission if nothing is wrong; expects dev and test of all tasks",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
 
@@ -50,14 +50,14 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, which is all that is written")
-    if args.zip and Path(args.zip).exists() and not args.overwrite:
-        parser.error(f"--zip: expected a new file, found {args.zip}; --overwrite replaces it")
+    if args.zip:
+        check_zip(args, parser)
     folder = Path(args.predictions)
     if (folder / "predictions").is_dir():
         folder = folder / "predictions"
     wanted = CS224N if args.zip else args.tasks
     tasks = {name: build_task(name) for name in CS224N}
-    checked = check_folder(folder, data_folder(args.gold), tasks, wanted)
+    checked = check_folder(folder, data_folder(args.gold), tasks, wanted, bool(args.zip))
     if not checked:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
     print(score_table(checked))
@@ -70,3 +70,16 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         pack([one.checked.file for one in checked], Path(args.zip))
         print(f"\n{len(checked)} files: {args.zip}")
     return 0
+
+
+def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Whether the archive can be written, before anything is read."""
+    target = Path(args.zip)
+    if args.tasks:
+        parser.error("--zip and --tasks: expected one of them; a submission has all three tasks")
+    if target.suffix != ".zip" or target.is_dir():
+        parser.error(f"--zip: expected the name of a file that ends in .zip, found {args.zip}")
+    if not target.absolute().parent.is_dir():
+        parser.error(f"--zip: expected a folder, found none at {target.parent}")
+    if target.exists() and not args.overwrite:
+        parser.error(f"--zip: expected a new file, found {args.zip}; --overwrite replaces it")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
+from ensemble.alignment import Aligned, aligned
 from ensemble.select import greedy_selection, halves, selected
-from ensemble.tables import aligned
 from ensemble.vote import majority_vote
 from tasks.predictions import PredictionError, Scores
 
@@ -33,8 +33,8 @@ class Scoring(Protocol):
 class Merged:
     """An ensemble: how often each member counts, what it says of each split, how it scores.
 
-    `metrics` and those of its `members` by themselves are of the same `reported` dev examples; with
-    greedy selection, of the half that it was not `selected_on`.
+    `metrics` and those of its `members` by themselves are of the same `reported` dev examples:
+    those on which neither it, by greedy selection, nor a member was selected.
     """
 
     weights: Mapping[str, int]
@@ -54,45 +54,46 @@ def merge(
     4.6); `average` the class of the largest mean probability; `greedy` a selection of the models,
     with replacement, chosen by the main metric of their average on one half of dev.
     """
-    dev = aligned(tables["dev"])
+    every = {name: aligned(models, kind.predictions) for name, models in tables.items()}
+    dev = every["dev"]
     if dev.targets is None:
         raise PredictionError(f"{dev.names[0]}: expected labels beside the dev scores, found none")
-    targets, everything = dev.targets, np.arange(len(dev.ids))
-    chosen, reported = list(range(len(dev.names))), everything
+    targets, seen = dev.targets, dev.selected_on
+    chosen = list(range(len(dev.names)))
     if method == "greedy":
-        inside, reported = halves(dev.ids, seed)
-        if not len(reported):
-            raise PredictionError(f"expected two dev examples or more, found {len(dev.ids)}")
+        inside, _ = halves(dev.ids, seed)
+        seen = seen | np.isin(np.arange(len(seen)), inside)
 
         def score(scores: np.ndarray) -> float:
             return kind.metrics(kind.predictions(scores), targets[inside])[kind.main_metric]
 
         chosen = greedy_selection(dev.values[:, inside], score)
-    splits = {}
-    for name, several in tables.items():
-        table = aligned(several)
-        scores = selected(table.values, chosen).astype(np.float32)
-        if method == "vote" and scores.ndim == 2:
-            votes = [kind.predictions(one) for one in table.values]
-            predictions = majority_vote(votes, table.values)
-        else:
-            predictions = kind.predictions(scores)
-        splits[name] = Scores(table.ids, scores, table.targets, predictions)
+    if seen.all():
+        raise PredictionError(f"{len(seen)} dev examples: none is left that selected no member")
+    splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
+    if seen.any():
+        splits["dev"] = replace(splits["dev"], selected_on=seen)
     counts = Counter(dev.names[model] for model in chosen)
-    merged = splits["dev"].predictions
-    assert merged is not None
 
-    def metrics(predictions: np.ndarray) -> Metrics:
-        return kind.metrics(predictions[reported], targets[reported])
+    def metrics(predictions: np.ndarray | None) -> Metrics:
+        assert predictions is not None
+        return kind.metrics(predictions[~seen], targets[~seen])
 
     return Merged(
         weights={name: counts[name] for name in dev.names if counts[name]},
         splits=splits,
-        metrics=metrics(merged),
-        members={
-            name: metrics(kind.predictions(values))
-            for name, values in zip(dev.names, dev.values, strict=True)
-        },
-        reported=len(reported),
-        selected_on=len(everything) - len(reported),
+        metrics=metrics(splits["dev"].predictions),
+        members={n: metrics(one) for n, one in zip(dev.names, dev.predictions, strict=True)},
+        reported=int((~seen).sum()),
+        selected_on=int(seen.sum()),
     )
+
+
+def merged(table: Aligned, chosen: list[int], kind: Scoring, method: str) -> Scores:
+    """One split of the models chosen, with what they say together."""
+    scores = selected(table.values, chosen).astype(np.float32)
+    if method == "vote" and scores.ndim == 2:
+        predictions = majority_vote(table.predictions, table.values)
+    else:
+        predictions = kind.predictions(scores)
+    return Scores(table.ids, scores, table.targets, predictions)

@@ -18,6 +18,8 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
 
+SHARED = ("encoder", "pooling", "tasks", "task_options", "data")  # by runs that go together
+OF_A_SOUP = ("method", "members")  # beside the configuration of a run
 Weights = Mapping[str, Tensor]
 
 
@@ -50,13 +52,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     (Wortsman et al., 2022, Recipe 1), on one half of dev. Raises RunError for runs that do not have
     the same encoder, tasks and heads.
     """
-    configs = [config_of(run) for run in runs]
-    for run, config in zip(runs, configs, strict=True):
-        for key in ("tasks", "task_options", "pooling"):
-            mine, theirs = getattr(configs[0], key), getattr(config, key)
-            if mine != theirs:
-                raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
-    base = replace(configs[0], mode="soup", init=None)
+    base = soup_config(runs)
     built = assemble(base)
     several = [weights_of(run, built) for run in runs]
     chosen, half = list(range(len(runs))), {}
@@ -66,6 +62,17 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
         chosen = greedy_soup(several, built, base, half)
     built.model.load_state_dict(mean_weights([several[one] for one in chosen]))
     return Soup(base, built, tuple(runs[one] for one in chosen), half)
+
+
+def soup_config(runs: Sequence[Path]) -> RunConfig:
+    """The configuration that the runs share; RunError where they do not go together."""
+    configs = [config_of(run) for run in runs]
+    for run, config in zip(runs, configs, strict=True):
+        for key in SHARED:
+            mine, theirs = getattr(configs[0], key), getattr(config, key)
+            if mine != theirs:
+                raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
+    return replace(configs[0], mode="soup", init=None)
 
 
 def greedy_soup(
@@ -104,9 +111,9 @@ def config_of(run: Path) -> RunConfig:
     if not (run / "config.json").exists() or published(run / "checkpoint" / "best") is None:
         raise RunError(f"{run}: expected a run with checkpoint/best, found none")
     content = read_json(run / "config.json", RunError)
-    if content.get("objective") or "method" in content:
+    if content.get("objective"):
         raise RunError(f"{run}: expected a run of tasks, found one of mode {content.get('mode')}")
-    return RunConfig.from_json(content)
+    return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
 
 
 def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:

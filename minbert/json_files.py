@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from minbert.errors import EncoderError, UserError
+from minbert.files import write_whole
 
 
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
@@ -22,7 +22,5 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Write under a temporary name, then rename: the file is never half there."""
-    temporary = file.with_name(file.name + ".tmp")
-    temporary.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
-    os.replace(temporary, file)
+    """Write an object, whole or not at all."""
+    write_whole(file, json.dumps(content, indent=2) + "\n")

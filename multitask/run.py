@@ -22,7 +22,7 @@ from multitask.trainer import Trainer
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall
-from tasks.predictions import scores_name, write_predictions, write_scores
+from tasks.predictions import Scores, scores_name, write_predictions, write_scores
 
 
 def complete(
@@ -138,5 +138,5 @@ def write_split(
         examples = splits[name][split].examples
         predictions = task.kind.predictions(scores[name])
         write_predictions(target / task.output.name(split), task.output, examples.ids, predictions)
-        npz = target / scores_name(name, split)
-        write_scores(npz, examples.ids, scores[name], examples.targets)
+        table = Scores(np.array(examples.ids), scores[name], examples.targets)
+        write_scores(target / scores_name(name, split), table)

@@ -48,6 +48,14 @@ def kept_cell(file: Path, config: RunConfig) -> bool:
     return True
 
 
+def run_of_cell(folder: Path, config: RunConfig) -> bool:
+    """Whether a folder holds the finished run of this configuration."""
+    if not (folder / "metrics.json").exists() or not (folder / "config.json").exists():
+        return False
+    stored = as_kept(read_json(folder / "config.json", UserError))
+    return difference(as_kept(config), stored, ignored=("linear",)) is None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m reports.cells", description=__doc__)
     parser.add_argument("run", type=Path, help="folder of a finished run")

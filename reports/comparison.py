@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble.tables import aligned
+from ensemble.alignment import aligned
 from reports.statistics import holm, mcnemar, paired_bootstrap, signed_rank
-from reports.systems import Scored, predictions
+from reports.systems import Scored
 from tasks import build_task
 from tasks.metrics import METRICS
 
@@ -23,50 +23,50 @@ class Difference:
     metric: str
     difference: float
     interval: tuple[float, float]  # 95 %, over examples
-    mcnemar: float | None  # of the first seed both have; None for similarities
+    mcnemar: float | None  # of one run each; None for similarities
+    seeds: tuple[int, int]  # of these runs
 
 
 def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     """Over the same dev examples, found by their ids."""
-    metric = build_task(task).kind.main_metric
-    every = {
+    kind = build_task(task).kind
+    tables = {
         f"{place}/{seed}": scored.scores[task, seed]
         for place, scored in (("first", first), ("other", other))
         for seed in scored.system.seeds(task)
     }
-    table = aligned(every)
+    table = aligned(tables, kind.predictions)
     assert table.targets is not None
     targets = table.targets
-    found = {
-        name: in_order(predictions(every[name], task), every[name].ids, table.ids)
-        for name in table.names
-    }
+    said = dict(zip(table.names, table.predictions, strict=True))
+    score = METRICS[kind.main_metric]
 
     def mean(place: str, rows: np.ndarray) -> float:
-        several = [one for name, one in found.items() if name.startswith(place)]
-        return float(np.mean([METRICS[metric](one[rows], targets[rows]) for one in several]))
+        several = [one for name, one in said.items() if name.startswith(place)]
+        return float(np.mean([score(one[rows], targets[rows]) for one in several]))
 
     def difference(rows: np.ndarray) -> float:
         return mean("other", rows) - mean("first", rows)
 
-    common = sorted(set(first.system.seeds(task)) & set(other.system.seeds(task)))
+    seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
     p = None
-    if metric == "accuracy":
-        seeds = (common[0],) * 2 if common else (s.system.seeds(task)[0] for s in (first, other))
-        one, two = (
-            found[f"{place}/{seed}"] == targets
-            for place, seed in zip(("first", "other"), seeds, strict=True)
-        )
-        p = mcnemar(one, two)
-    everything = np.arange(len(targets))
-    interval = paired_bootstrap(difference, table.ids)
-    return Difference(other.system.name, task, metric, difference(everything), interval, p)
+    if kind.main_metric == "accuracy":
+        p = mcnemar(said[f"first/{seeds[0]}"] == targets, said[f"other/{seeds[1]}"] == targets)
+    return Difference(
+        system=other.system.name,
+        task=task,
+        metric=kind.main_metric,
+        difference=difference(np.arange(len(targets))),
+        interval=paired_bootstrap(difference, table.ids),
+        mcnemar=p,
+        seeds=seeds,
+    )
 
 
-def in_order(values: np.ndarray, ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Values of `ids` in the order of `wanted`, which are the same."""
-    place = {one: row for row, one in enumerate(ids.tolist())}
-    return values[[place[one] for one in wanted.tolist()]]
+def seeds_to_pair(first: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
+    """The smallest seed that both have; the smallest of each where they share none."""
+    common = set(first) & set(other)
+    return (min(common), min(common)) if common else (min(first), min(other))
 
 
 def relative_gain(first: Scored, other: Scored) -> float | None:

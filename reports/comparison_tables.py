@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reports.comparison import compare_on_task, relative_gain, signed_ranks
+from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
 from reports.systems import Scored
 from reports.tables import latex_table, markdown_table
 from tasks import TASK_NAMES, build_task
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
+Sections = list[tuple[str, Table]]
 OVERALL = ("overall", "overall_plain_mean")
 
 
@@ -77,10 +78,17 @@ def test_table(systems: Sequence[Scored]) -> Table:
                     found.metric,
                     f"{found.difference:+.4f}",
                     f"{low:+.4f} to {high:+.4f}",
-                    "" if found.mcnemar is None else p_text(found.mcnemar),
+                    mcnemar_text(found),
                 ]
             )
-    return ["system", "task", "metric", "difference", "95 % interval", "McNemar p"], rows
+    return ["system", "task", "metric", "difference", "95 % interval", "McNemar p (seed)"], rows
+
+
+def mcnemar_text(found: Difference) -> str:
+    if found.mcnemar is None:
+        return ""
+    one, other = found.seeds
+    return f"{p_text(found.mcnemar)} ({one if one == other else f'{one} and {other}'})"
 
 
 def cell_table(systems: Sequence[Scored]) -> Table:
@@ -97,31 +105,44 @@ def p_text(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
-def sections(systems: Sequence[Scored]) -> list[tuple[str, Table]]:
-    """Titles and tables of a comparison."""
+def sections(systems: Sequence[Scored]) -> Sections:
+    """Titles and tables of a comparison; the intervals of many runs take a while."""
     found = [("Scores on dev", score_table(systems))]
     if len(systems) > 1:
         name = systems[0].system.name
         found.append((f"Against {name}: the same examples", test_table(systems)))
         found.append((f"Against {name}: (task, seed) cells", cell_table(systems)))
+    found.append(("Dev examples left out: they selected members", left_out_table(systems[0])))
     return [(title, table) for title, table in found if table[1]]
+
+
+def left_out_table(one: Scored) -> Table:
+    """How many examples of each task chose the members of an ensemble in the comparison."""
+    rows = [
+        [task, f"{count:,}", f"{count + len(one.scores[task, seeds[0]].ids):,}"]
+        for task, count in one.left_out.items()
+        if (seeds := one.system.seeds(task))
+    ]
+    return ["task", "left out", "of"], rows
 
 
 NOTES = (
     "Mean ± standard deviation over the seeds (their number). The relative gain is the mean over "
     "the tasks of the main metric's relative change (Maninis et al., 2019). Intervals: paired "
     "bootstrap over the examples, 2,000 samples, of the difference of the means over the seeds. "
-    "McNemar's test is exact and of one seed. Wilcoxon's signed-rank test needs six pairs; p "
-    "adjusted after Holm."
+    "McNemar's test is exact, of one run each, with the seed or seeds named; it and the intervals "
+    "are not adjusted for being several. Wilcoxon's signed-rank test needs six pairs; p adjusted "
+    "after Holm. Cells of several tasks that one multi-task run gave, or one pre-training lies "
+    "behind, are not independent: its p is then too small."
 )
 
 
-def as_markdown(systems: Sequence[Scored]) -> str:
-    parts = [f"## {title}\n\n{markdown_table(*table)}\n" for title, table in sections(systems)]
+def as_markdown(found: Sections) -> str:
+    parts = [f"## {title}\n\n{markdown_table(*table)}\n" for title, table in found]
     return "\n".join([*parts, NOTES]) + "\n"
 
 
-def as_latex(systems: Sequence[Scored]) -> str:
+def as_latex(found: Sections) -> str:
     """Tables for the package booktabs."""
-    parts = [latex_table(*table, caption=title) for title, table in sections(systems)]
+    parts = [latex_table(*table, caption=title) for title, table in found]
     return "\n".join([*parts, f"% {NOTES}"]) + "\n"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from ensemble.tables import aligned
+from ensemble.alignment import aligned
 from minbert.errors import UserError
 from reports.systems import Scored
 from tasks import build_task, data_folder
@@ -42,17 +43,24 @@ def disagreements(systems: Sequence[Scored], task: str, count: int = SHOWN) -> l
         return []
     row_of = {one: row for row, one in enumerate(examples.ids)}
     table = aligned(
-        {str(i): one.scores[task, one.system.seeds(task)[0]] for i, one in enumerate(having)}
+        {str(i): one.scores[task, one.system.seeds(task)[0]] for i, one in enumerate(having)},
+        build_task(task).kind.predictions,
     )
     assert table.targets is not None
-    kind, values = build_task(task).kind, table.values
-    distance = np.ptp(values, axis=0) if values.ndim == 2 else np.ptp(values, axis=0).sum(1) / 2
+    similarities = table.values.ndim == 2
+    distance = np.max([apart(*pair) for pair in combinations(table.values, 2)], axis=0)
     found = []
     for row in np.lexsort((table.ids, -distance))[:count]:
         if (place := row_of.get(str(table.ids[row]))) is None:
             return []  # other data than the runs'
-        said = [kind.predictions(one[row : row + 1])[0] for one in values]
         texts = tuple(column[place] for column in examples.texts)
-        shown = tuple(f"{value:.2f}" if values.ndim == 2 else f"{value:.0f}" for value in said)
+        said = table.predictions[:, row]
+        shown = tuple(f"{value:.2f}" if similarities else f"{value:.0f}" for value in said)
         found.append(Disagreement(texts, f"{table.targets[row]:g}", shown))
     return found
+
+
+def apart(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Distance of two models' similarities (N,), total variation of probabilities (N, C)."""
+    distance = np.abs(values.astype(np.float64) - others)
+    return distance if distance.ndim == 1 else distance.sum(1) / 2

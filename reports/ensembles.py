@@ -7,19 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ensemble.merge import Merged, merge
-from minbert.json_files import write_json
-from multitask.run_folder import remove_run, stored_config
+from reports.merged_run import check_output, write_merged_run
 from reports.tables import text_table
 from tasks import TASK_NAMES, build_task
 from tasks.metrics import overall
-from tasks.predictions import (
-    PredictionError,
-    Scores,
-    read_scores,
-    scores_name,
-    write_predictions,
-    write_scores,
-)
+from tasks.predictions import PredictionError, Scores, read_scores, scores_name
 
 SPLITS = ("dev", "test")
 
@@ -75,12 +67,7 @@ def ensemble_runs(
         "method": method,
         "members": {task: [str(run) for run in runs] for task, runs in members.items()},
     }
-    stored = stored_config(folder)
-    if stored is not None and stored != config and not overwrite:
-        raise PredictionError(
-            f"{folder}: expected this ensemble or nothing, found another run; choose another "
-            "--output, or --overwrite it"
-        )
+    check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)
     merged = {
         task: merge(read_splits(task, names_of(runs)), build_task(task).kind, method, seed)
         for task, runs in members.items()
@@ -91,13 +78,7 @@ def ensemble_runs(
         "method": method,
         "members": {task: described(found) for task, found in merged.items()},
     }
-    if stored is not None:
-        remove_run(folder)
-    (folder / "predictions").mkdir(parents=True, exist_ok=True)
-    for task, found in merged.items():
-        write_merged(folder / "predictions", task, found)
-    write_json(folder / "metrics.json", result)
-    write_json(folder / "config.json", config)
+    write_merged_run(folder, config, result, {t: found.splits for t, found in merged.items()})
     return result
 
 
@@ -109,17 +90,6 @@ def described(found: Merged) -> dict[str, Any]:
         "reported_examples": found.reported,
         "selected_on_examples": found.selected_on,
     }
-
-
-def write_merged(target: Path, task: str, found: Merged) -> None:
-    """Prediction files and scores of every split."""
-    output = build_task(task).output
-    for split, table in found.splits.items():
-        assert table.predictions is not None
-        if output is not None:
-            write_predictions(target / output.name(split), output, table.ids, table.predictions)
-        file = target / scores_name(task, split)
-        write_scores(file, table.ids, table.values, table.targets, table.predictions)
 
 
 def ensemble_table(result: Mapping[str, Any]) -> str:

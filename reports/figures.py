@@ -10,24 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitask.telemetry import read_steps
-from reports.store import MAIN, StoredRun
+from reports.drawing import new_figure
+from reports.store import StoredRun
 from reports.systems import Scored, predictions
+from tasks import TASK_NAMES, build_task
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 60  # of a curve over steps: each is the mean of the steps around it
-
-
-def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure with one panel, drawn without a display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots()
 
 
 def svg(figure: Figure, title: str, number: int = 0) -> str:
@@ -52,20 +43,21 @@ def svg(figure: Figure, title: str, number: int = 0) -> str:
 
 def learning_curves(systems: Sequence[Scored]) -> list[Figure]:
     """The main dev metric over the epochs, a figure a task, a line a run."""
-    found = [learning_curve(systems, task) for task in MAIN]
+    found = [learning_curve(systems, task) for task in TASK_NAMES]
     return [figure for figure in found if figure is not None]
 
 
 def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
     from matplotlib.ticker import MaxNLocator
 
+    metric = build_task(task).kind.main_metric
     figure, axis = new_figure(4.2, 3.3)
     for number, one in enumerate(systems):
         for run in one.system.runs:
             history = (run.metrics or {}).get("history", [])
             if task not in run.config["tasks"] or not history:
                 continue
-            values = [epoch["dev"][task][MAIN[task]] for epoch in history]
+            values = [epoch["dev"][task][metric] for epoch in history]
             first = not any(line.get_label() == one.system.name for line in axis.lines)
             axis.plot(
                 range(1, len(values) + 1),
@@ -77,7 +69,7 @@ def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
             )
     if not axis.lines:
         return None
-    axis.set(title=task, xlabel="epoch", ylabel=f"dev {MAIN[task]}")
+    axis.set(title=task, xlabel="epoch", ylabel=f"dev {metric}")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.legend(fontsize=7)
     return figure

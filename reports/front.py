@@ -17,7 +17,7 @@ import numpy as np
 from minbert.errors import UserError
 from minbert.json_files import read_json
 from multitask.combiners.epo import non_uniformity
-from reports.drawing import save_figure
+from reports.drawing import blank_figure, save_figure
 from reports.tables import text_table
 
 
@@ -115,13 +115,9 @@ def label(front: Front, objective: int) -> str:
 
 def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = None) -> None:
     """One panel a method and pair of objectives: points, each joined to its ray; `curve` behind."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     inside = reachable(fronts)
     pairs = list(combinations(range(len(fronts[0].objectives)), 2))
-    figure = Figure(figsize=(3.6 * len(fronts), 3.5 * len(pairs)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank_figure(3.6 * len(fronts), 3.5 * len(pairs))
     axes = figure.subplots(len(pairs), len(fronts), squeeze=False, sharex="row", sharey="row")
     for row, (x, y) in zip(axes, pairs, strict=True):
         top = 1.08 * max(front.relative[:, [x, y]].max(0).max() for front in fronts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.comparison_tables import NOTES, sections
+from reports.comparison_tables import NOTES, Sections
 from reports.disagreements import disagreements
 from reports.figures import all_figures, svg
 from reports.systems import Scored
@@ -19,7 +19,9 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def comparison_page(
-    systems: Sequence[Scored], further: Mapping[str, Sequence[Figure]] | None = None
+    systems: Sequence[Scored],
+    tables: Sections,
+    further: Mapping[str, Sequence[Figure]] | None = None,
 ) -> str:
     """The page's text; `further` figures, by title, follow those that every comparison has.
 
@@ -39,7 +41,7 @@ def comparison_page(
     return template.render(
         title="Comparison: " + " | ".join(one.system.name for one in systems),
         summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
-        tables=[(title, *table) for title, table in sections(systems)],
+        tables=[(title, *table) for title, table in tables],
         notes=NOTES,
         # Our own drawings are markup; their texts were escaped when they were drawn.
         figures=[

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ensemble.soup import make_soup
-from ensemble.tables import aligned
-from minbert.json_files import write_json
-from multitask.checkpoint import publish
+from ensemble.alignment import aligned
+from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
-from multitask.run import write_split
-from multitask.run_folder import remove_run, stored_config
 from reports.ensembles import SPLITS, names_of, read_splits
+from reports.merged_run import check_output, write_merged_run
 from tasks.metrics import overall
-from tasks.predictions import PredictionError, Scores
+from tasks.predictions import Scores
 
 
 def soup_runs(
@@ -28,49 +26,48 @@ def soup_runs(
     Returns what metrics.json holds; figures are of all dev examples or, for a greedy soup, of the
     half that its members were not selected on.
     """
-    if stored_config(folder) is not None and not overwrite:
-        raise PredictionError(
-            f"{folder}: expected no run, found one; choose another --output, or --overwrite it"
-        )
+    method = "greedy-soup" if greedy else "soup"
+    base = replace(soup_config(runs), seed=seed)
+    config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
+    check_output(folder, config, runs, overwrite)
     soup = make_soup(runs, greedy, seed)
-    model, tasks, splits = soup.built.model, soup.built.tasks, soup.built.splits
-    scores = {
-        split: {
-            name: score_split(model, task, splits[name][split], soup.config.precision)
-            for name, task in tasks.items()
-            if split in splits[name]
-        }
-        for split in SPLITS
-    }
+    tables = {name: score_soup(soup, name) for name in soup.built.tasks}
     dev, members = {}, {}
-    for name, task in tasks.items():
-        examples = splits[name]["dev"].examples
-        rows = np.setdiff1d(np.arange(len(examples)), soup.half.get(name, []))
-        table = Scores(np.array(examples.ids), scores["dev"][name], examples.targets)
-        every = aligned({"": table} | read_splits(name, names_of(runs))["dev"])
+    for name, task in soup.built.tasks.items():
+        table = tables[name]["dev"]
+        alone = read_splits(name, names_of(runs))["dev"]
+        every = aligned({"": table} | alone, task.kind.predictions)
+        seen = every.selected_on
+        if seen.any():
+            tables[name]["dev"] = replace(table, selected_on=seen)
         assert every.targets is not None
-        found = {
-            run: task.kind.metrics(task.kind.predictions(values)[rows], every.targets[rows])
-            for run, values in zip(every.names, every.values, strict=True)
+        metrics = {
+            run: task.kind.metrics(predictions[~seen], every.targets[~seen])
+            for run, predictions in zip(every.names, every.predictions, strict=True)
         }
-        dev[name] = found.pop("")
+        dev[name] = metrics.pop("")
         members[name] = {
             "weights": {run: 1 for run, path in names_of(runs).items() if path in soup.members},
-            "dev": found,
-            "reported_examples": len(rows),
-            "selected_on_examples": len(examples) - len(rows),
+            "dev": metrics,
+            "reported_examples": int((~seen).sum()),
+            "selected_on_examples": int(seen.sum()),
         }
-    result = {
-        "dev": dev | overall(dev),
-        "method": "greedy-soup" if greedy else "soup",
-        "members": members,
-    }
-    if stored_config(folder) is not None:
-        remove_run(folder)
-    (folder / "predictions").mkdir(parents=True, exist_ok=True)
-    publish(folder / "checkpoint" / "best", model.save)
-    for split in SPLITS:
-        write_split(folder, split, tasks, splits, scores[split])
-    write_json(folder / "metrics.json", result)
-    write_json(folder / "config.json", soup.config.to_json())
+    result = {"dev": dev | overall(dev), "method": method, "members": members}
+    write_merged_run(folder, config, result, tables, soup.built.model.save)
     return result
+
+
+def score_soup(soup: Soup, name: str) -> dict[str, Scores]:
+    """What the soup says of each split of a task."""
+    task, splits = soup.built.tasks[name], soup.built.splits[name]
+    found = {}
+    for split in SPLITS:
+        if split not in splits:
+            continue
+        values = score_split(soup.built.model, task, splits[split], soup.config.precision)
+        examples, seen = splits[split].examples, None
+        if split == "dev" and name in soup.half:
+            seen = np.isin(np.arange(len(examples)), soup.half[name])
+        predictions = task.kind.predictions(values)
+        found[split] = Scores(np.array(examples.ids), values, examples.targets, predictions, seen)
+    return found

@@ -27,7 +27,7 @@ def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> float:
 def signed_rank(differences: Sequence[float]) -> float | None:
     """Two-sided p of Wilcoxon's test that paired cells differ by nothing; None below six pairs.
 
-    Pairs without a difference count as halves on either side (Pratt's ranks).
+    Pairs without a difference take part in the ranking and are then left out (Pratt, 1959).
     """
     from scipy.stats import wilcoxon
 

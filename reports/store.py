@@ -11,10 +11,10 @@ from minbert.errors import UserError
 from minbert.json_files import read_json
 from multitask.config import default_values
 from reports.tables import text_table
+from tasks.metrics import LEADERBOARD
 
 # Settings that the table shows in columns of their own, or that say nothing of the result.
 SHOWN = ("mode", "tasks", "seed", "data", "linear", "device", "output")
-MAIN = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,11 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """finished; epoch 2 of 3; begun."""
+        """finished; finished, half of dev (what its figures are of); epoch 2 of 3; begun."""
         if self.metrics is not None:
-            return "finished"
+            members = self.metrics.get("members", {}).values()
+            some = any(one.get("selected_on_examples") for one in members)
+            return "finished, half of dev" if some else "finished"
         progress = self.folder / "checkpoint" / "last" / "state.json"
         if not progress.exists():
             return "begun"
@@ -38,9 +40,14 @@ class StoredRun:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What differs from the defaults, beside what every table shows."""
+        """What differs from the defaults, beside what every table shows; how runs were merged."""
         plain = default_values()
-        return {
+        merged = {}
+        if members := self.config.get("members"):
+            several = [members] if isinstance(members, list) else members.values()
+            names = list(dict.fromkeys(Path(run).name for runs in several for run in runs))
+            merged = {"method": self.config.get("method"), "members": names}
+        return merged | {
             key: value
             for key, value in self.config.items()
             if key not in SHOWN and key in plain and value != plain[key]
@@ -74,7 +81,8 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
     for run in runs:
         dev = (run.metrics or {}).get("dev", {})
         scores = [
-            f"{dev[task][metric]:.4f}" if task in dev else "" for task, metric in MAIN.items()
+            f"{dev[task][metric]:.4f}" if task in dev else ""
+            for task, metric in LEADERBOARD.items()
         ]
         overall = f"{dev['overall']:.4f}" if "overall" in dev else ""
         settings = ", ".join(f"{key} {shown(value)}" for key, value in run.settings.items())
@@ -90,7 +98,7 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
                 overall,
             ]
         )
-    header = ["run", "mode", "tasks", "seed", "settings", "state", *MAIN, "overall"]
+    header = ["run", "mode", "tasks", "seed", "settings", "state", *LEADERBOARD, "overall"]
     return text_table(header, rows)
 
 

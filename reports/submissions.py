@@ -28,11 +28,16 @@ class FileScore:
 
 
 def check_folder(
-    folder: Path, gold: Path, tasks: Mapping[str, Task], wanted: Sequence[str] | None = None
+    folder: Path,
+    gold: Path,
+    tasks: Mapping[str, Task],
+    wanted: Sequence[str] | None = None,
+    every_split: bool = False,
 ) -> list[FileScore]:
     """The files of every split of which one is there; DataError where gold data cannot be read.
 
-    With `wanted`, files of these tasks, which have to be there; else those that are.
+    With `wanted`, files of these tasks, which have to be there; else those that are. With
+    `every_split` those of a split of which there is none are missing, too.
     """
     found = []
     for split in SPLITS:
@@ -41,9 +46,8 @@ def check_folder(
             for name, task in tasks.items()
             if task.output is not None
         }
-        if not any(file.exists() for file in files.values()):
-            continue
-        for name in wanted or [name for name, file in files.items() if file.exists()]:
+        there = [name for name, file in files.items() if file.exists()]
+        for name in (wanted or there) if there or every_split else ():
             found.append(check_file(files[name], tasks[name], split, gold))
     return found
 

@@ -16,7 +16,7 @@ from tasks.predictions import Scores, read_scores, scores_name
 
 # Settings in which the runs of one system may differ: single-task runs of several tasks and seeds
 # are a system, as a multi-task run of each seed is.
-OF_A_RUN = ("tasks", "task_options", "seed", "init", "linear", "device")
+OF_A_RUN = ("tasks", "task_options", "seed", "init", "members", "linear", "device")
 BY_TASK = ("smart_weight", "proximal_weight", "r_drop_weight")
 
 
@@ -70,7 +70,6 @@ def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
 def traits(run: StoredRun) -> list[str]:
     """The settings that tell a system; where a run starts is told, not from which folder."""
     found = ["pre-trained"] if run.config.get("init") else []
-    found += [f"method {run.config['method']}"] if "method" in run.config else []
     for key, value in run.settings.items():
         if key in BY_TASK:
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
@@ -81,11 +80,15 @@ def traits(run: StoredRun) -> list[str]:
 
 @dataclass(frozen=True)
 class Scored:
-    """Metrics of a system by task, seed and name, and the scores behind them by task and seed."""
+    """Metrics of a system by task, seed and name, and the scores behind them by task and seed.
+
+    `left_out` counts the dev examples of a task that are in neither.
+    """
 
     system: System
     metrics: Mapping[str, Mapping[int, Mapping[str, float]]]
     scores: Mapping[tuple[str, int], Scores]
+    left_out: Mapping[str, int]
 
     def values(self, task: str, metric: str) -> list[float]:
         """One a seed."""
@@ -98,12 +101,39 @@ class Scored:
         return [found[name] for found in every if found]
 
 
-def score_system(system: System) -> Scored:
-    """Dev scores read from the runs' folders, and their metrics."""
+def score_systems(systems: Sequence[System]) -> list[Scored]:
+    """Dev scores read from the runs' folders, and their metrics.
+
+    Examples on which any of the systems was selected are left out of all of them.
+    """
     scores = {
-        (task, seed): read_scores(folder / "predictions" / scores_name(task, "dev"))
+        (task, seed, folder): read_scores(folder / "predictions" / scores_name(task, "dev"))
+        for system in systems
         for (task, seed), folder in system.cells.items()
     }
+    seen: dict[str, set[str]] = {}
+    for (task, _, _), found in scores.items():
+        if found.selected_on is not None:
+            seen.setdefault(task, set()).update(found.ids[found.selected_on].tolist())
+    for (task, seed, folder), found in scores.items():
+        if task in seen:
+            rows = np.flatnonzero(~np.isin(found.ids, sorted(seen[task])))
+            if not len(rows):
+                raise UserError(f"{task}: every dev example selected a member of some ensemble")
+            scores[task, seed, folder] = found.rows(rows)
+    left_out = {task: len(ids) for task, ids in seen.items()}
+    return [
+        score_system(
+            system, {cell: scores[*cell, run] for cell, run in system.cells.items()}, left_out
+        )
+        for system in systems
+    ]
+
+
+def score_system(
+    system: System, scores: Mapping[tuple[str, int], Scores], left_out: Mapping[str, int]
+) -> Scored:
+    """Metrics of a system's scores by task and seed."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
         kind = build_task(task).kind
@@ -114,11 +144,9 @@ def score_system(system: System) -> Scored:
             metrics.setdefault(task, {})[seed] = kind.metrics(
                 predictions(found, task), found.targets
             )
-    return Scored(system, metrics, scores)
+    return Scored(system, metrics, scores, left_out)
 
 
 def predictions(scores: Scores, task: str) -> np.ndarray:
     """Those written beside the scores, or those that follow from them."""
-    if scores.predictions is not None:
-        return scores.predictions
-    return build_task(task).kind.predictions(scores.values)
+    return scores.predicted(build_task(task).kind.predictions)

@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
+from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.dry_run import duration
 from multitask.run import complete
+from pretrain.nli import entailments
 from pretrain.objectives import tasks_of
 from reports.cells import cell, kept_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
-from tasks import data_folder
+from tasks import TASK_NAMES, data_folder
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ class Cell:
     before: Cell | None = None
 
 
+READING = (
+    "Distinct sentences, and pairs in either order, of each held-out split that another split has "
+    "too; letters and digits are compared. SimCSE reads the sentences of the training splits."
+)
+
+
 def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
     """Bring every cell to its end that has no file in `results` yet; run folders are in `runs`."""
     results.mkdir(parents=True, exist_ok=True)
@@ -38,8 +46,7 @@ def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
     print(
         f"{len(cells) - len(left)} of {len(cells)} cells are there, {len(left)} to run", flush=True
     )
-    if left:
-        write_leaks(left, results)
+    write_leaks(cells, results)
     begin = time.monotonic()
     for number, one in enumerate(left):
         print(
@@ -58,15 +65,20 @@ def until(begin: float, done: int, left: Sequence[Cell]) -> str:
 
 
 def write_leaks(cells: Sequence[Cell], results: Path) -> None:
-    """Print the leak audit of the data that these cells use, and keep it beside their files."""
-    tasks = tuple(dict.fromkeys(task for one in cells for task in one.config.tasks))
-    tables = audit(tasks, data_folder(cells[0].config.data))
+    """Print the leak audit of the data that these cells use, and keep it beside their files.
+
+    Of all tasks, whichever the cells have: an encoder may come from a run of another one.
+    """
+    every = [*cells, *(one.before for one in cells if one.before is not None)]
+    files = sorted({one.config.nli for one in every if one.config.nli is not None})
+    further = {Path(file).name: entailments(Path(file))[0] for file in files}
+    tables = audit(TASK_NAMES, data_folder(cells[0].config.data), further)
     parts = zip(("sentences", "pairs"), tables, strict=True)
     shown = [(what, table) for what, table in parts if table[1]]
     for what, table in shown:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in shown)
-    (results / "leaks.md").write_text(f"# Leak audit\n\n{text}\n", "utf-8")
+    write_whole(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n")
 
 
 def finish(one: Cell, results: Path, runs: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from minbert.errors import UserError
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
-from reports.drawing import save_figure
+from reports.drawing import new_figure, save_figure
 from reports.tables import markdown_table
 from studies.cells import Cell, read_cells, run_cells, study_parser
 from tasks import build_task
@@ -105,12 +105,7 @@ def curve(cells: Mapping[str, Mapping[str, Any]], task: str) -> tuple[list[float
 
 def draw_curve(weights: Sequence[float], scores: Sequence[float], task: str, file: Path) -> None:
     """Dev score over the weight of SMART, weights side by side as in BEES' figures."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axis = figure.subplots()
+    figure, axis = new_figure(4.5, 3.2)
     axis.plot([f"{weight:g}" for weight in weights], scores, marker="o")
     axis.set_xlabel("weight of SMART")
     axis.set_ylabel(f"{task} dev {metric_of(task)}")

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minbert.json_files import read_json
+import numpy as np
+
+from minbert.errors import UserError
+from minbert.files import write_whole
+from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
+from reports.cells import kept_cell, run_of_cell
+from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs
 from reports.figures import confusion, similarity_distribution
-from reports.store import MAIN, read_run
-from reports.systems import group_runs, score_system
+from reports.store import read_run
+from reports.systems import Scored, group_runs, score_systems
 from studies.bees import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
-from studies.bees_table import report
+from studies.bees_table import Cells, report
 from studies.cells import Cell, read_cells, run_cells
 from studies.regularisation import draw_curve
+from tasks.metrics import LEADERBOARD
 
 
 @dataclass(frozen=True)
@@ -32,72 +39,92 @@ class Reproduction:
 
     def cells(self) -> list[Cell]:
         """Seed after seed, so that every row has a figure early."""
+        return [self.cell(name, seed) for seed in SEEDS[: self.seeds] for name in self.rows]
+
+    def cell(self, row: str, seed: int = SEEDS[0]) -> Cell:
+        return row_cell(row, seed, self.base, self.runs, self.epochs)
+
+    def finished(self) -> list[str]:
+        """Names of all cells that are kept, asked for or not.
+
+        Raises UserError for one of another configuration: the report is of one.
+        """
+        every = [self.cell(row, seed) for row in EVERY for seed in SEEDS]
         return [
-            row_cell(name, seed, self.base, self.runs, self.epochs)
-            for seed in SEEDS[: self.seeds]
-            for name in self.rows
+            one.name for one in every if kept_cell(self.results / f"{one.name}.json", one.config)
         ]
+
+    def folder(self, row: str) -> Path | None:
+        """The folder of a row's run with the first seed; None if it is not here."""
+        one = self.cell(row)
+        folder = self.runs / one.name
+        kept = kept_cell(self.results / f"{one.name}.json", one.config)
+        return folder if kept and run_of_cell(folder, one.config) else None
 
 
 def reproduce(asked: Reproduction, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
+    asked.finished()  # a cell of another configuration is told before hours of work
     run_cells(asked.cells(), asked.results, asked.runs)
-    cells = read_cells(asked.results, [f"{name}-seed{seed}" for name in EVERY for seed in SEEDS])
-    ensemble = merge_members(asked)
+    cells = read_cells(asked.results, asked.finished())
+    ensemble = merge_members(asked, cells)
     draw_figures(asked, {name: kept["dev"] for name, kept in cells.items()})
     text = report(cells, ensemble, command, notes)
-    file = asked.results.with_suffix(".md")
-    temporary = file.with_name(file.name + ".tmp")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(file)
+    write_whole(asked.results.with_suffix(".md"), text)
     return text
 
 
-def merge_members(asked: Reproduction) -> dict[str, Any] | None:
+def merge_members(asked: Reproduction, cells: Cells) -> Mapping[str, Any] | None:
     """BEES' ensemble of the first seed's runs, its test predictions included; kept in `results`.
 
-    None until all its members are there.
+    None until all its members are finished; where their folders are not here, what is kept of it,
+    if it was made of these cells.
     """
-    members = {
-        task: [asked.runs / f"{name}-seed{SEEDS[0]}" for name in names]
-        for task, names in ENSEMBLE.items()
-    }
     kept = asked.results / "ensemble.json"
-    every = [run for several in members.values() for run in several]
-    if not all((run / "metrics.json").exists() for run in every):
-        from minbert.errors import UserError
-
-        return read_json(kept, UserError) if kept.exists() else None
-    from minbert.json_files import write_json
-
-    result = ensemble_runs(members, "vote", 0, asked.runs / "ensemble", overwrite=True)
-    write_json(kept, result)
-    return result
+    folders = {task: [asked.folder(row) for row in rows] for task, rows in ENSEMBLE.items()}
+    members = {task: [f for f in several if f is not None] for task, several in folders.items()}
+    if all(len(members[task]) == len(rows) for task, rows in ENSEMBLE.items()):
+        result = ensemble_runs(members, "vote", 0, asked.runs / "ensemble", overwrite=True)
+        write_json(kept, result)
+        return result
+    found = read_json(kept, UserError) if kept.exists() else None
+    return found if found is not None and made_of(found, cells) else None
 
 
-def draw_figures(asked: Reproduction, dev: dict[str, Any]) -> None:
+def made_of(ensemble: Mapping[str, Any], cells: Cells) -> bool:
+    """Whether the members' scores are those of the cells."""
+    return all(
+        f"{row}-seed{SEEDS[0]}" in cells
+        and np.isclose(
+            ensemble["members"][task]["dev"][f"{row}-seed{SEEDS[0]}"][LEADERBOARD[task]],
+            cells[f"{row}-seed{SEEDS[0]}"]["dev"][task][LEADERBOARD[task]],
+        )
+        for task, rows in ENSEMBLE.items()
+        for row in rows
+    )
+
+
+def draw_figures(asked: Reproduction, dev: Mapping[str, Any]) -> None:
     """Figures 2 and 3 (weights of SMART), 4 (confusion of M14) and 5 (similarities of M17)."""
     for task, rows in CURVES.items():
         found = {w: dev.get(f"{name}-seed{SEEDS[0]}") for w, name in rows.items()}
-        points = [(w, one[task][MAIN[task]]) for w, one in found.items() if one is not None]
+        points = [(w, one[task][LEADERBOARD[task]]) for w, one in found.items() if one is not None]
         if len(points) > 1:
             weights, scores = zip(*points, strict=True)
             draw_curve(weights, scores, task, asked.results / f"smart-weight-{task}.png")
-    for name, draw, file in (
-        ("M14", lambda scored: confusion(scored, "sst"), "confusion.png"),
-        ("M17", lambda scored: similarity_distribution([scored]), "similarities.png"),
-    ):
-        folder = asked.runs / f"{name}-seed{SEEDS[0]}"
-        if (folder / "metrics.json").exists():
-            (system,) = group_runs([(name, read_run(folder))])
-            save(draw(score_system(system)), asked.results / file)
+    if scored := read_scored(asked, "M14"):
+        save_figure(confusion(scored, "sst"), asked.results / "confusion.png")
+    if (scored := read_scored(asked, "M17")) and (figure := similarity_distribution([scored])):
+        save_figure(figure, asked.results / "similarities.png")
 
 
-def save(figure: Any, file: Path) -> None:
-    """As a PNG, written aside and renamed."""
-    temporary = file.with_name(f"{file.stem}.tmp{file.suffix}")
-    figure.savefig(temporary, dpi=130)
-    temporary.replace(file)
+def read_scored(asked: Reproduction, row: str) -> Scored | None:
+    """A row's run of the first seed as a system of its own; None if it is not here."""
+    folder = asked.folder(row)
+    if folder is None:
+        return None
+    (scored,) = score_systems(group_runs([(row, read_run(folder))]))
+    return scored
 
 
 def names_of(rows: Sequence[str] | None, further: bool) -> tuple[str, ...]:

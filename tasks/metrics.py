@@ -55,15 +55,15 @@ def overall_plain_mean(
     return (sentiment_accuracy + paraphrase_accuracy + similarity_pearson) / 3
 
 
+# The main metric of each task, of which the leaderboard makes its overall score.
+LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
+
+
 def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Both overall scores where all three CS224N tasks are there, else nothing."""
-    if not {"sst", "qqp", "sts"} <= metrics.keys():
+    if not LEADERBOARD.keys() <= metrics.keys():
         return {}
-    figures = (
-        metrics["sst"]["accuracy"],
-        metrics["qqp"]["accuracy"],
-        metrics["sts"]["pearson"],
-    )
+    figures = [metrics[task][metric] for task, metric in LEADERBOARD.items()]
     return {
         "overall": overall_score(*figures),
         "overall_plain_mean": overall_plain_mean(*figures),

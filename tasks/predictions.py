@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from minbert.errors import UserError
+from minbert.files import write_whole
+
+FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
+NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class PredictionError(UserError):
@@ -22,13 +27,33 @@ class Scores:
     """What a run says of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
 
     `targets` (N,) are there for a dev split; `predictions` (N,) where they do not follow from the
-    values, as those of a vote.
+    values, as those of a vote; `selected_on` (N,) marks the examples that chose an ensemble's
+    members, of which its figures are not to be.
     """
 
     ids: np.ndarray
     values: np.ndarray
     targets: np.ndarray | None = None
     predictions: np.ndarray | None = None
+    selected_on: np.ndarray | None = None
+
+    def predicted(self, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What was written, or what follows from the values by the task's `predict` (N,)."""
+        return predict(self.values) if self.predictions is None else self.predictions
+
+    def rows(self, rows: np.ndarray) -> Scores:
+        """Some of the examples, in the order asked for."""
+
+        def taken(array: np.ndarray | None) -> np.ndarray | None:
+            return None if array is None else array[rows]
+
+        return Scores(
+            self.ids[rows],
+            self.values[rows],
+            taken(self.targets),
+            taken(self.predictions),
+            taken(self.selected_on),
+        )
 
 
 @dataclass(frozen=True)
@@ -64,22 +89,17 @@ def write_predictions(
 ) -> None:
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, the leaderboard's bytes."""
     rows = [f"{i} , {output.show(p)} \n" for i, p in zip(ids, predictions, strict=True)]
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(f"{output.header}\n" + "".join(rows), "utf-8", newline="\n")
-    os.replace(temporary, path)
+    write_whole(path, f"{output.header}\n" + "".join(rows))
 
 
-def write_scores(
-    path: Path,
-    ids: Sequence[str] | np.ndarray,
-    scores: np.ndarray,
-    targets: np.ndarray | None = None,
-    predictions: np.ndarray | None = None,
-) -> None:
-    """Write `ids`, `probabilities` (n, C) or similarities (n,), float32, and what else is given."""
-    arrays = {"ids": np.array(ids, dtype=np.str_), "probabilities": scores.astype(np.float32)}
-    for name, array in (("targets", targets), ("predictions", predictions)):
-        if array is not None:
+def write_scores(path: Path, scores: Scores) -> None:
+    """Write `ids`, `probabilities` (N, C) or similarities (N,), float32, and what else is there."""
+    arrays = {
+        "ids": np.array(scores.ids, dtype=np.str_),
+        "probabilities": scores.values.astype(np.float32),
+    }
+    for name in FURTHER_ARRAYS:
+        if (array := getattr(scores, name)) is not None:
             arrays[name] = array
     temporary = path.with_name(path.name + ".tmp")
     with open(temporary, "wb") as file:
@@ -99,9 +119,8 @@ def read_scores(path: Path) -> Scores:
     for name in ("ids", "probabilities"):
         if name not in arrays:
             raise PredictionError(f"{path}: expected an array {name!r}, found none")
-    found = Scores(
-        arrays["ids"], arrays["probabilities"], arrays.get("targets"), arrays.get("predictions")
-    )
+    further = {name: arrays.get(name) for name in FURTHER_ARRAYS}
+    found = Scores(arrays["ids"], arrays["probabilities"], **further)
     for name, array in arrays.items():
         if len(array) != len(found.ids):
             raise PredictionError(
@@ -130,11 +149,8 @@ def one_of(values: Sequence[str]) -> Callable[[str], float]:
 
 
 def finite_number(text: str) -> float:
-    """Reads a number that is neither infinite nor NaN."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value) or text != text.strip():
+    """Reads a decimal number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
+    value = float(text) if NUMBER.fullmatch(text) else np.nan
+    if not np.isfinite(value):
         raise ValueError(f"expected a finite number, found {text[:40]!r}")
     return value

@@ -7,7 +7,7 @@ import pytest
 
 import cli
 from tasks import build_task
-from tasks.predictions import read_scores, scores_name, write_scores
+from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
 TARGETS = {"sst": np.arange(40) % 5, "qqp": np.arange(40) % 2, "sts": np.linspace(0, 5, 40)}
 
@@ -22,14 +22,14 @@ def make_run(tmp_path):
         draw = np.random.default_rng(len(name) + ord(name[-1]))
         for task in tasks:
             for split in ("dev", "test"):
-                ids, targets = [f"{split}{i}" for i in range(40)], TARGETS[task]
+                ids, targets = np.array([f"{split}{i}" for i in range(40)]), TARGETS[task]
                 if task == "sts":
                     scores, targets = targets + draw.normal(size=40), targets.astype(np.float32)
                 else:
                     noise = draw.dirichlet(np.ones(targets.max() + 1), size=40)
                     scores = 0.3 * np.eye(targets.max() + 1)[targets] + 0.7 * noise
                 labels = targets if split == "dev" else None
-                write_scores(folder / scores_name(task, split), ids, scores, labels)
+                write_scores(folder / scores_name(task, split), Scores(ids, scores, labels))
         return str(tmp_path / name)
 
     return make

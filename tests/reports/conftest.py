@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from multitask.config import RunConfig
-from tasks.predictions import scores_name, write_scores
+from tasks.predictions import Scores, scores_name, write_scores
 
 COUNT = 80
 TARGETS = {
@@ -38,7 +38,7 @@ def make_run(tmp_path):
             rows = np.arange(COUNT) if order is None else order
             ids = [f"{task}{row}" for row in rows]
             file = folder / "predictions" / scores_name(task, "dev")
-            write_scores(file, ids, scores[rows], targets[rows])
+            write_scores(file, Scores(np.array(ids), scores[rows], targets[rows]))
         (folder / "config.json").write_text(json.dumps(config.to_json()))
         (folder / "metrics.json").write_text(json.dumps({"dev": {}}))
         return folder

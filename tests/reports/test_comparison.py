@@ -5,9 +5,9 @@ import pytest
 
 from minbert.errors import UserError
 from reports.comparison import compare_on_task, paired_cells, relative_gain, signed_ranks
-from reports.comparison_tables import as_latex, as_markdown, score_table
+from reports.comparison_tables import as_latex, as_markdown, score_table, sections
 from reports.store import read_run
-from reports.systems import group_runs, score_system
+from reports.systems import group_runs, score_systems
 from tasks import CS224N
 
 
@@ -25,7 +25,7 @@ def pair(make_run):
             folder = make_run(f"{task}{seed}", [task], 0.25, seed, smart_weight=weight)
             named.append((None, folder))
         named.append((None, make_run(f"all{seed}", CS224N, 0.35, seed, sampling="annealed")))
-    return [score_system(system) for system in systems(*named)]
+    return score_systems(systems(*named))
 
 
 def test_runs_of_tasks_and_seeds_are_one_system(pair):
@@ -76,8 +76,7 @@ def test_the_order_of_the_examples_changes_nothing(make_run):
     ]
     again = [("one", make_run("d", CS224N, 0.25, order=order)), moved[1]]
     texts = [
-        as_markdown([score_system(one) for one in systems(*several)])
-        for several in (named, moved, again)
+        as_markdown(sections(score_systems(systems(*several)))) for several in (named, moved, again)
     ]
     assert texts[0] == texts[1] == texts[2]
 
@@ -88,18 +87,18 @@ def test_few_cells_cannot_be_tested(make_run):
         for seed in range(5)
         for name, skill in (("one", 0.2), ("two", 0.5))
     ]
-    scored = [score_system(one) for one in systems(*five)]
+    scored = score_systems(systems(*five))
     assert signed_ranks(scored[0], scored[1:]) == [(None, 5)]
-    assert "not testable" in as_markdown(scored)
+    assert "not testable" in as_markdown(sections(scored))
     six = [*five, *((n, make_run(f"{n}5", ["sst"], s, 5)) for n, s in (("one", 0.2), ("two", 0.5)))]
-    scored = [score_system(one) for one in systems(*six)]
+    scored = score_systems(systems(*six))
     ((p, cells),) = signed_ranks(scored[0], scored[1:])
     assert (cells, p) == (6, 2 / 2**6)
     assert all(difference > 0 for difference in paired_cells(*scored))
 
 
 def test_latex_is_escaped(pair):
-    text = as_latex(pair)
+    text = as_latex(sections(pair))
     assert r"sst macro\_f1" in text
     assert r"$\pm$" in text
     assert text.count(r"\toprule") == 3

@@ -7,13 +7,14 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from reports.comparison_tables import sections
 from reports.disagreements import disagreements
 from reports.figures import all_figures, confusion_counts, svg
 from reports.page import comparison_page
 from reports.store import read_run
-from reports.systems import group_runs, score_system
+from reports.systems import group_runs, score_systems
 from tasks import CS224N, build_task, data_folder
-from tasks.predictions import scores_name, write_scores
+from tasks.predictions import Scores, scores_name, write_scores
 
 EVIL = "<script>alert(1)</script>"
 
@@ -21,7 +22,7 @@ EVIL = "<script>alert(1)</script>"
 @pytest.fixture
 def pair(make_run):
     """Two multi-task runs with histories, telemetry and the sample's examples."""
-    scored = []
+    named = []
     for number, (name, skill) in enumerate((("plain", 0.2), (EVIL, 0.4))):
         folder = make_run(f"run{number}", CS224N, skill)
         write_sample_scores(folder, skill)
@@ -32,8 +33,8 @@ def pair(make_run):
         (folder / "metrics.json").write_text(json.dumps({"dev": {}, "history": history}))
         lines = [telemetry_line(step) for step in range(1, 200)]
         (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-        scored += [score_system(one) for one in group_runs([(name, read_run(folder))])]
-    return scored
+        named.append((name, read_run(folder)))
+    return score_systems(group_runs(named))
 
 
 def write_sample_scores(folder, skill):
@@ -46,7 +47,7 @@ def write_sample_scores(folder, skill):
         else:
             scores = draw.dirichlet(np.ones(found.targets.max() + 1), size=len(found))
         file = folder / "predictions" / scores_name(task, "dev")
-        write_scores(file, found.ids, scores, found.targets)
+        write_scores(file, Scores(np.array(found.ids), scores, found.targets))
 
 
 def telemetry_line(step):
@@ -76,7 +77,7 @@ class Reader(HTMLParser):
 
 def test_the_page_needs_nothing_beside_it_and_runs_nothing(pair):
     reader = Reader()
-    reader.feed(comparison_page(pair))
+    reader.feed(comparison_page(pair, sections(pair)))
     assert not {"script", "link", "iframe", "img", "object"} & set(reader.tags)
     inside = [link for link in reader.links if link.startswith("#")]
     pictures = [link for link in reader.links if link.startswith("data:image/png;base64,")]
@@ -87,13 +88,14 @@ def test_the_page_needs_nothing_beside_it_and_runs_nothing(pair):
 
 
 def test_names_and_texts_are_escaped(pair):
-    page = comparison_page(pair)
+    page = comparison_page(pair, sections(pair))
     assert EVIL not in page
     assert "&lt;script&gt;" in page
 
 
 def test_the_same_runs_make_the_same_page(pair):
-    assert comparison_page(pair) == comparison_page(pair)
+    pages = [comparison_page(pair, sections(pair)) for _ in range(2)]
+    assert pages[0] == pages[1]
 
 
 def test_every_figure_has_a_title_that_is_read_aloud(pair):
@@ -130,9 +132,6 @@ def test_the_examples_that_systems_disagree_on_most(pair, task):
 
 def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
     assert disagreements(pair[:1], "sst") == []
-    strange = [
-        score_system(one)
-        for name in ("x", "y")
-        for one in group_runs([(name, read_run(make_run(name, ["sst"], 0.3)))])
-    ]
+    named = [(name, read_run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")]
+    strange = score_systems(group_runs(named))
     assert disagreements(strange, "sst") == []

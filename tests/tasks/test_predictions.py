@@ -9,6 +9,7 @@ from tasks import build_task
 from tasks.predictions import (
     PredictionError,
     PredictionFile,
+    Scores,
     read_scores,
     write_predictions,
     write_scores,
@@ -63,7 +64,7 @@ def test_ids_and_predictions_of_different_number_write_nothing(tmp_path):
 
 @pytest.mark.parametrize("scores", [SCORES["sts"], SCORES["sst"], SCORES["sts"].astype(np.float64)])
 def test_probabilities(scores, tmp_path):
-    write_scores(tmp_path / "p.npz", ["abc", "dé"], scores)
+    write_scores(tmp_path / "p.npz", Scores(np.array(["abc", "dé"]), scores))
     with np.load(tmp_path / "p.npz", allow_pickle=False) as file:
         assert set(file) == {"ids", "probabilities"}
         assert file["ids"].tolist() == ["abc", "dé"]
@@ -73,7 +74,9 @@ def test_probabilities(scores, tmp_path):
 
 
 def test_scores_are_read_back(tmp_path):
-    write_scores(tmp_path / "p.npz", ["abc", "dé"], SCORES["sst"], np.array([3, 0]))
+    write_scores(
+        tmp_path / "p.npz", Scores(np.array(["abc", "dé"]), SCORES["sst"], np.array([3, 0]))
+    )
     found = read_scores(tmp_path / "p.npz")
     assert found.ids.tolist() == ["abc", "dé"]
     assert found.values.tolist() == SCORES["sst"].tolist()

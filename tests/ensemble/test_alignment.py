@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ensemble.tables import aligned
+from ensemble.alignment import aligned
+from tasks.base import argmax
 from tasks.predictions import PredictionError, Scores
 
 
@@ -23,7 +24,7 @@ def moved(table, order):
 def test_rows_follow_the_first_models_ids(table):
     order = np.random.default_rng(1).permutation(9)
     other = replace(moved(table, order), values=moved(table, order).values + 1)
-    found = aligned({"a": table, "b": other})
+    found = aligned({"a": table, "b": other}, argmax)
     assert found.names == ("a", "b")
     assert found.ids.tolist() == table.ids.tolist()
     np.testing.assert_array_equal(found.values[0], table.values)
@@ -45,9 +46,9 @@ def without_one(table):
 )
 def test_what_does_not_belong_together_is_refused(table, change, expected):
     with pytest.raises(PredictionError, match=expected):
-        aligned({"a": table, "b": change(table)})
+        aligned({"a": table, "b": change(table)}, argmax)
 
 
 def test_further_examples_are_refused(table):
     with pytest.raises(PredictionError, match="b: expected the 8 examples of a, found 9"):
-        aligned({"a": without_one(table), "b": table})
+        aligned({"a": without_one(table), "b": table}, argmax)

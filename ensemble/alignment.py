@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,23 +12,29 @@ from tasks.predictions import PredictionError, Scores
 
 @dataclass(frozen=True)
 class Aligned:
-    """What M models, by `names`, say of the same N examples: `values` (M, N, C) or (M, N)."""
+    """What M models, by `names`, say of the same N examples: `values` (M, N, C) or (M, N).
+
+    `predictions` (M, N) are those written beside the values, or those that follow from them.
+    `selected_on` (N,) marks examples that chose the members of any of the models.
+    """
 
     names: tuple[str, ...]
     ids: np.ndarray
     values: np.ndarray
+    predictions: np.ndarray
     targets: np.ndarray | None
+    selected_on: np.ndarray
 
 
-def aligned(tables: Mapping[str, Scores]) -> Aligned:
-    """All models' rows in the order of the first one's ids.
+def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.ndarray]) -> Aligned:
+    """All models' rows in the order of the first one's ids; `predict` is the task's of values.
 
     Raises PredictionError where the ids, the classes or the targets of two models differ.
     """
-    (first, found), *others = tables.items()
-    values = [found.values]
-    for name, other in others:
-        order = positions(found.ids, other.ids, first, name)
+    (first, found), *_ = tables.items()
+    several = []
+    for name, other in tables.items():
+        other = other.rows(positions(found.ids, other.ids, first, name))
         if other.values.shape != found.values.shape:
             raise PredictionError(
                 f"{name}: expected values {found.values.shape}, as {first} has them, "
@@ -37,11 +43,19 @@ def aligned(tables: Mapping[str, Scores]) -> Aligned:
         if (
             found.targets is not None
             and other.targets is not None
-            and not np.array_equal(found.targets, other.targets[order])
+            and not np.array_equal(found.targets, other.targets)
         ):
             raise PredictionError(f"{name}: expected the labels of {first}, found others")
-        values.append(other.values[order])
-    return Aligned(tuple(tables), found.ids, np.stack(values), found.targets)
+        several.append(other)
+    marks = [one.selected_on for one in several if one.selected_on is not None]
+    return Aligned(
+        names=tuple(tables),
+        ids=found.ids,
+        values=np.stack([one.values for one in several]),
+        predictions=np.stack([one.predicted(predict) for one in several]),
+        targets=found.targets,
+        selected_on=np.any([np.zeros(len(found.ids), bool), *marks], axis=0),
+    )
 
 
 def positions(wanted: np.ndarray, ids: np.ndarray, first: str, name: str) -> np.ndarray:

@@ -1,0 +1,60 @@
+"""The folder of what was made of several runs: a run's, so that it is compared or merged again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from minbert.json_files import write_json
+from multitask.checkpoint import publish
+from multitask.run_folder import remove_run, stored_config
+from tasks import build_task
+from tasks.predictions import (
+    PredictionError,
+    Scores,
+    scores_name,
+    write_predictions,
+    write_scores,
+)
+
+
+def check_output(
+    folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
+) -> None:
+    """PredictionError if the folder is a member's, or holds another run that is not to go."""
+    for member in members:
+        if folder.resolve() == member.resolve():
+            raise PredictionError(f"{folder}: expected another --output than a member's folder")
+    stored = stored_config(folder)
+    if stored is not None and stored != config and not overwrite:
+        raise PredictionError(
+            f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
+            "another --output, or --overwrite it"
+        )
+
+
+def write_merged_run(
+    folder: Path,
+    config: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    tables: Mapping[str, Mapping[str, Scores]],
+    save_model: Callable[[Path], None] | None = None,
+) -> None:
+    """Task -> split -> scores, the metrics and, of a soup, the model; a run that is there goes."""
+    if stored_config(folder) is not None:
+        remove_run(folder)
+    target = folder / "predictions"
+    target.mkdir(parents=True, exist_ok=True)
+    if save_model is not None:
+        publish(folder / "checkpoint" / "best", save_model)
+    for task, splits in tables.items():
+        output = build_task(task).output
+        for split, table in splits.items():
+            assert table.predictions is not None
+            if output is not None:
+                file = target / output.name(split)
+                write_predictions(file, output, table.ids, table.predictions)
+            write_scores(target / scores_name(task, split), table)
+    write_json(folder / "metrics.json", dict(metrics))
+    write_json(folder / "config.json", dict(config))
