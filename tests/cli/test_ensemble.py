@@ -27,7 +27,7 @@ def make_run(tmp_path):
                     scores, targets = targets + draw.normal(size=40), targets.astype(np.float32)
                 else:
                     noise = draw.dirichlet(np.ones(targets.max() + 1), size=40)
-                    scores = 0.3 * np.eye(targets.max() + 1)[targets] + 0.7 * noise
+                    scores = 0.1 * np.eye(targets.max() + 1)[targets] + 0.9 * noise
                 labels = targets if split == "dev" else None
                 write_scores(folder / scores_name(task, split), Scores(ids, scores, labels))
         return str(tmp_path / name)
@@ -116,3 +116,46 @@ def test_runs_that_cannot_take_part(make_run, tmp_path, monkeypatch, capsys, arg
     assert status in (1, 2)
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+def test_votes_stay_votes_in_an_ensemble_of_ensembles(make_run, ensemble):
+    runs = [make_run(name, "sst") for name in ("a", "b", "c")]
+    _, folder, _ = ensemble("--runs", *runs)
+    voted = read_scores(folder / "predictions" / scores_name("sst", "dev"))
+    assert (voted.predictions != voted.values.argmax(1)).any()  # or this test could not fail
+    _, again, _ = ensemble("--runs", str(folder), output="again")
+    file = "predictions/sst-dev-output.csv"
+    assert (again / file).read_bytes() == (folder / file).read_bytes()
+
+
+def test_examples_that_selected_a_member_stay_left_out(make_run, ensemble):
+    runs = [make_run(name, "sst") for name in ("a", "b", "c")]
+    _, greedy, _ = ensemble("--runs", *runs, "--method", "greedy", output="greedy")
+    marks = read_scores(greedy / "predictions" / scores_name("sst", "dev")).selected_on
+    assert marks.sum() == 20
+    _, folder, said = ensemble("--runs", str(greedy), runs[0])
+    found = json.loads((folder / "metrics.json").read_text())["members"]["sst"]
+    assert (found["selected_on_examples"], found["reported_examples"]) == (20, 20)
+    greedy_alone = json.loads((greedy / "metrics.json").read_text())["dev"]["sst"]
+    assert found["dev"]["greedy"] == greedy_alone
+    assert "selected on 20 dev examples" in said.out
+    again = read_scores(folder / "predictions" / scores_name("sst", "dev")).selected_on
+    np.testing.assert_array_equal(again, marks)
+
+
+@pytest.mark.parametrize("method", ["vote", "greedy"])
+def test_a_member_is_never_written_over(make_run, ensemble, method):
+    runs = [make_run(name, "sst") for name in ("a", "b")]
+    flags = ("--method", method, "--overwrite")
+    status, folder, said = ensemble("--runs", *runs, *flags, output="a")
+    assert status == 1
+    assert "expected another --output than a member's folder" in said.err
+    assert (folder / "predictions" / scores_name("sst", "dev")).exists()
+
+
+def test_a_seed_is_of_what_is_drawn(make_run, tmp_path, capsys):
+    run = make_run("a", "sst")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--mode", "ensemble", "--runs", run, "--seed", "3"])
+    assert ended.value.code == 2
+    assert "--seed: expected a greedy --method" in capsys.readouterr().err

@@ -89,3 +89,29 @@ def test_flags_that_make_no_sense(refused, tmp_path):
 def test_gold_data_that_is_not_there(refused, predictions, tmp_path):
     call = ("--mode", "evaluate", "--predictions", predictions, "--gold", tmp_path)
     assert "ids-sst-dev.csv" in refused(1, *call)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--zip", "sub.tar"], "ends in .zip, found sub.tar"),
+        (["--zip", "folder.zip"], "expected the name of a file that ends in .zip"),
+        (["--zip", "nowhere/a.zip"], "expected a folder, found none at nowhere"),
+        (["--zip", "a.zip", "--tasks", "sst"], "--zip and --tasks: expected one of them"),
+    ],
+)
+def test_archives_that_cannot_be(refused, predictions, tmp_path, monkeypatch, flags, expected):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.zip").mkdir()
+    assert expected in refused(2, "--mode", "evaluate", "--predictions", predictions, *flags)
+
+
+def test_a_submission_has_test_files(run, predictions, tmp_path):
+    for file in predictions.glob("*-test-*"):
+        file.unlink()
+    call = ("--mode", "evaluate", "--predictions", predictions)
+    assert run(*call).returncode == 0
+    found = run(*call, "--zip", tmp_path / "one.zip")
+    assert found.returncode == 1
+    assert found.stderr.count("test-output.csv: expected a prediction file, found none") == 3
+    assert not (tmp_path / "one.zip").exists()

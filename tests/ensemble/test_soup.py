@@ -17,6 +17,7 @@ from multitask.errors import RunError
 from multitask.evaluation import selection_score
 from multitask.run import complete
 from reports.soups import soup_runs
+from tasks.predictions import PredictionError
 
 CONFIG = RunConfig(
     mode="multitask",
@@ -111,6 +112,8 @@ def test_figures_are_of_the_half_that_was_not_selected_on(pool, tmp_path):
     [
         ({"tasks": ["sst"]}, "expected tasks"),
         ({"pooling": "cls"}, "expected pooling"),
+        ({"encoder": "another"}, "expected encoder tiny as .* found another"),
+        ({"data": "elsewhere"}, "expected data sample"),
         ({"objective": "simcse", "mode": "pretrain"}, "found one of mode pretrain"),
     ],
 )
@@ -122,3 +125,15 @@ def test_runs_that_do_not_go_together(pool, tmp_path, changes, expected):
         make_soup([pool / "seed1", other], False, 0)
     with pytest.raises(RunError, match="expected a run with checkpoint/best"):
         make_soup([tmp_path], False, 0)
+
+
+def test_a_soup_of_soups_and_what_a_soup_says_of_itself(pool, tmp_path):
+    runs = [pool / "seed1", pool / "seed2"]
+    soup_runs(runs, True, 5, tmp_path / "soup")
+    kept = json.loads((tmp_path / "soup" / "config.json").read_text())
+    assert (kept["mode"], kept["method"], kept["seed"]) == ("soup", "greedy-soup", 5)
+    assert kept["members"] == [str(run) for run in runs]
+    result = soup_runs([tmp_path / "soup", runs[0]], False, 0, tmp_path / "again")
+    assert result["members"]["sst"]["selected_on_examples"] == 50
+    with pytest.raises(PredictionError, match="than a member's folder"):
+        soup_runs(runs, False, 0, runs[0], overwrite=True)

@@ -1,14 +1,23 @@
 """Systems of runs, their scores over seeds, and the tests of their differences."""
 
+import json
+
 import numpy as np
 import pytest
 
 from minbert.errors import UserError
-from reports.comparison import compare_on_task, paired_cells, relative_gain, signed_ranks
+from reports.comparison import (
+    compare_on_task,
+    paired_cells,
+    relative_gain,
+    seeds_to_pair,
+    signed_ranks,
+)
 from reports.comparison_tables import as_latex, as_markdown, score_table, sections
 from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from tasks import CS224N
+from tasks.predictions import read_scores, scores_name
 
 
 def systems(*named):
@@ -129,3 +138,30 @@ def test_the_mode_writes_both_files(make_run, tmp_path, capsys):
     assert "Against one: the same examples" in said
     assert (out / "comparison.md").read_text().count("\n## ") == 2
     assert (out / "comparison.tex").exists()
+
+
+def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_path):
+    from reports.ensembles import ensemble_runs
+
+    runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
+    ensemble_runs({"sst": runs}, "greedy", 11711, tmp_path / "greedy")
+    alone, merged = score_systems(systems(("a", runs[0]), ("merged", tmp_path / "greedy")))
+    table = read_scores(tmp_path / "greedy" / "predictions" / scores_name("sst", "dev"))
+    left = set(table.ids[~table.selected_on])
+    for scored in (alone, merged):
+        assert set(scored.scores["sst", 11711].ids) == left
+        assert len(left) == 40
+    kept = json.loads((tmp_path / "greedy" / "metrics.json").read_text())
+    assert merged.metrics["sst"][11711] == kept["dev"]["sst"]
+    assert alone.metrics["sst"][11711] == kept["members"]["sst"]["dev"]["a"]
+    assert "| sst | 40 | 80 |" in as_markdown(sections([alone, merged]))
+    (plain,) = score_systems(systems(("a", runs[0])))
+    assert len(plain.scores["sst", 11711].ids) == 80
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "expected"),
+    [([1, 2, 3], [3, 2], (2, 2)), ([1, 4], [2, 3], (1, 2))],
+)
+def test_mcnemar_is_of_a_seed_that_both_have(first, other, expected):
+    assert seeds_to_pair(first, other) == expected

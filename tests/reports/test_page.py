@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reports.comparison_tables import sections
-from reports.disagreements import disagreements
+from reports.disagreements import apart, disagreements
 from reports.figures import all_figures, confusion_counts, svg
 from reports.page import comparison_page
 from reports.store import read_run
@@ -135,3 +135,9 @@ def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
     named = [(name, read_run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")]
     strange = score_systems(group_runs(named))
     assert disagreements(strange, "sst") == []
+
+
+def test_distances_are_total_variation_or_differences():
+    values = np.array([[[0.8, 0.2, 0.0]], [[0.5, 0.0, 0.5]], [[0.6, 0.3, 0.1]]])
+    assert apart(values[0], values[1]) == pytest.approx(0.5)
+    assert apart(np.array([1.0, 4.0]), np.array([2.0, 1.5])).tolist() == [1.0, 2.5]

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 import cli
+from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
+from reports.cells import as_kept
 from studies.bees import CURVES, ENSEMBLE, ENSEMBLE_PAPER, EVERY, ROWS, SEEDS, TOGETHER, row_cell
 from studies.bees_table import overall_of
+from studies.reproduce_bees import Reproduction, made_of
+from tasks.metrics import LEADERBOARD
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
 # Table 1's last column; that of M1 to M3 does not follow from the others (63.15, printed 62.7).
@@ -21,6 +25,7 @@ def test_the_papers_rows_are_there():
     assert list(ROWS) == [f"M{i}" for i in range(1, 19)]
     assert {name for several in ENSEMBLE.values() for name in several} <= set(ROWS)
     for name, printed in OVERALL.items():
+        assert ROWS[name].overall == printed
         assert overall_of(ROWS[name].paper) == pytest.approx(printed, abs=0.11)
     assert overall_of(ENSEMBLE_PAPER) == pytest.approx(79.0, abs=0.11)
     for names, printed in TOGETHER.items():
@@ -96,6 +101,54 @@ def test_some_rows(reproduce, tmp_path):
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "bees").glob("*.json")}
     assert reproduce("--rows", "M6", "M13", "--seeds", "2")[0] == 0
     assert times == {path: path.stat().st_mtime_ns for path in times}
+    leaks = (tmp_path / "bees" / "leaks.md").read_text()
+    assert all(f"| {task} dev |" in leaks for task in ("sst", "qqp", "sts"))
+    # The report is of one configuration, whichever rows are asked for.
+    assert (
+        "found another: limit is 16 there and 8 here"
+        in reproduce("--rows", "M4", "--limit", "8")[1]
+    )
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A reproduction of M6 whose folders are a test's own, and a function that makes its run."""
+    asked = Reproduction(("M6",), 1, BASE, 1, tmp_path / "bees", tmp_path / "runs")
+
+    def make(**changes):
+        config = replace(asked.cell("M6").config, **changes)
+        write_json(asked.runs / "M6-seed11711" / "config.json", config.to_json())
+        write_json(asked.runs / "M6-seed11711" / "metrics.json", {"dev": {}})
+
+    (asked.runs / "M6-seed11711").mkdir(parents=True)
+    asked.results.mkdir()
+    return asked, make
+
+
+def test_a_run_of_another_configuration_is_no_member(made):
+    asked, make = made
+    kept = {"config": as_kept(asked.cell("M6").config)}
+    make()
+    assert asked.folder("M6") is None  # there is no cell yet
+    write_json(asked.results / "M6-seed11711.json", kept)
+    assert asked.folder("M6") == asked.runs / "M6-seed11711"
+    assert asked.finished() == ["M6-seed11711"]
+    make(lr=1.0)
+    assert asked.folder("M6") is None
+
+
+def test_an_ensemble_is_shown_beside_the_cells_it_was_made_of():
+    cells, members = {}, {}
+    for task, rows in ENSEMBLE.items():
+        metric = LEADERBOARD[task]
+        members[task] = {"dev": {f"{row}-seed{SEEDS[0]}": {metric: 0.5} for row in rows}}
+        cells |= {f"{row}-seed{SEEDS[0]}": {"dev": {task: {metric: 0.5}}} for row in rows}
+    cells["M8-seed11711"] = {"dev": {"qqp": {"accuracy": 0.5}}}
+    ensemble = {"members": members}
+    assert made_of(ensemble, cells)
+    assert not made_of(ensemble, {k: v for k, v in cells.items() if k != "M13-seed11711"})
+    cells["M13-seed11711"] = {"dev": {"sts": {"pearson": 0.6}}}
+    assert not made_of(ensemble, cells)
 
 
 @pytest.mark.slow

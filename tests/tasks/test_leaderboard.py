@@ -5,7 +5,7 @@ import pytest
 
 from tasks import build_task
 from tasks.leaderboard import check_predictions
-from tasks.predictions import write_predictions
+from tasks.predictions import finite_number, write_predictions
 
 IDS = ["a1", "b2", "ç3"]
 VALUES = {"sst": [0, 4, 2], "qqp": [0, 1, 1], "sts": [0.25, -1e-7, 4.9]}
@@ -81,3 +81,14 @@ def test_no_file_and_an_empty_one(tmp_path, content):
     if content is not None:
         file.write_bytes(content)
     assert check_predictions(file, build_task("sst").output, IDS).problems
+
+
+@pytest.mark.parametrize("text", ["1_000", "٣", "0x1p3", "infinity", "1e999", " 1", "1,5", ".", ""])
+def test_numbers_that_other_readers_would_not_take(text):
+    with pytest.raises(ValueError, match="expected a finite number"):
+        finite_number(text)
+
+
+@pytest.mark.parametrize("text", ["3", "-0.25", "1e-05", "4.", "2.5E+1"])
+def test_decimal_numbers(text):
+    assert finite_number(text) == float(text)
