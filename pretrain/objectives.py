@@ -81,7 +81,7 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
 def similarity_of_embeddings(loss: Callable[[Embeddings, Tensor], Tensor]) -> Kind:
     """Scores (B, 2 H) are both embeddings at unit length; STS dev Spearman selects the epoch."""
     return Kind(
-        losses={"contrast": loss},
+        loss=loss,
         scores=lambda texts: torch.cat([F.normalize(text) for text in texts], dim=1),
         predictions=lambda scores: scores,
         metrics=embedding_metrics,

@@ -17,21 +17,22 @@ from tasks.predictions import PredictionFile
 from tasks.readers import Examples, read_examples
 
 Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
-Outputs = Any  # of a head: logits (B, C), values (B,), or what the losses of its kind want
+Outputs = Any  # of a head: logits (B, C), values (B,), or what the loss of its kind wants
+Loss = Callable[[Outputs, Embeddings, Tensor], Tensor]  # outputs, embeddings, targets -> scalar
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How the outputs of a head become losses, scores, predictions and metrics.
+    """How the outputs of a head become a loss, scores, predictions and metrics.
 
-    `losses` are named functions of outputs and targets -> a scalar; `scores(outputs)` -> (B, C)
-    probabilities or (B,) values, both float32; `predictions(scores)` -> (B,);
+    `loss(outputs, targets)` -> a scalar; `scores(outputs)` -> (B, C) probabilities or (B,) values,
+    both float32; `predictions(scores)` -> (B,);
     `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
     at best 1, selects the best epoch. `divergence(outputs, outputs)` says how far two predictions
     of the same examples lie apart, where that means something.
     """
 
-    losses: Mapping[str, Callable[[Outputs, Tensor], Tensor]]
+    loss: Callable[[Outputs, Tensor], Tensor]
     scores: Callable[[Outputs], Tensor]
     predictions: Callable[[np.ndarray], np.ndarray]
     metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
@@ -92,8 +93,8 @@ class Task:
     """One task of the shared encoder.
 
     `build_head(H)` makes a module from the embeddings of an example's texts to outputs; `output` is
-    None for a task whose predictions nobody asks for. `embedding_losses` are further losses, named
-    functions of the texts' embeddings and targets.
+    None for a task whose predictions nobody asks for. `several` are named losses where they are not
+    its kind's alone: of the head's outputs, the texts' embeddings and the targets.
     `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
     and a batch goes through them whole.
     """
@@ -103,16 +104,14 @@ class Task:
     source: Source
     build_head: Callable[[int], nn.Module]
     output: PredictionFile | None = None
-    embedding_losses: Mapping[str, Callable[[Embeddings, Tensor], Tensor]] = field(
-        default_factory=dict
-    )
+    several: Mapping[str, Loss] = field(default_factory=dict)
     in_batch: bool = False
 
     @property
     def objectives(self) -> tuple[str, ...]:
         """Names of what is minimised: the task's, or one a loss where it has several."""
-        names = (*self.kind.losses, *self.embedding_losses)
-        return (self.name,) if len(names) == 1 else tuple(f"{self.name}/{n}" for n in names)
+        names = tuple(self.several)
+        return (self.name,) if len(names) < 2 else tuple(f"{self.name}/{n}" for n in names)
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         """Examples of `train`, `dev` or `test` (no labels), all or `limit` drawn at random."""
@@ -120,13 +119,23 @@ class Task:
 
     def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
         """Scalar losses of a batch, from the head's outputs and the embeddings, by objective."""
-        values = [loss(outputs, targets) for loss in self.kind.losses.values()]
-        values += [loss(texts, targets) for loss in self.embedding_losses.values()]
+        functions = tuple(self.several.values()) or (of_outputs(self.kind.loss),)
+        values = [loss(outputs, texts, targets) for loss in functions]
         return dict(zip(self.objectives, values, strict=True))
 
     def scores(self, head: nn.Module, texts: Embeddings) -> Tensor:
         """(B, C) class probabilities or (B,) similarities."""
         return self.kind.scores(head(*texts))
+
+
+def of_outputs(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
+    """A kind's loss among several of a task."""
+    return lambda outputs, texts, targets: loss(outputs, targets)
+
+
+def of_texts(loss: Callable[[Embeddings, Tensor], Tensor]) -> Loss:
+    """A loss of the embeddings alone among several of a task."""
+    return lambda outputs, texts, targets: loss(texts, targets)
 
 
 def argmax(scores: np.ndarray) -> np.ndarray:
@@ -141,7 +150,7 @@ def classification(f1_average: str) -> Kind:
     """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes."""
     f1_name = "f1" if f1_average == "binary" else f"{f1_average}_f1"
     return Kind(
-        losses={"cross_entropy": F.cross_entropy},
+        loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
         metrics=lambda predictions, targets: {
@@ -157,9 +166,7 @@ def classification(f1_average: str) -> Kind:
 def similarity(scale: float) -> Kind:
     """Squared error of values (B,) from 0 to `scale`, both divided by `scale`."""
     return Kind(
-        losses={
-            "squared_error": lambda values, targets: F.mse_loss(values / scale, targets / scale)
-        },
+        loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
         scores=lambda values: values,
         predictions=identity,
         metrics=lambda predictions, targets: {

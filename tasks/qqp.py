@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from torch import Tensor, nn
+import torch.nn.functional as F
+from torch import nn
 
 from losses import pair_contrastive_loss
-from tasks.base import Embeddings, LabelledFiles, Task, classification
+from tasks.base import LabelledFiles, Loss, Task, classification, of_outputs, of_texts
 from tasks.heads import PairClassifier
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_pair_text
@@ -19,10 +20,13 @@ HEADS: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-LOSSES: dict[str, dict[str, Callable[[Embeddings, Tensor], Tensor]]] = {
+LOSSES: dict[str, dict[str, Loss]] = {
     "cross-entropy": {},
     "with-contrastive": {
-        "contrastive": lambda texts, same: pair_contrastive_loss(texts[0], texts[1], same)
+        "cross_entropy": of_outputs(F.cross_entropy),
+        "contrastive": of_texts(
+            lambda texts, same: pair_contrastive_loss(texts[0], texts[1], same)
+        ),
     },
 }
 
@@ -54,5 +58,5 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
             show=lambda value: str(float(value)),
             parse=one_of(["0.0", "1.0"]),
         ),
-        embedding_losses=LOSSES[loss],
+        several=LOSSES[loss],
     )

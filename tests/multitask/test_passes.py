@@ -24,8 +24,7 @@ def in_batch(trainer, micro_batch=None):
     """Make the trainer's only task, of pairs, one whose loss compares the examples of a batch."""
     (name,) = trainer.tasks
     task = trainer.tasks[name]
-    loss = {"contrast": lambda outputs, targets: simcse_loss(*outputs)}
-    kind = Kind(loss, None, None, None, "", 0.0)
+    kind = Kind(lambda outputs, targets: simcse_loss(*outputs), None, None, None, "", 0.0)
     trainer.model.heads[name] = torch.nn.Module()
     trainer.model.heads[name].forward = lambda u, v: (u, v)
     tasks = {name: replace(task, kind=kind, in_batch=True)}
