@@ -1,0 +1,42 @@
+"""Supervised contrastive loss (Khosla et al., 2020; for fine-tuning: Gunel et al., 2021)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def supcon_loss(
+    embeddings: Tensor, labels: Tensor, temperature: float, reduction: str = "mean"
+) -> Tensor:
+    """Every example is to find those of its class among the others of the batch.
+
+    Of anchor i with positives P(i):  -1/|P(i)| sum_p [s_ip - log sum_{k != i} exp s_ik],  with
+    s = cosine / temperature (Khosla et al., Eq. 2, L_out; Gunel et al., Eq. 3). An anchor without a
+    positive has no term; without any term the loss is 0 and has no gradient.
+
+    Args:
+        embeddings: (N, H), normalised here.
+        labels: (N,) classes.
+        reduction: `mean` over the anchors that have a positive, or `sum`, as both papers print it.
+    """
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"reduction: expected mean or sum, found {reduction!r}")
+    unit = F.normalize(embeddings, dim=-1)
+    logits = unit @ unit.T / temperature
+    itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
+    positive = (labels[:, None] == labels) & ~itself
+    counts = positive.sum(1)
+    anchors = counts > 0
+    if not anchors.any():
+        return nothing(embeddings)
+    all_others = logits.masked_fill(itself, -torch.inf).logsumexp(1)
+    nearness = torch.where(positive, logits, 0).sum(1) / counts.clamp(min=1)
+    terms = (all_others - nearness)[anchors]
+    return terms.mean() if reduction == "mean" else terms.sum()
+
+
+def nothing(embeddings: Tensor) -> Tensor:
+    """0 as a loss with a gradient of zeros, where a batch has no term."""
+    return embeddings.sum() * 0
