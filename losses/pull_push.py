@@ -41,7 +41,7 @@ def class_mean(logits: Tensor, chosen: Tensor, sizes: Tensor) -> Tensor | None:
 
     None where no row has any.
     """
-    counts = chosen.sum(1)
+    counts = chosen.sum(1).to(logits.dtype)
     rows = counts > 0
     if not rows.any():
         return None
