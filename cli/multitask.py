@@ -11,6 +11,7 @@ from cli.mixing import (
     add_single_combiner_flags,
     mixing_settings,
 )
+from cli.objective import add_objective_flags, objective_settings
 from cli.regularizing import add_regularizer_flags, regularizer_settings
 from cli.train import train
 from tasks import CS224N, TASK_NAMES
@@ -21,6 +22,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add_mixing_flags(parser)
     add_combiner_flags(parser)
     add_single_combiner_flags(parser)
+    add_objective_flags(parser)
     add_regularizer_flags(parser)
     add_training_flags(parser)
 
@@ -45,6 +47,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     tasks = distinct_tasks(args, parser)
     check_training_flags(args, parser, tasks)
     settings = mixing_settings(args, parser, tasks)
+    settings |= objective_settings(args, parser, tasks)
     settings |= regularizer_settings(args, parser, tasks)
     return train(training_config(args, mode="multitask", tasks=tasks, **settings), args)
 

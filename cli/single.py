@@ -6,6 +6,7 @@ import argparse
 
 from cli.flags import add_training_flags, check_training_flags, training_config
 from cli.mixing import add_combiner_flags, add_single_combiner_flags, mixing_settings
+from cli.objective import add_objective_flags, objective_settings
 from cli.regularizing import add_regularizer_flags, regularizer_settings
 from cli.train import train
 from tasks import TASK_NAMES
@@ -15,6 +16,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", choices=TASK_NAMES, required=True, help="the task to train")
     add_combiner_flags(parser)
     add_single_combiner_flags(parser)
+    add_objective_flags(parser)
     add_regularizer_flags(parser)
     add_training_flags(parser)
 
@@ -23,5 +25,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     tasks = (args.task,)
     check_training_flags(args, parser, tasks)
     settings = mixing_settings(args, parser, tasks)
+    settings |= objective_settings(args, parser, tasks)
     settings |= regularizer_settings(args, parser, tasks)
     return train(training_config(args, mode="single", tasks=tasks, **settings), args)

@@ -111,7 +111,7 @@ def config_of(run: Path) -> RunConfig:
     if not (run / "config.json").exists() or published(run / "checkpoint" / "best") is None:
         raise RunError(f"{run}: expected a run with checkpoint/best, found none")
     content = read_json(run / "config.json", RunError)
-    if content.get("objective"):
+    if content.get("mode") == "pretrain":
         raise RunError(f"{run}: expected a run of tasks, found one of mode {content.get('mode')}")
     return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
 

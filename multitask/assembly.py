@@ -16,6 +16,7 @@ from multitask.errors import RunError
 from multitask.model import MultiTaskModel
 from tasks import build_task, data_folder
 from tasks.base import Task
+from tasks.contrastive import with_objective
 from tasks.data import Split, load_split
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
@@ -30,8 +31,12 @@ class Assembly(NamedTuple):
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration, by name, in its order."""
-    return {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    """The tasks of a configuration, by name, in its order, with its objective."""
+    tasks = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    if config.objective is None:
+        return tasks
+    settings = config.scl_temperature, config.scl_weight, config.scl_preference
+    return {n: with_objective(task, config.objective, *settings) for n, task in tasks.items()}
 
 
 def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:

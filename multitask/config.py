@@ -30,11 +30,18 @@ class RunConfig:
     init: str | None = None
     freeze_encoder: bool = False
     probe_epochs: int = 0  # of the heads alone, before the encoder moves
-    objective: str | None = None  # of pre-training, whose `tasks` are where its text comes from
+    # Of pre-training, whose `tasks` are where its text comes from; in other modes of the tasks with
+    # classes, None for their own loss.
+    objective: str | None = None
     nli: str | None = None  # file of entailment pairs
     projection: bool = False  # a layer between embeddings and objective, in training only
     contrast_temperature: float = 0.05  # of SimCSE (Gao et al., 2021, section 3)
     margin: float = 0.5  # of the triplet objective, in cosines
+    scl_temperature: float = 0.3  # and the next two: Moukafih et al. (2022), section 4.1
+    scl_weight: float = 0.3  # of the contrastive terms beside cross-entropy
+    scl_preference: tuple[float, float] = (0.1, 0.9)  # of pull and push
+    scl_inputs: str = "contrastive"  # of EPO: pull and push, or "combined" with cross-entropy
+    per_class: bool = False  # batches of as many examples of each class
     sampling: str = "round-robin"
     temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)
     size_cap: int | None = None

@@ -35,6 +35,8 @@ def default_folder(config: RunConfig) -> Path:
         parts += [str(config.objective), *(() if config.nli else config.tasks)]
     else:
         parts += [config.sampling, config.combiner]
+    if config.mode != "pretrain" and config.objective:
+        parts += [config.objective]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
     return Path("runs") / "-".join(parts)
 

@@ -31,7 +31,7 @@ from multitask.probing import probing, stage
 from multitask.regularizers import build_regularizers
 from multitask.schedule import build_plan
 from multitask.step import StepGradient, StepResult
-from multitask.streams import BatchStream
+from multitask.streams import BatchStream, make_pass
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
@@ -73,7 +73,7 @@ class Trainer:
         train = [splits[name]["train"] for name in self.names]
         self.plan = build_plan(config, [len(split.examples) for split in train])
         self.streams = [
-            BatchStream(split.lengths, config.batch_size, config.seed, name)
+            BatchStream(make_pass(config, tasks[name], split), config.seed, name)
             for name, split in zip(self.names, train, strict=True)
         ]
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
@@ -104,7 +104,7 @@ class Trainer:
         patience = self.config.patience or self.config.epochs
         dev = {name: self.splits[name]["dev"] for name in self.names}
         try:
-            if self.config.objective and not self.progress.before:
+            if self.config.mode == "pretrain" and not self.progress.before:
                 self.progress.before = self.evaluate(dev)[0]
             while self.progress.epoch < self.config.epochs:
                 last = max(self.progress.best_epoch, self.config.probe_epochs)

@@ -40,7 +40,7 @@ class Projection(nn.Module):
 
 def tasks_of(config: RunConfig) -> dict[str, Task]:
     """The tasks of any configuration: those of its name, or the objective of pre-training."""
-    return build_objective(config) if config.objective else build_tasks(config)
+    return build_objective(config) if config.mode == "pretrain" else build_tasks(config)
 
 
 def build_objective(config: RunConfig) -> dict[str, Task]:

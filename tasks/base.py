@@ -29,7 +29,8 @@ class Kind:
     both float32; `predictions(scores)` -> (B,);
     `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
     at best 1, selects the best epoch. `divergence(outputs, outputs)` says how far two predictions
-    of the same examples lie apart, where that means something.
+    of the same examples lie apart, where that means something; `classes` how many there are, where
+    there are any.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -39,6 +40,7 @@ class Kind:
     main_metric: str
     worst: float
     divergence: Callable[[Outputs, Outputs], Tensor] | None = None
+    classes: int | None = None
 
 
 class Source(Protocol):
@@ -146,7 +148,7 @@ def identity(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def classification(f1_average: str) -> Kind:
+def classification(classes: int, f1_average: str) -> Kind:
     """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes."""
     f1_name = "f1" if f1_average == "binary" else f"{f1_average}_f1"
     return Kind(
@@ -160,6 +162,7 @@ def classification(f1_average: str) -> Kind:
         main_metric="accuracy",
         worst=0.0,
         divergence=symmetric_kl,
+        classes=classes,
     )
 
 

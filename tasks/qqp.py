@@ -38,7 +38,7 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
     """
     return Task(
         name="qqp",
-        kind=classification("binary"),
+        kind=classification(2, "binary"),
         source=LabelledFiles(
             files={
                 "train": "quora-train.csv",

@@ -23,7 +23,7 @@ def sst(head: str = "hidden") -> Task:
     """Sentiment; `hidden` is BEES' M4, `softmax` its baseline M1."""
     return Task(
         name="sst",
-        kind=classification("macro"),
+        kind=classification(CLASSES, "macro"),
         source=LabelledFiles(
             files={
                 "train": "ids-sst-train.csv",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from multitask.combiners import gramian
 from multitask.combiners.base import ALONE, Combined, Combiner, Scaled, Setup
 from multitask.combiners.epo import EPO, epo_weights
 from multitask.combiners.mgda import MGDA
+from multitask.combiners.nested import Nested, PullPush
 from multitask.combiners.pareto_mtl import ParetoMTL
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
 from multitask.combiners.sum import LinearScalarization, Sum
@@ -39,6 +41,10 @@ POSITIVE = ("epo", "pareto-mtl")
 def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Combiner:
     """The combiner of a configuration, for a run's objectives in their order."""
     setup = Setup(objectives, config.seed, config.preference, config.cones)
+    if config.objective == "epo":
+        tasks = tuple(dict.fromkeys(name.partition("/")[0] for name in objectives))
+        within = PullPush(config.scl_weight, config.scl_preference, config.scl_inputs)
+        return Nested(setup, COMBINERS[config.combiner](replace(setup, objectives=tasks)), within)
     combiner = COMBINERS[config.combiner](setup)
     return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
 
@@ -50,6 +56,8 @@ __all__ = [
     "PREFERRING",
     "Combined",
     "Combiner",
+    "Nested",
+    "PullPush",
     "Scaled",
     "Setup",
     "build_combiner",

@@ -274,3 +274,37 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
     np.testing.assert_allclose(
         result.grams["representation"], plain @ plain.T, rtol=1e-5, atol=1e-8
     )
+
+
+# Contrastive objectives beside cross-entropy
+
+
+@pytest.mark.parametrize("gradients", ["representation", "parameters"])
+def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
+    """(1 - weight) CE + weight (b_1 pull + b_2 push); the head follows cross-entropy."""
+    trainer = make_trainer(
+        mode="single", tasks=("sst",), objective="epo", scl_weight=0.4, per_class=True,
+        batch_size=10, batches_per_step=1, combiner="sum", gradients=gradients,
+    )  # fmt: skip
+    trainer.model.eval()
+    batches = drawn(trainer, "sst")
+    names = ("sst/cross_entropy", "sst/pull", "sst/push")
+    plain = [plain_gradient(trainer, "sst", batches["sst"][0], name)[0] for name in names]
+    result = trainer.gradient(batches)
+    assert result.objectives == names
+    assert result.combined.weights[0] == pytest.approx(0.6)
+    assert result.combined.weights[1:].sum() == pytest.approx(0.4)
+    close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ torch.stack(plain))
+
+
+def test_contrastive_tasks_and_others_in_one_step(make_trainer):
+    trainer = make_trainer(objective="epo", combiner="pcgrad", batch_size=6)
+    trainer.model.eval()
+    batches = drawn(trainer, "sst", "qqp", "sts")
+    plain = []
+    for task in ("sst", "qqp", "sts"):
+        for name in trainer.tasks[task].objectives:
+            plain.append(plain_gradient(trainer, task, batches[task][0], name)[0])
+    result = trainer.gradient(batches)
+    assert len(result.objectives) == 7
+    close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ torch.stack(plain))

@@ -1,0 +1,108 @@
+"""Flags of contrastive terms beside cross-entropy (SCL-MOO), and what they mean together."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cli.flags import RATE, default
+from cli.values import number
+
+# Plain copies of names, held equal to them by a test.
+OBJECTIVES = {
+    "ce": "cross-entropy alone",
+    "scl": "and the supervised contrastive loss (Gunel et al.)",
+    "ls": "and pull and push, weighted by --scl-preference (SCL-MOO)",
+    "epo": "and pull and push, balanced by EPO (SCL-MOO)",
+}
+WITHOUT_CLASSES = ("sts",)
+APART = ("cross_entropy", "pull", "push")  # objectives of a task with `epo`
+INPUTS = ("contrastive", "combined")
+SHARE = number(float, 0, 1)
+
+
+def add_objective_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("contrastive objectives of tasks with classes")
+    group.add_argument(
+        "--objective",
+        choices=tuple(OBJECTIVES),
+        help="; ".join(f"{name}: {text}" for name, text in OBJECTIVES.items()) + " (default: ce)",
+    )
+    group.add_argument(
+        "--scl-weight",
+        type=SHARE,
+        metavar="X",
+        help="share of the contrastive terms, the rest being cross-entropy's"
+        + default("scl_weight"),
+    )
+    group.add_argument(
+        "--scl-temperature",
+        type=RATE,
+        metavar="X",
+        help="what cosines are divided by" + default("scl_temperature"),
+    )
+    group.add_argument(
+        "--scl-preference",
+        type=number(float, 0, 1),
+        metavar="R",
+        help="of pull, from 0 to 1; push has the rest (default: 0.1)",
+    )
+    group.add_argument(
+        "--scl-inputs",
+        choices=INPUTS,
+        help="what EPO balances: pull and push, or both with cross-entropy inside"
+        + default("scl_inputs"),
+    )
+    group.add_argument(
+        "--per-class", action="store_true", help="batches of as many examples of each class"
+    )
+
+
+def objective_settings(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
+) -> dict[str, Any]:
+    """The settings of the configuration that these flags describe; contradictions are refused."""
+    name = None if args.objective == "ce" else args.objective
+    allowed = {
+        "scl_weight": ("scl", "ls", "epo"),
+        "scl_temperature": ("scl", "ls", "epo"),
+        "scl_preference": ("ls", "epo"),
+        "scl_inputs": ("epo",),
+    }
+    for flag, owners in allowed.items():
+        if getattr(args, flag) is not None and name not in owners:
+            shown = flag.replace("_", "-")
+            parser.error(
+                f"--{shown}: expected --objective {' or '.join(owners)}, "
+                f"found {args.objective or 'ce'}"
+            )
+    if (name or args.per_class) and not classified(tasks):
+        flag = f"--objective {name}" if name else "--per-class"
+        parser.error(f"{flag}: expected a task with classes, found {', '.join(tasks)} alone")
+    if name:
+        check_objective(args, parser, name)
+    found: dict[str, Any] = {"objective": name, "per_class": args.per_class}
+    if args.scl_preference is not None:
+        if name == "epo" and not 0 < args.scl_preference < 1:
+            parser.error(
+                "--scl-preference: expected a number between 0 and 1 for EPO, "
+                f"found {args.scl_preference:g}"
+            )
+        found["scl_preference"] = (args.scl_preference, 1 - args.scl_preference)
+    return found
+
+
+def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, name: str) -> None:
+    """Refuse what would take the contrastive terms' effect or their batches away."""
+    if args.freeze_encoder:
+        parser.error(
+            f"--objective {name} and --freeze-encoder: expected one of them, for contrastive terms "
+            "move nothing but the encoder"
+        )
+    if getattr(args, "qqp_loss", None) not in (None, "cross-entropy"):
+        parser.error(f"--objective {name} and --qqp-loss {args.qqp_loss}: expected one of them")
+
+
+def classified(tasks: tuple[str, ...]) -> list[str]:
+    """Those that have classes."""
+    return [task for task in tasks if task not in WITHOUT_CLASSES]

@@ -1,0 +1,119 @@
+"""Pull, push and cross-entropy of a task: golden values, and two levels as one mixture."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from losses import contrastive_objectives
+from multitask.combiners import COMBINERS, Nested, PullPush, Setup
+from multitask.combiners.base import Combined
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "epo_contrastive.json"
+THREE = ("a/cross_entropy", "a/pull", "a/push")
+
+
+@pytest.mark.parametrize(
+    "case", json.loads(GOLDEN.read_text())["cases"], ids=lambda case: case["id"]
+)
+def test_the_update_is_the_golden_one(case):
+    """From the model of the vectors: Z = X W^T, logits = Z V^T."""
+    inputs, expected = case["inputs"], case["expected"]
+    x, w, v = (torch.tensor(inputs[key], dtype=torch.float64) for key in ("X", "W", "V"))
+    labels = torch.tensor(inputs["labels"])
+    w.requires_grad_()
+    v.requires_grad_()
+    z = x @ w.T
+    pull, push = contrastive_objectives(F.normalize(z, dim=1), labels, inputs["tau"])
+    losses = [
+        F.cross_entropy(z @ v.T, labels),
+        pull + inputs["shift_pos"],
+        push + inputs["shift_neg"],
+    ]
+    rows = []
+    for loss in losses:
+        parts = torch.autograd.grad(loss, (w, v), retain_graph=True, allow_unused=True)
+        parts = [
+            torch.zeros_like(p) if g is None else g for g, p in zip(parts, (w, v), strict=True)
+        ]
+        rows.append(torch.cat([part.flatten() for part in parts]))
+    gradients = torch.stack(rows).numpy()
+    within = PullPush(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
+    found = within(gradients @ gradients.T, np.array([loss.item() for loss in losses]))
+    share = inputs["lambda"]
+    np.testing.assert_allclose(found.weights[1:] / share, expected["alpha"], atol=1e-6)
+    assert found.weights[0] == pytest.approx(1 - share)
+    assert ("vertex" in found.status) == (max(expected["alpha"]) > 1 - 1e-6)
+    update = [np.ravel(expected[f"update_gradient_{name}"]) for name in "WV"]
+    np.testing.assert_allclose(found.weights @ gradients, np.concatenate(update), atol=1e-6)
+
+
+@pytest.mark.parametrize("inputs", ["contrastive", "combined"])
+@pytest.mark.parametrize("missing", [1, 2])
+def test_what_a_batch_lacks_does_not_move_and_what_it_has_does(inputs, missing):
+    gram = np.diag([1.0, 2.0, 3.0])
+    gram[missing, missing] = 0
+    found = PullPush(0.3, (0.1, 0.9), inputs)(gram, np.ones(3))
+    assert found.status == "pull or push undefined"
+    np.testing.assert_allclose(found.weights, [0.7, 0.03, 0.27])
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("inputs", ["contrastive", "combined"])
+def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, inputs):
+    draw = np.random.default_rng(seed)
+    rows = draw.normal(size=(3, 5))
+    losses = draw.uniform(-0.1, 2, size=3)
+    found = PullPush(0.4, (0.3, 0.7), inputs)(rows @ rows.T, losses)
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.weights[0] == pytest.approx(0.6)
+    assert (found.weights >= 0).all()
+
+
+class Fixed:
+    """Answers the same weights, and keeps what it was asked."""
+
+    needs_rows = True
+
+    def __init__(self, *weights):
+        self.weights = np.array(weights)
+
+    def combine(self, gram, losses, drawn):
+        self.asked = gram, losses, list(drawn)
+        return Combined(self.weights, "fixed")
+
+
+def test_tasks_are_combined_as_mixtures_of_their_objectives():
+    draw = np.random.default_rng(0)
+    names = (*THREE, "sts", *(name.replace("a/", "b/") for name in THREE))
+    rows, losses = draw.normal(size=(7, 9)), draw.uniform(0.1, 2, size=7)
+    within, tasks = PullPush(0.3, (0.5, 0.5)), Fixed(2.0, 0.5, 3.0)
+    found = Nested(Setup(names), tasks, within).combine(rows @ rows.T, losses, range(7))
+    mixtures = np.zeros((3, 7))
+    for row, begin in ((0, 0), (2, 4)):
+        mine = slice(begin, begin + 3)
+        mixtures[row, mine] = within(rows[mine] @ rows[mine].T, losses[mine]).weights
+    mixtures[1, 3] = 1
+    gram, seen, drawn = tasks.asked
+    np.testing.assert_allclose(gram, (mixtures @ rows) @ (mixtures @ rows).T)
+    np.testing.assert_allclose(seen, mixtures @ losses)
+    assert drawn == [0, 1, 2]
+    np.testing.assert_allclose(found.weights, [2.0, 0.5, 3.0] @ mixtures)
+    assert found.status.endswith("; fixed")
+
+
+@pytest.mark.parametrize("name", COMBINERS)
+def test_a_step_of_one_task_is_within_alone(name):
+    """Whatever combines the tasks: one task is one mixture."""
+    draw = np.random.default_rng(1)
+    rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
+    outer = COMBINERS[name](Setup(("a",)))
+    found = Nested(Setup(THREE), outer, PullPush(0.3, (0.1, 0.9))).combine(
+        rows @ rows.T, losses, range(3)
+    )
+    alone = PullPush(0.3, (0.1, 0.9))(rows @ rows.T, losses)
+    np.testing.assert_allclose(found.weights, alone.weights)
+    assert found.status == alone.status

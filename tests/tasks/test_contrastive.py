@@ -1,0 +1,76 @@
+"""Classification tasks with contrastive terms: the golden sums, and what stays as it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from losses import contrastive_objectives, supcon_loss
+from tasks import CS224N, build_task
+from tasks.contrastive import LOSSES, example_embedding, with_objective
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def cases(topic):
+    return json.loads((GOLDEN / f"{topic}.json").read_text())["cases"]
+
+
+def golden_loss(objective, inputs, embeddings, preference=(0.5, 0.5)):
+    task = with_objective(build_task("sst"), objective, inputs["tau"], inputs["lambda"], preference)
+    logits = torch.tensor(inputs["logits"], dtype=torch.float64)
+    texts = (torch.tensor(embeddings, dtype=torch.float64),)
+    return task.losses(logits, texts, torch.tensor(inputs["labels"]))
+
+
+@pytest.mark.parametrize("case", cases("supcon"), ids=lambda case: case["id"])
+def test_cross_entropy_and_supcon_golden(case):
+    found = golden_loss("scl", case["inputs"], case["inputs"]["embeddings"])
+    assert found["sst"].item() == pytest.approx(case["expected"]["ce_scl"], rel=1e-6)
+
+
+@pytest.mark.parametrize("case", cases("scl_ls"), ids=lambda case: case["id"])
+def test_linear_scalarisation_golden(case):
+    inputs = case["inputs"]
+    preference = tuple(inputs["preference"])
+    found = golden_loss("ls", inputs, inputs["embeddings_unit"], preference)
+    assert found["sst"].item() == pytest.approx(case["expected"]["ls_loss"], rel=1e-6)
+
+
+@pytest.fixture
+def batch():
+    torch.manual_seed(0)
+    return torch.randn(8, 5), torch.randn(8, 6), torch.randn(8, 6), torch.arange(8) % 2
+
+
+def test_the_three_objectives_are_above_their_ideal_points(batch):
+    logits, u, _, targets = batch
+    task = with_objective(build_task("sst"), "epo", 0.3, 0.3, (0.1, 0.9))
+    assert task.objectives == ("sst/cross_entropy", "sst/pull", "sst/push")
+    found = task.losses(logits, (u,), targets)
+    pull, push = contrastive_objectives(F.normalize(u, dim=1), targets, 0.3)
+    expected = (F.cross_entropy(logits, targets), pull + 1 / 0.3, push + 1 / (4 * 0.3))
+    torch.testing.assert_close(tuple(found.values()), expected)
+
+
+@pytest.mark.parametrize("objective", LOSSES)
+def test_losses_over_a_batch_keep_the_batch_whole(objective):
+    for name in CS224N:
+        plain = build_task(name)
+        task = with_objective(plain, objective, 0.3, 0.3, (0.1, 0.9))
+        if name == "sts":
+            assert task is plain
+        else:
+            assert task.in_batch
+            assert len(task.objectives) == (3 if objective == "epo" else 1)
+
+
+def test_two_towers_are_one_embedding_with_their_difference(batch):
+    logits, u, v, targets = batch
+    task = with_objective(build_task("qqp"), "scl", 0.3, 0.4, (0.1, 0.9))
+    whole = torch.cat([u, v, (u - v).abs()], 1)
+    torch.testing.assert_close(example_embedding((u, v)), whole)
+    expected = 0.6 * F.cross_entropy(logits, targets) + 0.4 * supcon_loss(whole, targets, 0.3)
+    torch.testing.assert_close(task.losses(logits, (u, v), targets)["qqp"], expected)
