@@ -14,17 +14,26 @@ from typing import Any
 from cli.values import number, path
 from multitask.config import RunConfig
 from multitask.run_folder import encoder_of
+from tasks import GLUE
 
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
 KEEPS = ("best", "last")
 LINEARS = ("auto", "mkl", "onednn")
+PROTOCOLS = {
+    "files": "the files as they are",
+    "few-shot": "--shots of the training examples, half of dev for dev, its rest for test",
+    "held-out": "a tenth of train for dev, dev for test",
+}
+PAIR_OPTIONS = ("bi", "joint")
+PAIRS = ("mrpc", "rte", "qnli", "mnli")  # tasks that --pair is of
 # Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
     "qqp": {"head": ("difference", "concat"), "loss": ("cross-entropy", "with-contrastive")},
     "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
+    **{name: {} for name in GLUE},
 }
 # Objectives of a task with these losses, where they are more than the task itself.
 OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -72,6 +81,22 @@ def add_training_flags(
     )
 
     if heads:
+        data.add_argument(
+            "--protocol",
+            choices=tuple(PROTOCOLS),
+            help="which labelled examples are train, dev and test: "
+            + "; ".join(f"{name}: {text}" for name, text in PROTOCOLS.items())
+            + default("protocol"),
+        )
+        data.add_argument(
+            "--shots", type=COUNT, metavar="N", help="labelled examples of a task, classes alike"
+        )
+        encoder.add_argument(
+            "--pair",
+            choices=PAIR_OPTIONS,
+            help=f"texts of {', '.join(PAIRS)}: each through a tower of its own, or one sequence "
+            f"for both (default: {PAIR_OPTIONS[0]})",
+        )
         group = parser.add_argument_group("heads")
         for task, options in TASK_OPTIONS.items():
             for option, choices in options.items():
@@ -165,6 +190,10 @@ def training_config(
         }
         for task in mode["tasks"]
     }
+    if getattr(args, "pair", None) == "joint":
+        for task in PAIRS:
+            if task in options:
+                options[task]["pair"] = args.pair
     options = {task: given for task, given in options.items() if given}
     return replace(defaults or DEFAULTS, **(given | {"task_options": options} | mode))
 
@@ -179,6 +208,9 @@ def check_training_flags(
                 parser.error(
                     f"--{task}-{option}: expected {task} among the tasks, found {', '.join(tasks)}"
                 )
+    if getattr(args, "pair", None) and not set(tasks) & set(PAIRS):
+        parser.error(f"--pair: expected one of {', '.join(PAIRS)}, found {', '.join(tasks)}")
+    check_protocol(args, parser, tasks)
     if args.resume and args.overwrite:
         parser.error("--resume and --overwrite: expected at most one of them")
     if args.init is not None and args.encoder is not None:
@@ -206,3 +238,18 @@ def check_training_flags(
         parser.error("--freeze-encoder and --lr: expected --head-lr alone")
     if args.init and args.output and Path(args.init).resolve() == Path(args.output).resolve():
         parser.error("--init and --output: expected two folders, found the same")
+
+
+def check_protocol(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
+) -> None:
+    """Refuse shots without few-shot and the other way round, or of a task without classes."""
+    few, shots = getattr(args, "protocol", None) == "few-shot", getattr(args, "shots", None)
+    if few and shots is None:
+        parser.error("--protocol few-shot: expected --shots N, found none")
+    if shots is not None and not few:
+        parser.error(f"--shots: expected --protocol few-shot, found {args.protocol or 'files'}")
+    if few and "sts" in tasks:
+        parser.error("--protocol few-shot: expected tasks with classes, found sts")
+    if few and args.limit is not None:
+        parser.error("--limit and --shots: expected one of them")

@@ -56,23 +56,26 @@ def show_plan(config: RunConfig, make_tasks: TaskMaker) -> int:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """Dev metrics of the best epoch, what the combiner did, and which tasks were in conflict."""
+    """Metrics of the best epoch, what the combiner did, and which tasks were in conflict.
+
+    `test` has a column where its labels are known.
+    """
     from reports.tables import text_table
 
-    before = result.get("before", {})
+    further = {key: result[key] for key in ("before", "test") if key in result}
     rows = [
-        [task, name, f"{value:.4f}", *([f"{before[task][name]:.4f}"] if before else [])]
+        [task, name, f"{value:.4f}", *(f"{other[task][name]:.4f}" for other in further.values())]
         for task, found in result["dev"].items()
         if isinstance(found, dict)
         for name, value in found.items()
     ]
     rows += [
-        ["all", name, f"{result['dev'][name]:.4f}"]
+        ["all", name, f"{result['dev'][name]:.4f}", *("" for _ in further)]
         for name in ("overall", "overall_plain_mean")
         if name in result["dev"]
     ]
     lines = [
-        text_table(["task", "metric", "dev", *(["before"] if before else [])], rows),
+        text_table(["task", "metric", "dev", *further], rows),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
@@ -84,7 +87,7 @@ def summary(result: dict[str, Any]) -> str:
         f"mean cosine {found['mean_cosine']:.2f}"
         for pair, found in result.get("conflicts", {}).items()
     ]
-    for task, found in before.items():
+    for task, found in further.get("before", {}).items():
         if result["dev"][task]["spearman"] < found["spearman"]:
             lines.append(f"{task}: the encoder was better before on STS dev, by Spearman")
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +16,10 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import MultiTaskModel
 from tasks import build_task, data_folder
-from tasks.base import Task
+from tasks.base import Source, Task
 from tasks.contrastive import with_objective
 from tasks.data import Split, load_split
+from tasks.subsets import FewShot, HeldOut
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
 
@@ -33,10 +35,19 @@ class Assembly(NamedTuple):
 def build_tasks(config: RunConfig) -> dict[str, Task]:
     """The tasks of a configuration, by name, in its order, with its objective."""
     tasks = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
     if config.objective is None:
         return tasks
     settings = config.scl_temperature, config.scl_weight, config.scl_preference
     return {n: with_objective(task, config.objective, *settings) for n, task in tasks.items()}
+
+
+def source_of(config: RunConfig, task: Task) -> Source:
+    """A task's files, or what the protocol makes of them."""
+    if config.protocol == "few-shot":
+        assert config.shots is not None
+        return FewShot(task.source, config.shots, config.seed)
+    return HeldOut(task.source) if config.protocol == "held-out" else task.source
 
 
 def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:

@@ -25,6 +25,8 @@ class RunConfig:
     task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     data: str = "sample"
     limit: int | None = None
+    protocol: str = "files"  # or "few-shot", "held-out": see tasks/subsets.py
+    shots: int | None = None  # of few-shot: labelled examples in all
     encoder: str = "minilm"  # with `init`, the encoder that run began from
     pooling: str | None = None
     init: str | None = None

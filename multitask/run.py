@@ -86,6 +86,11 @@ def run(
         if "test" in splits[name]
     }
     progress = trainer.progress
+    test_metrics = {
+        name: task.kind.metrics(task.kind.predictions(test_scores[name]), targets)
+        for name, task in chosen.items()
+        if name in test_scores and (targets := splits[name]["test"].examples.targets) is not None
+    }
     result = {
         "dev": metrics | overall(metrics),
         "best_epoch": progress.best_epoch,
@@ -99,6 +104,8 @@ def run(
         "environment": environment(str(model.bi_encoder.device)) | {"processes": group.count},
         "history": progress.history,
     }
+    if test_metrics:
+        result["test"] = test_metrics
     if progress.before:
         result["before"] = progress.before
     if config.measured_examples:

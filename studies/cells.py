@@ -21,7 +21,7 @@ from pretrain.objectives import tasks_of
 from reports.cells import cell, kept_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
-from tasks import TASK_NAMES, data_folder
+from tasks import CS224N, data_folder
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,13 @@ def until(begin: float, done: int, left: Sequence[Cell]) -> str:
 def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     """Print the leak audit of the data that these cells use, and keep it beside their files.
 
-    Of all tasks, whichever the cells have: an encoder may come from a run of another one.
+    Of all CS224N tasks, whichever the cells have: an encoder may come from a run of another one.
     """
     every = [*cells, *(one.before for one in cells if one.before is not None)]
     files = sorted({one.config.nli for one in every if one.config.nli is not None})
     further = {Path(file).name: entailments(Path(file))[0] for file in files}
-    tables = audit(TASK_NAMES, data_folder(cells[0].config.data), further)
+    tasks = tuple(dict.fromkeys([*CS224N, *(name for one in every for name in one.config.tasks)]))
+    tables = audit(tasks, data_folder(cells[0].config.data), further)
     parts = zip(("sentences", "pairs"), tables, strict=True)
     shown = [(what, table) for what, table in parts if table[1]]
     for what, table in shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,20 @@ if TYPE_CHECKING:
     from tasks.base import Task
 
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
-TASK_NAMES = CS224N  # all there are
+GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
+TASK_NAMES = (*CS224N, *GLUE)  # all there are
 
 
 def build_task(name: str, **options: str) -> Task:
     """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
+    from tasks.glue import GLUE, glue
     from tasks.qqp import qqp
     from tasks.sst import sst
     from tasks.sts import sts
 
-    return {"sst": sst, "qqp": qqp, "sts": sts}[name](**options)
+    makers = {"sst": sst, "qqp": qqp, "sts": sts}
+    makers |= {one: partial(glue, one) for one in GLUE}
+    return makers[name](**options)
 
 
 def data_folder(data: str) -> Path:

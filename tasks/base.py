@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from losses import squared_difference, symmetric_kl
 from tasks.metrics import accuracy, f1, pearson, spearman
+from tasks.metrics import matthews as correlation
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, read_examples
 
@@ -62,7 +63,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class LabelledFiles:
-    """Tab-separated files, one a split: a text or two and a label, which `test` lacks."""
+    """Tab-separated files, one a split: a text or two and a label, which `test` lacks.
+
+    They lie in the first of the `places` of the data folder in which they are found. Without an
+    `id_column` an example's row is its id, from 1; `header` names the columns of files that do not.
+    """
 
     files: Mapping[str, str]
     text_columns: tuple[str, ...]
@@ -70,6 +75,10 @@ class LabelledFiles:
     parse_label: Callable[[str], float]
     clean_text: Callable[[str], str]
     target_type: type
+    places: tuple[str, ...] = (".",)
+    id_column: str | None = "id"
+    quoted: bool = True
+    header: tuple[str, ...] | None = None
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -77,17 +86,25 @@ class LabelledFiles:
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         examples = read_examples(
-            folder / self.files[split],
+            self.file(folder, split),
             self.text_columns,
             self.clean_text,
             None if split == "test" else self.label_column,
             self.parse_label,
             self.target_type,
+            self.id_column,
+            self.quoted,
+            self.header,
         )
         return examples.some(limit)
 
+    def file(self, folder: Path, split: str) -> Path:
+        """Where the file is, or would be expected first."""
+        files = [folder / place / self.files[split] for place in self.places]
+        return next((file for file in files if file.exists()), files[0])
+
     def where(self, folder: Path, split: str) -> str:
-        return str(folder / self.files[split])
+        return str(self.file(folder, split))
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,8 @@ class Task:
     None for a task whose predictions nobody asks for. `several` are named losses where they are not
     its kind's alone: of the head's outputs, the texts' embeddings and the targets.
     `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
-    and a batch goes through them whole.
+    and a batch goes through them whole. `joint` says that both texts of a pair share a sequence,
+    and one embedding.
     """
 
     name: str
@@ -108,6 +126,7 @@ class Task:
     output: PredictionFile | None = None
     several: Mapping[str, Loss] = field(default_factory=dict)
     in_batch: bool = False
+    joint: bool = False
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -148,17 +167,25 @@ def identity(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def classification(classes: int, f1_average: str) -> Kind:
-    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes."""
+def classification(classes: int, f1_average: str, matthews: bool = False) -> Kind:
+    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes.
+
+    With `matthews` also Matthews' correlation.
+    """
     f1_name = "f1" if f1_average == "binary" else f"{f1_average}_f1"
+
+    def metrics(predictions: np.ndarray, targets: np.ndarray) -> dict[str, float]:
+        found = {
+            "accuracy": accuracy(predictions, targets),
+            f1_name: f1(predictions, targets, f1_average),
+        }
+        return found | ({"matthews": correlation(predictions, targets)} if matthews else {})
+
     return Kind(
         loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
-        metrics=lambda predictions, targets: {
-            "accuracy": accuracy(predictions, targets),
-            f1_name: f1(predictions, targets, f1_average),
-        },
+        metrics=metrics,
         main_metric="accuracy",
         worst=0.0,
         divergence=symmetric_kl,

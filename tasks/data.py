@@ -40,6 +40,9 @@ def load_split(
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` draws some examples."""
     examples = task.read(folder, split, limit)
+    if task.joint:
+        first, second = examples.texts
+        return Split(examples, (tokenizer(first, second),))
     # Two views of a sentence are the same list of texts, tokenised once.
     tokens = {id(texts): tokenizer(texts) for texts in {id(t): t for t in examples.texts}.values()}
     return Split(examples, tuple(tokens[id(texts)] for texts in examples.texts))

@@ -34,9 +34,9 @@ class HiddenClassifier(nn.Module):
 class SoftmaxClassifier(nn.Module):
     """Logits straight from the embedding, usually [CLS]: (B, H) -> (B, C) (BEES, M1)."""
 
-    def __init__(self, width: int, classes: int) -> None:
+    def __init__(self, width: int, classes: int, dropout: float = HEAD_DROPOUT) -> None:
         super().__init__()
-        self.dropout = Dropout(HEAD_DROPOUT)
+        self.dropout = Dropout(dropout)
         self.output = nn.Linear(width, classes)
 
     def forward(self, embedding: Tensor) -> Tensor:

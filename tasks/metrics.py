@@ -19,6 +19,13 @@ def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") ->
     return float(f1_score(targets, predictions, average=average, zero_division=0))
 
 
+def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Matthews' correlation of classes; 0 where either side has only one."""
+    from sklearn.metrics import matthews_corrcoef
+
+    return float(matthews_corrcoef(targets, predictions))
+
+
 def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Linear correlation; 0, not NaN, where either side is constant."""
     from scipy.stats import pearsonr

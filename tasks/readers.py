@@ -37,6 +37,10 @@ class Examples:
         if limit is None or limit >= len(self):
             return self
         rows = np.sort(np.random.default_rng(0).permutation(len(self))[:limit])
+        return self.at(rows)
+
+    def at(self, rows: np.ndarray) -> Examples:
+        """Some of the examples, in the order asked for."""
         return replace(
             self,
             ids=[self.ids[row] for row in rows],
@@ -52,6 +56,9 @@ def read_examples(
     label_column: str | None = None,
     parse_label: Callable[[str], float] = float,
     target_type: type = np.float32,
+    id_column: str | None = "id",
+    quoted: bool = True,
+    header: tuple[str, ...] | None = None,
 ) -> Examples:
     """Read a tab-separated file by column name, as the CS224N starter code does.
 
@@ -59,18 +66,22 @@ def read_examples(
         text_columns: one or two names; each text goes through `clean_text`.
         label_column: None for a file without labels.
         parse_label: text of a label -> number; its ValueError says what was expected.
+        id_column: None for a file without ids: then its rows count from 1.
+        quoted: whether fields may be quoted; GLUE's files have quotes that mean nothing.
+        header: names of the columns of a file without a header line.
 
     Raises:
         DataError: file, line, what was expected and what was found.
     """
-    needed = ("id", *text_columns, *((label_column,) if label_column else ()))
+    needed = [name for name in (id_column, *text_columns, label_column) if name is not None]
     ids: list[str] = []
     texts: tuple[list[str], ...] = tuple([] for _ in text_columns)
     targets: list[float] = []
     lines: dict[str, int] = {}  # id -> line
     blank = 0
-    for line, row in rows_by_name(path, needed):
-        identity = row["id"].lower().strip()
+    rows = rows_by_name(path, needed, quoted_tabs=quoted, names=header)
+    for number, (line, row) in enumerate(rows, 1):
+        identity = row[id_column].lower().strip() if id_column else str(number)
         if not identity:
             raise DataError(f"{path}, line {line}: expected an id, found a blank field")
         if not identity.isprintable() or " , " in identity:  # would break the prediction file
@@ -125,6 +136,17 @@ def class_label(classes: int) -> Callable[[str], float]:
         if value is None or value not in range(classes):
             raise ValueError(f"expected a whole number from 0 to {classes - 1}")
         return value
+
+    return parse
+
+
+def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
+    """A parser of labels by name, which are numbered in this order."""
+
+    def parse(label: str) -> float:
+        if label not in names:
+            raise ValueError(f"expected {', '.join(names)}")
+        return names.index(label)
 
     return parse
 

@@ -60,12 +60,17 @@ def decoded_lines(path: Path) -> Lines:
 
 
 def rows_by_name(
-    path: Path, needed: Sequence[str], comma: bool = False, quoted_tabs: bool = True
+    path: Path,
+    needed: Sequence[str],
+    comma: bool = False,
+    quoted_tabs: bool = True,
+    names: Sequence[str] | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, fields by name) of each row; the columns' order does not matter.
 
     Fields are separated by tabs or, with `comma`, by commas if the header holds no tab. They may
-    be quoted; between tabs not, unless `quoted_tabs`.
+    be quoted; between tabs not, unless `quoted_tabs`. `names` are those of the columns of a file
+    without a header line.
     """
     lines = csv_lines(path)
     first = next(lines, None)
@@ -82,7 +87,7 @@ def rows_by_name(
         reader = csv.reader(rows, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     begin = 1
     try:
-        header = next(reader)
+        header = list(names) if names else next(reader)
         for name in needed:
             if header.count(name) != 1:
                 found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"

@@ -75,3 +75,53 @@ def test_a_multi_task_run_with_surgery_between_the_tasks(run, data, tmp_path):
 )
 def test_contradictions(refused, flags, expected):
     assert expected in refused(2, *flags)
+
+
+# Which examples
+
+
+def glue_file(count):
+    rows = "".join(f"words of number {i}\t{i % 2}\n" for i in range(count))
+    return f"sentence\tlabel\n{rows}"
+
+
+@pytest.fixture
+def sst2(tmp_path):
+    folder = tmp_path / "data" / "SST-2"
+    folder.mkdir(parents=True)
+    (folder / "train.tsv").write_text(glue_file(60))
+    (folder / "dev.tsv").write_text(glue_file(30))
+    return ("--mode", "single", "--task", "sst2", "--encoder", "tiny", "--data", folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("flags", "dev", "test"), [(("few-shot", "--shots", "8"), 15, 15), (("held-out",), 6, 30)]
+)
+def test_labelled_test_examples_are_scored(run, sst2, tmp_path, flags, dev, test):
+    output = tmp_path / "run"
+    found = run(*sst2, "--epochs", "2", "--protocol", *flags, "--output", output)
+    assert found.returncode == 0, found.stderr
+    kept = json.loads((output / "metrics.json").read_text())
+    assert set(kept["test"]["sst2"]) == {"accuracy", "f1", "matthews"}
+    for split, count in (("dev", dev), ("test", test)):
+        lines = (output / "predictions" / f"sst2-{split}-output.csv").read_text().splitlines()
+        assert len(lines) == count + 1
+    assert "dev       test" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((*SST, "--protocol", "few-shot"), "expected --shots N, found none"),
+        ((*SST, "--shots", "3"), "--shots: expected --protocol few-shot, found files"),
+        ((*ALL, "--protocol", "few-shot", "--shots", "9"), "tasks with classes, found sts"),
+        ((*SST, "--pair", "joint"), "--pair: expected one of mrpc, rte, qnli, mnli, found sst"),
+    ],
+)
+def test_protocols_that_make_no_sense(refused, flags, expected):
+    assert expected in refused(2, *flags)
+
+
+def test_more_shots_than_examples(refused, sst2):
+    flags = ("--protocol", "few-shot", "--shots", "200")
+    assert "expected 100 examples of class 0 for 200 shots, found 30" in refused(1, *sst2, *flags)

@@ -1,0 +1,94 @@
+"""GLUE-style tasks, read from GLUE's own files: tab-separated, never quoted, labels by name.
+
+A further one is a line of `GLUE`: folder, columns, labels. Files lie in `--data DIR` itself or in
+its folder `glue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from torch import nn
+
+from tasks.base import LabelledFiles, Task, classification
+from tasks.heads import PairClassifier, SoftmaxClassifier
+from tasks.predictions import PredictionFile, one_of
+from tasks.readers import named_label
+
+PAIR_OPTIONS = ("bi", "joint")
+DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Where a task's texts and labels are; `header` names the columns of files that do not."""
+
+    folder: str
+    texts: tuple[str, ...]
+    label: str
+    labels: tuple[str, ...]
+    dev: str = "dev.tsv"
+    header: tuple[str, ...] | None = None
+
+
+GLUE = {
+    "sst2": Declared("SST-2", ("sentence",), "label", ("0", "1")),
+    "cola": Declared(
+        "CoLA", ("sentence",), "label", ("0", "1"), header=("source", "label", "mark", "sentence")
+    ),
+    "mrpc": Declared("MRPC", ("#1 String", "#2 String"), "Quality", ("0", "1")),
+    "rte": Declared("RTE", ("sentence1", "sentence2"), "label", ("entailment", "not_entailment")),
+    "qnli": Declared("QNLI", ("question", "sentence"), "label", ("entailment", "not_entailment")),
+    "mnli": Declared(
+        "MNLI",
+        ("sentence1", "sentence2"),
+        "gold_label",
+        ("entailment", "neutral", "contradiction"),
+        dev="dev_matched.tsv",
+    ),
+    "trec": Declared("TREC", ("sentence",), "label", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")),
+}
+PAIRS = tuple(name for name, declared in GLUE.items() if len(declared.texts) == 2)
+
+
+def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
+    """A task of this name, with a softmax layer on the embedding of a sentence.
+
+    Pairs go through two towers and BEES' head for pairs (`bi`), or as one sequence
+    `[CLS] a [SEP] b [SEP]` through the softmax layer, too (`joint`).
+    """
+    declared = GLUE[name]
+    classes, joint = len(declared.labels), pair == "joint"
+    head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT)
+    if name in PAIRS and not joint:
+        head = partial(PairClassifier, classes=classes, difference=True)
+    return Task(
+        name=name,
+        kind=classification(classes, "binary" if classes == 2 else "macro", matthews=True),
+        source=LabelledFiles(
+            files={
+                "train": f"{declared.folder}/train.tsv",
+                "dev": f"{declared.folder}/{declared.dev}",
+            },
+            text_columns=declared.texts,
+            label_column=declared.label,
+            parse_label=named_label(declared.labels),
+            clean_text=str.strip,
+            target_type=np.int64,
+            places=("glue", "."),
+            id_column=None,
+            quoted=False,
+            header=declared.header,
+        ),
+        build_head=head,
+        output=PredictionFile(
+            name,
+            "Predicted_Label",
+            show=lambda value: str(int(value)),
+            parse=one_of([str(label) for label in range(classes)]),
+        ),
+        joint=joint and name in PAIRS,
+    )

@@ -1,0 +1,89 @@
+"""Which examples of a task's files are train, dev and test: few-shot, or with labels held out.
+
+Test labels of the usual benchmarks are not public, so that the labelled files are parted anew. The
+same seed always draws the same examples; dev and test do not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tasks.base import Source
+from tasks.readers import Examples
+from tasks.text_files import DataError
+
+VALIDATION = 500  # examples at most (Moukafih et al., 2022, section 4.1)
+HELD_OUT = 0.1  # of the training examples, as dev
+
+
+@dataclass(frozen=True)
+class FewShot:
+    """`shots` labelled examples in all, as many of each class as can be; drawn by `seed`.
+
+    Dev is half of the dev file, at most 500 examples, and test the rest of it (Moukafih et al.,
+    2022, section 4.1, after Gunel et al., 2021).
+    """
+
+    source: Source
+    shots: int
+    seed: int
+    splits: tuple[str, ...] = ("train", "dev", "test")
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        if split == "train":
+            examples = self.source.read(folder, "train")
+            where = self.source.where(folder, "train")
+            return examples.at(few_of_each(examples, self.shots, self.seed, where)).some(limit)
+        examples = self.source.read(folder, "dev")
+        order = np.random.default_rng(0).permutation(len(examples))
+        count = min(VALIDATION, len(examples) // 2)
+        return examples.at(np.sort(order[:count] if split == "dev" else order[count:]))
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, "train" if split == "train" else "dev")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Dev is a tenth of the training file, test the dev file with its labels."""
+
+    source: Source
+    splits: tuple[str, ...] = ("train", "dev", "test")
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        if split == "test":
+            return self.source.read(folder, "dev")
+        examples = self.source.read(folder, "train")
+        order = np.random.default_rng(0).permutation(len(examples))
+        count = max(1, round(HELD_OUT * len(examples)))
+        if split == "dev":
+            return examples.at(np.sort(order[:count]))
+        return examples.at(np.sort(order[count:])).some(limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, "dev" if split == "test" else "train")
+
+
+def few_of_each(examples: Examples, shots: int, seed: int, where: str) -> np.ndarray:
+    """Rows of `shots` examples, classes as even as they can be; DataError where there are fewer."""
+    assert examples.targets is not None
+    classes = np.unique(examples.targets)
+    share, more = divmod(shots, len(classes))
+    if not share:
+        raise DataError(
+            f"{where}: expected {len(classes)} shots or more, one a class, found {shots}"
+        )
+    draw = np.random.default_rng([seed, shots])
+    rows = []
+    for place, label in enumerate(classes):
+        own, wanted = np.flatnonzero(examples.targets == label), share + (place < more)
+        if len(own) < wanted:
+            raise DataError(
+                f"{where}: expected {wanted} examples of class {label:g} for {shots} shots, "
+                f"found {len(own)}"
+            )
+        rows.append(draw.permutation(own)[:wanted])
+    return np.sort(np.concatenate(rows))

@@ -1,0 +1,74 @@
+"""Few-shot and held-out examples: disjoint, seeded, classes alike."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.readers import Examples
+from tasks.subsets import FewShot, HeldOut
+from tasks.text_files import DataError
+
+COUNTS = {"train": (90, 40, 6), "dev": (30, 20, 10)}
+
+
+@dataclass(frozen=True)
+class Invented:
+    """Three classes of unequal size."""
+
+    counts: dict
+    splits: tuple = ("train", "dev")
+
+    def read(self, folder, split, limit=None):
+        targets = np.repeat(np.arange(3), self.counts[split])
+        ids = [f"{split}{row}" for row in range(len(targets))]
+        return Examples(ids, (list(ids),), targets)
+
+    def where(self, folder, split):
+        return f"{split}.tsv"
+
+
+FOLDER = Path()
+
+
+def test_few_shots_are_as_many_of_each_class():
+    found = FewShot(Invented(COUNTS), 14, seed=1).read(FOLDER, "train")
+    assert np.bincount(found.targets).tolist() == [5, 5, 4]
+    assert len(set(found.ids)) == 14
+    again = FewShot(Invented(COUNTS), 14, seed=1).read(FOLDER, "train")
+    other = FewShot(Invented(COUNTS), 14, seed=2).read(FOLDER, "train")
+    assert found.ids == again.ids != other.ids
+    assert found.texts[0] == found.ids
+
+
+@pytest.mark.parametrize("count", [(30, 20, 10), (900, 700, 400)])
+def test_dev_and_test_part_the_dev_file_whatever_the_seed(count):
+    one, other = (FewShot(Invented(COUNTS | {"dev": count}), 9, seed) for seed in (1, 2))
+    dev, test = one.read(FOLDER, "dev"), one.read(FOLDER, "test")
+    assert not set(dev.ids) & set(test.ids)
+    assert len(dev) == min(500, sum(count) // 2)
+    assert len(dev) + len(test) == sum(count)
+    assert other.read(FOLDER, "dev").ids == dev.ids
+
+
+@pytest.mark.parametrize(
+    ("shots", "expected"),
+    [
+        (2, "expected a shot a class or more, 3, found 2"),
+        (30, "train.tsv: expected 10 examples of class 2 for 30 shots, found 6"),
+        (1000, "expected 334 examples of class 0 for 1000 shots, found 90"),
+    ],
+)
+def test_more_than_there_is(shots, expected):
+    with pytest.raises(DataError, match=expected):
+        FewShot(Invented(COUNTS), shots, 0).read(FOLDER, "train")
+
+
+def test_held_out_examples():
+    source = HeldOut(Invented(COUNTS))
+    train, dev, test = (source.read(FOLDER, split) for split in source.splits)
+    assert (len(train), len(dev), len(test)) == (122, 14, 60)
+    assert not set(train.ids) & set(dev.ids)
+    assert all(one.startswith("dev") for one in test.ids)
+    assert len(source.read(FOLDER, "train", 10)) == 10
