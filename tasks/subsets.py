@@ -73,9 +73,7 @@ def few_of_each(examples: Examples, shots: int, seed: int, where: str) -> np.nda
     classes = np.unique(examples.targets)
     share, more = divmod(shots, len(classes))
     if not share:
-        raise DataError(
-            f"{where}: expected {len(classes)} shots or more, one a class, found {shots}"
-        )
+        raise DataError(f"{where}: expected a shot a class or more, {len(classes)}, found {shots}")
     draw = np.random.default_rng([seed, shots])
     rows = []
     for place, label in enumerate(classes):
