@@ -54,6 +54,7 @@ TRAINING_NUMBERS = (
     ("warmup", number(float, 0, 1), "SHARE", "share of the steps over which the rates rise"),
     ("clip", RATE, "NORM", "largest norm of a step's gradient"),
     ("probe_epochs", COUNT, "N", "epochs of the heads alone, before the encoder moves (LP-FT)"),
+    ("evaluate_every", COUNT, "N", "epochs from one dev score and checkpoint to the next"),
     ("patience", COUNT, "N", "stop after N epochs that brought nothing better"),
     ("seed", number(int, 0, 2**32 - 1), "N", "of everything drawn at random"),
 )

@@ -75,6 +75,7 @@ class RunConfig:
     weight_decay: float = 0.01
     warmup: float = 0.1
     clip: float = 1.0
+    evaluate_every: int = 1  # epochs from one evaluation and checkpoint to the next
     patience: int | None = None
     keep: str = "best"  # or "last": which epoch's weights are used
     measured_examples: int = 0  # training examples a task whose loss is measured at the end

@@ -110,7 +110,10 @@ class Trainer:
                 last = max(self.progress.best_epoch, self.config.probe_epochs)
                 if self.progress.epoch - last >= patience:
                     break
-                self.train_epoch(self.progress.epoch + 1)
+                epoch = self.progress.epoch + 1
+                self.train_epoch(epoch)
+                if epoch % self.config.evaluate_every and epoch < self.config.epochs:
+                    continue
                 found = self.evaluate(dev)
                 if self.finish_epoch(found[0]):
                     self.best_dev = found

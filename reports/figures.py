@@ -60,7 +60,7 @@ def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
             values = [epoch["dev"][task][metric] for epoch in history]
             first = not any(line.get_label() == one.system.name for line in axis.lines)
             axis.plot(
-                range(1, len(values) + 1),
+                [epoch["epoch"] for epoch in history],
                 values,
                 marker="o",
                 ms=3,

@@ -1,0 +1,93 @@
+"""Cells of many small runs, one a seed: all of a cell in one JSON file, written seed by seed."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minbert.errors import UserError
+from minbert.json_files import read_json, write_json
+from multitask.config import RunConfig, difference
+from multitask.dry_run import duration
+from multitask.run import complete
+from pretrain.objectives import tasks_of
+from reports.cells import as_kept
+
+KEPT = ("dev", "test", "best_epoch", "steps", "combiner_steps", "training_seconds", "seconds")
+
+
+@dataclass(frozen=True)
+class SeedCell:
+    """The runs of one configuration, but for their seed."""
+
+    name: str
+    config: RunConfig
+    seeds: tuple[int, ...]
+
+
+def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None:
+    """Bring every cell to its end; a seed that is kept in a cell's file is not run again.
+
+    The folders of runs are deleted once their figures are kept: there are hundreds.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    left = [(one, seed) for one in cells for seed in one.seeds if seed not in kept(one, results)]
+    count = sum(len(one.seeds) for one in cells)
+    print(f"{count - len(left)} of {count} runs are kept, {len(left)} to do", flush=True)
+    begin = time.monotonic()
+    for number, (one, seed) in enumerate(left):
+        ahead = ""
+        if number:
+            seconds = (time.monotonic() - begin) / number * (len(left) - number)
+            ahead = f", about {duration(seconds)} left"
+        print(f"\n{one.name}, seed {seed}: {len(left) - number} runs left{ahead}", flush=True)
+        run_seed(one, seed, results, runs)
+
+
+def run_seed(one: SeedCell, seed: int, results: Path, runs: Path) -> None:
+    """Train with one seed and add its figures to the cell's file."""
+    folder = runs / f"{one.name}-seed{seed}"
+    metrics = complete(replace(one.config, seed=seed), folder, overwrite=True, make_tasks=tasks_of)
+    found = {key: metrics[key] for key in KEPT if key in metrics}
+    found["environment"] = metrics["environment"]
+    seeds = {**{str(s): m for s, m in kept(one, results).items()}, str(seed): found}
+    write_json(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
+    shutil.rmtree(folder)
+
+
+def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
+    """The figures of a cell by seed; UserError if its file is of another configuration."""
+    file = file_of(one, results)
+    if not file.exists():
+        return {}
+    content = read_json(file, UserError)
+    if found := difference(as_kept(one.config), content["config"], ignored=("seed",)):
+        raise UserError(
+            f"{file}: expected a cell of this configuration, found another: {found}; "
+            "another --results keeps both"
+        )
+    return {int(seed): metrics for seed, metrics in content["seeds"].items()}
+
+
+def file_of(one: SeedCell, results: Path) -> Path:
+    return results / f"{one.name}.json"
+
+
+def values(one: SeedCell, results: Path, split: str, task: str, metric: str) -> dict[int, float]:
+    """A metric by seed, for the seeds that are kept."""
+    return {seed: found[split][task][metric] for seed, found in kept(one, results).items()}
+
+
+def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
+    """Mean ± standard deviation, in per cent; nothing where there is none."""
+    found = scale * np.array(list(values))
+    if not len(found):
+        return ""
+    spread = f" ± {found.std(ddof=1):.{digits}f}" if len(found) > 1 else ""
+    return f"{found.mean():.{digits}f}{spread}"
