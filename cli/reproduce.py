@@ -1,4 +1,4 @@
-"""A paper's tables from its configurations: run.py --mode reproduce --table bees
+"""A paper's tables from its configurations: run.py --mode reproduce --table bees | scl-moo
 
 Every finished run is kept as one JSON file under --results and not repeated; an unfinished one goes
 on where it was.
@@ -7,12 +7,22 @@ on where it was.
 from __future__ import annotations
 
 import argparse
+import importlib
+from collections.abc import Sequence
 from pathlib import Path
 
-from cli.flags import COUNT, PRECISIONS
-from cli.values import number, path
+from cli.flags import COUNT, PRECISIONS, RATE
+from cli.values import path
 
-TABLES = ("bees",)
+# Table -> the module that makes it, the precision and the notes that are its own.
+TABLES = {"bees": "studies.reproduce_bees", "scl-moo": "studies.reproduce_scl_moo"}
+PRECISION = {"bees": "bf16", "scl-moo": "fp32"}
+PAPERS = {
+    "bees": "the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
+    "on the dev set that is reported, by the paper as by us.",
+    "scl-moo": "the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
+    "chosen on test.",
+}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -21,39 +31,45 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--rows",
         nargs="+",
         metavar="ROW",
-        help="models such as M6 M13; default: all of Table 1",
+        help="models such as M6 M13; of scl-moo how cells' names begin, such as few-shot-sst2; "
+        "default: all of Table 1, all cells of scl-moo",
     )
     parser.add_argument(
         "--further",
         action="store_true",
-        help="also the models of the other tables and figures, and those with gradient surgery",
+        help="of bees: also the models of the other tables and figures, and those with gradient "
+        "surgery",
     )
     parser.add_argument(
         "--seeds",
-        type=number(int, 1, 5),
-        default=1,
+        type=COUNT,
         metavar="N",
-        help="seeds of each row (default: 1)",
+        help="seeds of each row, the first ones (default: 1 of bees, all of the others)",
     )
-    parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="CS224N files")
+    parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument("--limit", type=COUNT, metavar="N", help="training examples of a task")
     parser.add_argument("--epochs", type=COUNT, metavar="N", help="default: the paper's, by row")
+    parser.add_argument("--lr", type=RATE, metavar="RATE", help="default: the paper's")
     parser.add_argument("--encoder", type=path, default="minilm", help="default: minilm")
-    parser.add_argument("--precision", choices=PRECISIONS, default="bf16", help="default: bf16")
-    parser.add_argument("--results", type=path, default="results/bees", metavar="DIR")
-    parser.add_argument("--runs", type=path, default="runs/bees", metavar="DIR", help="run folders")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, help="default: bf16 of bees, fp32 of the others"
+    )
+    parser.add_argument(
+        "--results", type=path, metavar="DIR", help="of finished cells (default: results/TABLE)"
+    )
+    parser.add_argument(
+        "--runs", type=path, metavar="DIR", help="folders of runs (default: runs/TABLE)"
+    )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from multitask.config import RunConfig
-    from studies.bees import EVERY
-    from studies.reproduce_bees import Reproduction, names_of, reproduce
+    from studies.asked import Asked
 
-    for row in args.rows or ():
-        if row not in EVERY:
-            parser.error(f"--rows: expected some of {', '.join(EVERY)}, found {row}")
-    if args.rows and args.further:
-        parser.error("--rows and --further: expected one of them")
+    study = importlib.import_module(TABLES[args.table])
+    name = args.table.replace("-", "_")
+    check_rows(args, parser, study.names())
+    args.precision = args.precision or PRECISION[args.table]
     base = RunConfig(
         mode="single",
         tasks=(),
@@ -62,12 +78,34 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         encoder=args.encoder,
         precision=args.precision,
     )
-    rows = names_of(args.rows, args.further)
-    results, runs = Path(args.results), Path(args.runs)
-    asked = Reproduction(rows, args.seeds, base, args.epochs, results, runs)
-    print(reproduce(asked, command_of(args), notes_of(args)))
+    results = Path(args.results or Path("results") / name)
+    asked = Asked(
+        base=base,
+        results=results,
+        runs=Path(args.runs or Path("runs") / name),
+        rows=tuple(args.rows) if args.rows else None,
+        further=args.further,
+        seeds=args.seeds,
+        epochs=args.epochs,
+        lr=args.lr,
+    )
+    print(study.reproduce(asked, command_of(args), notes_of(args)))
     print(f"tables: {results.with_suffix('.md')}; figures and cells: {results}")
     return 0
+
+
+def check_rows(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, names: Sequence[str]
+) -> None:
+    """Refuse rows that a table does not have."""
+    begins = args.table != "bees"
+    for row in args.rows or ():
+        if row not in names and not (begins and any(name.startswith(row) for name in names)):
+            parser.error(f"--rows: expected some of {', '.join(names)}, found {row}")
+    if args.rows and args.further:
+        parser.error("--rows and --further: expected one of them")
+    if args.further and begins:
+        parser.error(f"--further: expected --table bees, found {args.table}")
 
 
 def command_of(args: argparse.Namespace) -> str:
@@ -75,7 +113,7 @@ def command_of(args: argparse.Namespace) -> str:
     parts = ["python run.py --mode reproduce --table", args.table, "--data DIR"]
     parts += ["--rows", *args.rows] if args.rows else []
     parts += ["--further"] if args.further else []
-    for name in ("seeds", "limit", "epochs", "encoder", "precision"):
+    for name in ("seeds", "limit", "epochs", "lr", "encoder", "precision"):
         value = getattr(args, name)
         parts += [f"--{name} {value}"] if value is not None else []
     return " ".join(parts)
@@ -84,9 +122,7 @@ def command_of(args: argparse.Namespace) -> str:
 def notes_of(args: argparse.Namespace) -> str:
     """What a reader has to know before he sets the figures side by side."""
     limit = f"{args.limit:,} training examples of a task" if args.limit else "all training data"
-    epochs = f"{args.epochs} epochs" if args.epochs else "the paper's number of epochs"
+    epochs = f"{args.epochs} epochs" if args.epochs else "the numbers of epochs named by the study"
     return (
-        f"Ours: encoder {args.encoder}, {limit}, {epochs}, {args.precision}; the paper's is "
-        "bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen on the dev set "
-        "that is reported, by the paper as by us."
+        f"Ours: encoder {args.encoder}, {limit}, {epochs}, {args.precision}; {PAPERS[args.table]}"
     )

@@ -206,14 +206,22 @@ CURVES = {
 EVERY = ROWS | FURTHER
 
 
-def row_cell(name: str, seed: int, base: RunConfig, runs: Path, epochs: int | None = None) -> Cell:
+def row_cell(
+    name: str,
+    seed: int,
+    base: RunConfig,
+    runs: Path,
+    epochs: int | None = None,
+    lr: float | None = None,
+) -> Cell:
     """The run of a row with a seed; `base` has data, limit, encoder, precision.
 
-    `epochs` replaces the paper's number; hybrid sampling keeps its share of first epochs, and at
-    least one for the rest.
+    `epochs` and `lr` replace the paper's numbers; hybrid sampling keeps its share of first epochs,
+    and at least one for the rest.
     """
     row = EVERY[name]
     settings = {"mode": "single", **PAPER, **row.settings}
+    settings |= {"lr": lr, "head_lr": lr} if lr else {}
     total = epochs or row.epochs
     if "first_epochs" in settings:
         share = settings["first_epochs"] / row.epochs

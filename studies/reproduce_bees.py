@@ -12,13 +12,13 @@ import numpy as np
 from minbert.errors import UserError
 from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
-from multitask.config import RunConfig
 from reports.cells import kept_cell, run_of_cell
 from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs
 from reports.figures import confusion, similarity_distribution
 from reports.store import read_run
 from reports.systems import Scored, group_runs, score_systems
+from studies.asked import Asked
 from studies.bees import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
 from studies.bees_table import Cells, report
 from studies.cells import Cell, read_cells, run_cells
@@ -28,21 +28,25 @@ from tasks.metrics import LEADERBOARD
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Which rows and seeds, with what; `results` keeps a file a cell, `runs` their folders."""
+    """What was asked for, and the cells that answer it."""
 
-    rows: tuple[str, ...]
-    seeds: int
-    base: RunConfig
-    epochs: int | None
-    results: Path
-    runs: Path
+    asked: Asked
+
+    @property
+    def results(self) -> Path:
+        return self.asked.results
+
+    @property
+    def runs(self) -> Path:
+        return self.asked.runs
 
     def cells(self) -> list[Cell]:
         """Seed after seed, so that every row has a figure early."""
-        return [self.cell(name, seed) for seed in SEEDS[: self.seeds] for name in self.rows]
+        rows = rows_of(self.asked.rows, self.asked.further)
+        return [self.cell(name, seed) for seed in SEEDS[: self.asked.seeds or 1] for name in rows]
 
     def cell(self, row: str, seed: int = SEEDS[0]) -> Cell:
-        return row_cell(row, seed, self.base, self.runs, self.epochs)
+        return row_cell(row, seed, self.asked.base, self.runs, self.asked.epochs, self.asked.lr)
 
     def finished(self) -> list[str]:
         """Names of all cells that are kept, asked for or not.
@@ -62,8 +66,14 @@ class Reproduction:
         return folder if kept and run_of_cell(folder, one.config) else None
 
 
-def reproduce(asked: Reproduction, command: str, notes: str) -> str:
+def names() -> list[str]:
+    """Of all rows."""
+    return list(EVERY)
+
+
+def reproduce(request: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
+    asked = Reproduction(request)
     asked.finished()  # a cell of another configuration is told before hours of work
     run_cells(asked.cells(), asked.results, asked.runs)
     cells = read_cells(asked.results, asked.finished())
@@ -127,7 +137,7 @@ def read_scored(asked: Reproduction, row: str) -> Scored | None:
     return scored
 
 
-def names_of(rows: Sequence[str] | None, further: bool) -> tuple[str, ...]:
+def rows_of(rows: Sequence[str] | None, further: bool) -> tuple[str, ...]:
     """The rows asked for; without any, M1 to M18, and all others where `further`."""
     if rows:
         return tuple(rows)

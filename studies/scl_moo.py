@@ -7,8 +7,7 @@ RoBERTa base, mean and standard deviation over ten seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from multitask.config import RunConfig
@@ -71,59 +70,67 @@ def method_settings(method: str) -> dict[str, Any]:
     return found | ({"gradients": "representation"} if method == "epo" else {})
 
 
-def few_shot_cell(
-    base: RunConfig, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS
-) -> SeedCell:
-    """One task, one number of labelled examples, one method."""
-    config = task_config(base, task, method, base.epochs or EPOCHS)
-    config = replace(config, protocol="few-shot", shots=shots)
-    return SeedCell(f"few-shot-{task}-{shots}-{method}", config, seeds)
+@dataclass(frozen=True)
+class Experiments:
+    """The cells of a base configuration, which has data, encoder, precision and learning rate.
+
+    `epochs` takes the place of the study's numbers.
+    """
+
+    base: RunConfig
+    epochs: int | None = None
+
+    def few_shot(
+        self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS
+    ) -> SeedCell:
+        """One task, one number of labelled examples, one method; its last epoch counts."""
+        epochs = self.epochs or EPOCHS
+        config = replace(
+            self.config(task, method),
+            protocol="few-shot",
+            shots=shots,
+            epochs=epochs,
+            evaluate_every=epochs,  # dev chooses settings, not epochs
+            keep="last",
+        )
+        return SeedCell(f"few-shot-{task}-{shots}-{method}", config, seeds)
+
+    def full(self, task: str, method: str) -> SeedCell:
+        """All of a task's examples, a tenth of them held out as dev, which chooses the epoch."""
+        config = self.config(task, method)
+        config = replace(config, protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
+        return SeedCell(f"full-{task}-{method}", config, FULL_SEEDS)
+
+    def sweep(self, setting: str, value: float, method: str) -> SeedCell:
+        """One setting of a method at another value: SST-2, 50 examples (section 6).
+
+        At its own value it is the few-shot cell.
+        """
+        one = self.few_shot("sst2", 50, method, SWEEP_SEEDS)
+        changed: Any = (value, 1 - value) if setting == "scl_preference" else value
+        if changed == getattr(one.config, setting):
+            return self.few_shot("sst2", 50, method)
+        name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
+        return SeedCell(name, replace(one.config, **{setting: changed}), one.seeds)
+
+    def every(self) -> list[SeedCell]:
+        """All there are, in the order of the tables and of Figure 5."""
+        few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS]
+        full = [self.full(task, method) for task in FULL for method in METHODS]
+        swept = [self.sweep(setting, v, m) for setting, m in swept_methods() for v in GRID]
+        return list({one.name: one for one in [*few, *full, *swept]}.values())
+
+    def config(self, task: str, method: str) -> RunConfig:
+        options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRED else {}
+        settings = PAPER | method_settings(method)
+        return replace(self.base, tasks=(task,), task_options=options, **settings)
 
 
-def full_cell(
-    base: RunConfig, task: str, method: str, seeds: tuple[int, ...] = FULL_SEEDS
-) -> SeedCell:
-    """All of a task's examples, a tenth of them held out as dev."""
-    config = replace(task_config(base, task, method, FULL_EPOCHS), protocol="held-out")
-    return SeedCell(f"full-{task}-{method}", replace(config, keep="best", evaluate_every=1), seeds)
-
-
-def sweep_cell(base: RunConfig, setting: str, value: float, method: str) -> SeedCell:
-    """One setting of a method at another value: SST-2, 50 examples (section 6)."""
-    one = few_shot_cell(base, "sst2", 50, method, SWEEP_SEEDS)
-    changed: Any = (value, 1 - value) if setting == "scl_preference" else value
-    name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
-    return SeedCell(name, replace(one.config, **{setting: changed}), one.seeds)
-
-
-def task_config(base: RunConfig, task: str, method: str, epochs: int) -> RunConfig:
-    """Trained for `epochs`, the last of which counts: dev chooses settings, not epochs."""
-    options: Mapping[str, Mapping[str, str]] = {task: {"pair": "joint"}} if task in PAIRED else {}
-    return replace(
-        base,
-        tasks=(task,),
-        task_options=options,
-        epochs=epochs,
-        evaluate_every=epochs,
-        keep="last",
-        **PAPER,
-        **method_settings(method),
-    )
-
-
-def every_cell(base: RunConfig) -> list[SeedCell]:
-    """All there are, in the order of the tables."""
-    few = [few_shot_cell(base, t, n, m) for t in TASKS for n in SHOTS for m in METHODS]
-    full = [full_cell(base, task, method) for task in FULL for method in METHODS]
-    return [*few, *full, *sweep_cells(base)]
-
-
-def sweep_cells(base: RunConfig) -> list[SeedCell]:
-    """Figure 5: r_1 of LS and EPO, tau and lambda of all that have them."""
+def swept_methods() -> list[tuple[str, str]]:
+    """Settings and the methods that have them."""
     return [
-        sweep_cell(base, setting, value, method)
+        (setting, method)
         for setting in SWEEPS
         for method in ("scl", "ls", "epo")
         if not (setting == "scl_preference" and method == "scl")
-        for value in GRID
     ]

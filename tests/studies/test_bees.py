@@ -11,6 +11,7 @@ from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from reports.cells import as_kept
+from studies.asked import Asked
 from studies.bees import CURVES, ENSEMBLE, ENSEMBLE_PAPER, EVERY, ROWS, SEEDS, TOGETHER, row_cell
 from studies.bees_table import overall_of
 from studies.reproduce_bees import Reproduction, made_of
@@ -113,7 +114,8 @@ def test_some_rows(reproduce, tmp_path):
 @pytest.fixture
 def made(tmp_path):
     """A reproduction of M6 whose folders are a test's own, and a function that makes its run."""
-    asked = Reproduction(("M6",), 1, BASE, 1, tmp_path / "bees", tmp_path / "runs")
+    folders = tmp_path / "bees", tmp_path / "runs"
+    asked = Reproduction(Asked(BASE, *folders, rows=("M6",), epochs=1))
 
     def make(**changes):
         config = replace(asked.cell("M6").config, **changes)

@@ -1,0 +1,25 @@
+"""What `--mode reproduce` asks of a paper's study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from multitask.config import RunConfig
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which rows and seeds, with what; `results` keeps a file a cell, `runs` the folders.
+
+    None stands for what the paper, or its study, has.
+    """
+
+    base: RunConfig
+    results: Path
+    runs: Path
+    rows: tuple[str, ...] | None = None
+    further: bool = False
+    seeds: int | None = None
+    epochs: int | None = None
+    lr: float | None = None

@@ -1,0 +1,59 @@
+"""Runs the cells of SCL-MOO and writes its tables and figures beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minbert.errors import UserError
+from minbert.files import write_whole
+from multitask.config import RunConfig
+from studies.asked import Asked
+from studies.scl_moo import Experiments
+from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
+from studies.seeds import SeedCell, run_seed_cells
+from tasks import build_task, data_folder
+from tasks.text_files import DataError
+
+RATE = 1e-5  # section 4.1
+
+
+def names() -> list[str]:
+    """Of all cells; the beginning of one asks for all that begin so."""
+    return [one.name for one in Experiments(RunConfig(mode="single", tasks=())).every()]
+
+
+def reproduce(asked: Asked, command: str, notes: str) -> str:
+    """Run what is not there yet; writes and returns the report of all finished cells."""
+    rate = asked.lr or RATE
+    cells = Experiments(replace(asked.base, lr=rate, head_lr=rate), asked.epochs)
+    chosen = [one for one in cells.every() if wanted(one, asked.rows)]
+    if asked.seeds is not None:
+        chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
+    run_seed_cells(there(chosen), asked.results, asked.runs)
+    results = Results(cells, asked.results)
+    draw_shots(results)
+    draw_sweeps(results)
+    text = report(results, command, f"{notes} Learning rate {rate:g}.")
+    write_whole(asked.results.with_suffix(".md"), text)
+    return text
+
+
+def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
+    return rows is None or any(one.name.startswith(row) for row in rows)
+
+
+def there(cells: list[SeedCell]) -> list[SeedCell]:
+    """Those whose data is there; absent tasks are told."""
+    absent = set()
+    for name in dict.fromkeys(task for one in cells for task in one.config.tasks):
+        source, folder = build_task(name).source, data_folder(cells[0].config.data)
+        try:
+            for split in source.splits:
+                source.read(folder, split, 1)
+        except DataError as error:
+            print(f"left out, for its data is absent: {error}", flush=True)
+            absent.add(name)
+    found = [one for one in cells if not absent & set(one.config.tasks)]
+    if not found:
+        raise UserError(f"{cells[0].config.data}: expected data of a task asked for, found none")
+    return found

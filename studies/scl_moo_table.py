@@ -1,0 +1,194 @@
+"""The tables and figures of SCL-MOO beside ours, from the cells that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from reports.drawing import new_figure, save_figure
+from reports.statistics import holm, signed_rank
+from reports.tables import markdown_table
+from studies.scl_moo import (
+    FEW_SHOT_PAPER,
+    FULL,
+    FULL_PAPER,
+    GRID,
+    METHODS,
+    SHOTS,
+    SWEEPS,
+    TASKS,
+    Experiments,
+    swept_methods,
+)
+from studies.seeds import SeedCell, kept, shown, values
+
+Table = tuple[list[str], list[list[str]]]
+OURS = ("ls", "epo")
+AGAINST = ("ce", "scl")
+
+
+class Results:
+    """Test accuracies of the kept cells by seed, however far the study is."""
+
+    def __init__(self, cells: Experiments, folder: Path) -> None:
+        self.cells, self.folder = cells, folder
+
+    def test(self, one: SeedCell, split: str = "test") -> dict[int, float]:
+        (task,) = one.config.tasks
+        return values(one, self.folder, split, task, "accuracy")
+
+    def few_shot(self, task: str, shots: int, method: str) -> dict[int, float]:
+        return self.test(self.cells.few_shot(task, shots, method))
+
+    def full(self, task: str, method: str) -> dict[int, float]:
+        return self.test(self.cells.full(task, method))
+
+    def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
+        """On dev, as the paper has it."""
+        return self.test(self.cells.sweep(setting, value, method), "dev")
+
+
+def beside(paper: tuple[float, float] | None, ours: Mapping[int, float]) -> str:
+    """`72.1 ± 5.4 / 61.0 ± 3.1`."""
+    first = f"{paper[0]:.1f} ± {paper[1]:.1f}" if paper else ""
+    found = shown(ours.values())
+    return f"{first} / {found}" if first or found else ""
+
+
+def few_shot_table(results: Results) -> Table:
+    """Table 2 and more: a row a method and number of examples, a column a task."""
+    rows = []
+    for shots in SHOTS:
+        for method, title in METHODS.items():
+            cells = [
+                beside(
+                    FEW_SHOT_PAPER.get(task, {}).get(shots, {}).get(method),
+                    results.few_shot(task, shots, method),
+                )
+                for task in TASKS
+            ]
+            rows.append([title, str(shots), *cells])
+    return ["", "N", *TASKS], rows
+
+
+def full_table(results: Results) -> Table:
+    """Table 3."""
+    rows = [
+        [title, *(beside(FULL_PAPER[task][method], results.full(task, method)) for task in FULL)]
+        for method, title in METHODS.items()
+    ]
+    return ["", *FULL], rows
+
+
+def differences(results: Results, method: str, other: str) -> list[float]:
+    """Over the (task, N, seed) cells of few-shot learning that both have."""
+    found = []
+    for task in TASKS:
+        for shots in SHOTS:
+            mine, theirs = (results.few_shot(task, shots, name) for name in (method, other))
+            found += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
+    return found
+
+
+def significance_table(results: Results) -> Table:
+    """Wilcoxon's signed-rank test of LS and EPO against CE and CE + SCL, adjusted after Holm."""
+    pairs = [(method, other) for method in OURS for other in AGAINST]
+    cells = [differences(results, *pair) for pair in pairs]
+    adjusted = holm([signed_rank(found) for found in cells])
+    rows = [
+        [
+            f"{METHODS[method]} - {METHODS[other]}",
+            str(len(found)),
+            f"{100 * np.mean(found):+.2f}" if found else "",
+            "not testable" if p is None else f"{p:.4f}",
+            verdict(found, p),
+        ]
+        for (method, other), found, p in zip(pairs, cells, adjusted, strict=True)
+    ]
+    return ["", "pairs", "mean difference", "p (Holm)", "better than it, as the paper says?"], rows
+
+
+def verdict(differences: Sequence[float], p: float | None) -> str:
+    if p is None:
+        return ""
+    if p >= 0.05:
+        return "no difference shown"
+    return "yes" if np.mean(differences) > 0 else "no: worse"
+
+
+def status_table(results: Results) -> Table:
+    """What EPO did in its steps, in per cent, over all cells kept."""
+    counts: dict[str, int] = {}
+    for one in results.cells.every():
+        if one.config.objective == "epo":
+            for found in kept(one, results.folder).values():
+                for status, steps in found["combiner_steps"].items():
+                    counts[status] = counts.get(status, 0) + steps
+    total = sum(counts.values())
+    rows = [[s, f"{100 * n / total:.1f}"] for s, n in sorted(counts.items(), key=lambda x: -x[1])]
+    return ["EPO's steps", "%"], rows
+
+
+def sweep_table(results: Results) -> Table:
+    """Figure 5 as numbers: dev accuracy on SST-2 with 50 examples."""
+    rows = []
+    for setting, method in swept_methods():
+        cells = [shown(results.sweep(setting, value, method).values()) for value in GRID]
+        rows.append([SWEEPS[setting], METHODS[method], *cells])
+    return ["", "", *(f"{value:g}" for value in GRID)], rows
+
+
+def draw_sweeps(results: Results) -> None:
+    """Figure 5: a figure a setting, a line a method."""
+    for setting, name in SWEEPS.items():
+        figure, axis = new_figure(4.2, 3.2)
+        for method in [one for where, one in swept_methods() if where == setting]:
+            found = {v: results.sweep(setting, v, method) for v in GRID}
+            points = [(v, 100 * np.mean(list(s.values()))) for v, s in found.items() if s]
+            if points:
+                axis.plot(*zip(*points, strict=True), marker="o", label=METHODS[method])
+        if axis.lines:
+            axis.set(xlabel=name, ylabel="SST-2 dev accuracy, 50 examples")
+            axis.legend(fontsize=7)
+            save_figure(figure, results.folder / f"sweep-{name}.png")
+
+
+def draw_shots(results: Results) -> None:
+    """Figure 1: SST-2 test accuracy over the number of examples."""
+    figure, axis = new_figure(4.2, 3.2)
+    for method, title in METHODS.items():
+        found = {shots: results.few_shot("sst2", shots, method) for shots in SHOTS}
+        points = [(n, 100 * np.mean(list(s.values()))) for n, s in found.items() if s]
+        if points:
+            axis.plot(*zip(*points, strict=True), marker="o", label=title)
+    if axis.lines:
+        axis.set(xlabel="labelled examples", ylabel="SST-2 test accuracy", xticks=list(SHOTS))
+        axis.legend(fontsize=7)
+        save_figure(figure, results.folder / "shots.png")
+
+
+def report(results: Results, command: str, notes: str) -> str:
+    """results/scl_moo.md."""
+    cells = results.cells.every()
+    done = sum(len(kept(one, results.folder)) >= len(one.seeds) for one in cells)
+    parts = [
+        "# SCL-MOO, beside ours",
+        f"`{command}`",
+        f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (RoBERTa base) "
+        "/ ours, test accuracy in per cent, mean ± standard deviation over the seeds.",
+        notes,
+        "## Few-shot (Table 2, and three tasks more)",
+        markdown_table(*few_shot_table(results)),
+        "## Do LS and EPO beat the baselines?",
+        markdown_table(*significance_table(results)),
+        "Pairs are (task, N, seed); those of one seed share their examples between methods.",
+        "## All data (Table 3)",
+        markdown_table(*full_table(results)),
+        "## What EPO did",
+        markdown_table(*status_table(results)),
+        "## Figure 5: SST-2 dev accuracy with 50 examples",
+        markdown_table(*sweep_table(results)),
+    ]
+    return "\n\n".join(parts) + "\n"

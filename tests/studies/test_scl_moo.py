@@ -1,0 +1,148 @@
+"""SCL-MOO's cells as configurations, the command that runs them, and its tables."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cli
+from minbert.errors import UserError
+from multitask.config import RunConfig
+from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.scl_moo_table import Results, differences, few_shot_table, significance_table
+from studies.seeds import kept, run_seed_cells
+
+CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
+
+
+def test_every_cell_is_another_run():
+    every = CELLS.every()
+    assert len({one.name for one in every}) == len(every) == 6 * 3 * 4 + 6 * 4 + 8 * 4
+    assert len({one.config.digest() for one in every}) == len(every)
+    assert CELLS.sweep("scl_weight", 0.3, "epo") == CELLS.few_shot("sst2", 50, "epo")
+
+
+def test_settings_are_the_papers():
+    for one in CELLS.every():
+        config = one.config
+        assert (config.batch_size, config.pooling) == (16, "cls")
+        (task,) = config.tasks
+        joint = config.task_options.get(task, {}).get("pair") == "joint"
+        assert joint == (task in ("qnli", "mrpc", "rte", "mnli"))
+        assert config.per_class == (config.objective in ("ls", "epo"))
+        if config.protocol == "few-shot":
+            assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)
+    for paper in (FULL_PAPER, *FEW_SHOT_PAPER.values()):
+        assert all(set(found) == set(METHODS) for found in paper.values())
+
+
+@pytest.fixture
+def data(tmp_path):
+    """SST-2 and RTE of a few words, whose class a word tells."""
+    draw = np.random.default_rng(0)
+    for folder, columns in (("SST-2", 1), ("RTE", 2)):
+        place = tmp_path / "data" / "glue" / folder
+        place.mkdir(parents=True)
+        labels = ("0", "1") if columns == 1 else ("entailment", "not_entailment")
+        header = ["sentence"] if columns == 1 else ["sentence1", "sentence2"]
+        for file, count in (("train.tsv", 60), ("dev.tsv", 24)):
+            rows = ["\t".join([*header, "label"])]
+            for i in range(count):
+                word = ("good", "bad")[i % 2]
+                texts = [f"a {word} film {draw.integers(99)}" for _ in range(columns)]
+                rows.append("\t".join([*texts, labels[i % 2]]))
+            (place / file).write_text("\n".join(rows) + "\n")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def reproduce(tmp_path, data, capsys):
+    def call(*argv):
+        folders = ("--results", tmp_path / "scl_moo", "--runs", tmp_path / "runs")
+        flags = ("--mode", "reproduce", "--table", "scl-moo", "--data", data, "--encoder", "tiny")
+        try:
+            status = cli.main([str(f) for f in (*flags, "--epochs", 2, *folders, *argv)])
+        except SystemExit as ended:
+            status = ended.code
+        return status, capsys.readouterr()
+
+    return call
+
+
+def test_some_cells(reproduce, tmp_path):
+    rows = ("few-shot-sst2-20", "few-shot-mnli-20-ce", "full-rte-epo", "sweep-tau-0.5-ls")
+    status, said = reproduce("--rows", *rows, "--seeds", "2")
+    assert status == 0, said.err
+    assert "left out, for its data is absent" in said.out
+    results = tmp_path / "scl_moo"
+    names = [f"few-shot-sst2-20-{m}" for m in METHODS] + ["full-rte-epo", "sweep-tau-0.5-ls"]
+    assert {path.stem for path in results.glob("*.json")} == set(names)
+    found = json.loads((results / "full-rte-epo.json").read_text())
+    assert set(found["seeds"]) == {"1", "2"}
+    assert not list((tmp_path / "runs").iterdir())
+    text = (tmp_path / "scl_moo.md").read_text()
+    accuracies = [found["seeds"][s]["test"]["rte"]["accuracy"] for s in ("1", "2")]
+    shown = f"76.9 ± 1.3 / {100 * np.mean(accuracies):.1f} ± "
+    assert shown in text
+    assert "not testable" in text
+    assert (results / "shots.png").exists()
+    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    assert reproduce("--rows", *rows, "--seeds", "2")[0] == 0
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+    # A further seed is added to what is there.
+    assert reproduce("--rows", "full-rte-epo", "--seeds", "3")[0] == 0
+    again = json.loads((results / "full-rte-epo.json").read_text())["seeds"]
+    assert {seed: again[seed] for seed in ("1", "2")} == found["seeds"]
+    assert set(again) == {"1", "2", "3"}
+
+
+def test_what_is_refused(reproduce, data, tmp_path):
+    assert "--rows: expected some of few-shot-sst2-20-ce" in reproduce("--rows", "M1")[1].err
+    assert "--further: expected --table bees" in reproduce("--further")[1].err
+    status, said = reproduce("--rows", "full-mnli", "--data", str(tmp_path))
+    assert (status, "expected data of a task asked for" in said.err) == (1, True)
+
+
+def invented(results, better):
+    """Kept cells of two tasks: EPO better than CE by `better`, the others like it."""
+    draw = np.random.default_rng(0)
+    for task in ("sst2", "rte"):
+        for shots in SHOTS:
+            base = {seed: draw.uniform(0.6, 0.7) for seed in SEEDS}
+            for method in METHODS:
+                one = CELLS.few_shot(task, shots, method)
+                gain = better if method == "epo" else 0
+                figures = {
+                    str(s): {"test": {task: {"accuracy": v + gain + draw.normal(0, 0.01)}},
+                             "combiner_steps": {"balance": 3, "descent": 1}}
+                    for s, v in base.items()
+                }  # fmt: skip
+                content = {"config": replace(one.config).to_json(), "seeds": figures}
+                (results / f"{one.name}.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("better", [0.05, -0.05])
+def test_whether_a_claim_holds_is_tested(tmp_path, better):
+    invented(tmp_path, better)
+    results = Results(CELLS, tmp_path)
+    found = differences(results, "epo", "ce")
+    assert len(found) == 2 * len(SHOTS) * len(SEEDS)
+    assert np.mean(found) == pytest.approx(better, abs=0.01)
+    _, rows = significance_table(results)
+    verdicts = {row[0]: row[-1] for row in rows}
+    assert verdicts["CE + EPO - CE"] == ("yes" if better > 0 else "no: worse")
+    assert verdicts["CE + LS - CE"] == "no difference shown"
+    _, rows = few_shot_table(results)
+    assert len(rows) == len(SHOTS) * len(METHODS)
+    assert rows[0][2].startswith("59.7 ± 5.9 / ")
+    assert rows[0][2 + TASKS.index("mrpc")] == ""
+
+
+def test_cells_of_another_configuration_are_refused(tmp_path):
+    invented(tmp_path, 0.0)
+    other = Experiments(replace(CELLS.base, encoder="minilm")).few_shot("rte", 20, "ce")
+    with pytest.raises(UserError, match="encoder is 'tiny' there and 'minilm' here"):
+        kept(other, tmp_path)
+    with pytest.raises(UserError, match="expected a cell of this configuration"):
+        run_seed_cells([other], tmp_path, tmp_path)
