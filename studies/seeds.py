@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minbert.errors import UserError
+from minbert.files import alone
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig, difference
 from multitask.dry_run import duration
@@ -36,7 +37,8 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None
 
     The folders of runs are deleted once their figures are kept: there are hundreds.
     """
-    results.mkdir(parents=True, exist_ok=True)
+    for folder in (results, runs):
+        folder.mkdir(parents=True, exist_ok=True)
     left = [(one, seed) for one in cells for seed in one.seeds if seed not in kept(one, results)]
     count = sum(len(one.seeds) for one in cells)
     print(f"{count - len(left)} of {count} runs are kept, {len(left)} to do", flush=True)
@@ -47,7 +49,9 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None
             seconds = (time.monotonic() - begin) / number * (len(left) - number)
             ahead = f", about {duration(seconds)} left"
         print(f"\n{one.name}, seed {seed}: {len(left) - number} runs left{ahead}", flush=True)
-        run_seed(one, seed, results, runs)
+        with alone(runs / one.name):
+            if seed not in kept(one, results):  # or another worker was faster
+                run_seed(one, seed, results, runs)
 
 
 def run_seed(one: SeedCell, seed: int, results: Path, runs: Path) -> None:

@@ -1,6 +1,7 @@
 """SCL-MOO's cells as configurations, the command that runs them, and its tables."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 import cli
 from minbert.errors import UserError
 from multitask.config import RunConfig
+from studies import seeds
 from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo_table import Results, differences, few_shot_table, significance_table
 from studies.seeds import kept, run_seed_cells
+from studies.tuning import Tuning, best_table, tune
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
@@ -80,7 +83,7 @@ def test_some_cells(reproduce, tmp_path):
     assert {path.stem for path in results.glob("*.json")} == set(names)
     found = json.loads((results / "full-rte-epo.json").read_text())
     assert set(found["seeds"]) == {"1", "2"}
-    assert not list((tmp_path / "runs").iterdir())
+    assert all(path.suffix == ".lock" for path in (tmp_path / "runs").iterdir())
     text = (tmp_path / "scl_moo.md").read_text()
     accuracies = [found["seeds"][s]["test"]["rte"]["accuracy"] for s in ("1", "2")]
     shown = f"76.9 ± 1.3 / {100 * np.mean(accuracies):.1f} ± "
@@ -146,3 +149,47 @@ def test_cells_of_another_configuration_are_refused(tmp_path):
         kept(other, tmp_path)
     with pytest.raises(UserError, match="expected a cell of this configuration"):
         run_seed_cells([other], tmp_path, tmp_path)
+
+
+# Tuning
+
+
+@pytest.fixture
+def tuning(data, tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.tuning.GRID", (0.3, 0.7))
+    monkeypatch.setattr("studies.tuning.RATIOS", (0.5,))
+    cells = Experiments(replace(CELLS.base, data=str(data)), epochs=1)
+    return Tuning(cells, "sst2", 8, "ls", (1, 2), tmp_path / "results", tmp_path / "runs")
+
+
+def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, tmp_path, monkeypatch):
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    first = tune(tuning, storage, trials=1)
+    assert len(first.trials) == 1
+    study = tune(tuning, storage)  # as another worker would go on
+    assert len(study.trials) == 4
+    assert {tuple(trial.params.values()) for trial in study.trials} == {
+        (tau, share, 0.5) for tau in (0.3, 0.7) for share in (0.3, 0.7)
+    }
+    for trial in study.trials:
+        assert trial.value == pytest.approx(np.mean(tuning.accuracy(trial.params, "dev")))
+    assert study.best_value == max(trial.value for trial in study.trials)
+    assert len(best_table(tuning, study).splitlines()) == 2 + 4
+    assert len(tune(tuning, storage).trials) == 4
+
+
+def test_two_workers_do_not_run_a_seed_twice(tuning, monkeypatch):
+    one = tuning.cell({"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5})
+    counted = []
+    plain = seeds.run_seed
+
+    def count(*args):
+        counted.append(args[1])
+        plain(*args)
+
+    monkeypatch.setattr(seeds, "run_seed", count)
+    with ThreadPoolExecutor(2) as pool:
+        works = [pool.submit(run_seed_cells, [one], tuning.results, tuning.runs) for _ in range(2)]
+        for work in works:
+            work.result()
+    assert sorted(counted) == [1, 2]

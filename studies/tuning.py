@@ -1,0 +1,142 @@
+"""Settings of SCL-MOO chosen on dev, by Optuna over the paper's grids: python -m studies.tuning
+
+Any number of workers may share a storage (`--storage`, a file here or a database's URL) and go on
+where others stopped. A run is kept once it is finished and never repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minbert.errors import UserError
+from multitask.config import RunConfig
+from reports.tables import text_table
+from studies.scl_moo import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.seeds import SeedCell, run_seed_cells, shown, values
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+
+RATIOS = (0.1, 0.3, 0.5)  # of r_1 (section 4.1)
+STALE = 600  # seconds without a sign of life after which a worker's trial is given to another
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """One task, one number of examples, one method, judged by the mean dev accuracy of `seeds`."""
+
+    cells: Experiments
+    task: str
+    shots: int
+    method: str
+    seeds: tuple[int, ...]
+    results: Path
+    runs: Path
+
+    @property
+    def space(self) -> dict[str, list[float]]:
+        """The paper's grids, of the settings that the method has."""
+        ratios = {"scl_preference": list(RATIOS)} if self.method in ("ls", "epo") else {}
+        return {"scl_temperature": list(GRID), "scl_weight": list(GRID), **ratios}
+
+    @property
+    def name(self) -> str:
+        return f"tune-{self.task}-{self.shots}-{self.method}"
+
+    def cell(self, chosen: Mapping[str, float]) -> SeedCell:
+        one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
+        settings: dict[str, Any] = dict(chosen)
+        if "scl_preference" in chosen:
+            settings["scl_preference"] = chosen["scl_preference"], 1 - chosen["scl_preference"]
+        suffix = "-".join(f"{key.removeprefix('scl_')}{value:g}" for key, value in chosen.items())
+        config = replace(one.config, **settings)
+        return SeedCell(f"{self.name}-{suffix}", config, self.seeds)
+
+    def accuracy(self, chosen: Mapping[str, float], split: str) -> list[float]:
+        """Of each seed."""
+        found = values(self.cell(chosen), self.results, split, self.task, "accuracy")
+        return [found[seed] for seed in self.seeds if seed in found]
+
+    def judge(self, trial: Trial) -> float:
+        """Train with the settings of a trial; the mean dev accuracy."""
+        chosen = {
+            key: float(trial.suggest_categorical(key, grid)) for key, grid in self.space.items()
+        }
+        run_seed_cells([self.cell(chosen)], self.results, self.runs)
+        return float(np.mean(self.accuracy(chosen, "dev")))
+
+
+def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
+    """Judge what nobody has judged yet, all of it or so many `trials`."""
+    import optuna
+
+    kept = optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
+    study = optuna.create_study(
+        storage=kept,
+        sampler=optuna.samplers.GridSampler(tuning.space),
+        study_name=tuning.name,
+        direction="maximize",
+        load_if_exists=True,
+    )
+    size = int(np.prod([len(grid) for grid in tuning.space.values()]))
+    done = sum(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False))
+    if done < size:
+        study.optimize(tuning.judge, n_trials=trials or size - done)
+    return study
+
+
+def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
+    """The settings that are best on dev; test beside them, by which nothing was chosen."""
+    finished = [trial for trial in study.get_trials() if trial.value is not None]
+    different = {tuple(trial.params.items()): trial for trial in finished}.values()
+    rows = [
+        [
+            *(f"{value:g}" for value in trial.params.values()),
+            shown(tuning.accuracy(trial.params, "dev")),
+            shown(tuning.accuracy(trial.params, "test")),
+        ]
+        for trial in sorted(different, key=lambda trial: -(trial.value or 0))[:count]
+    ]
+    return text_table([*tuning.space, "dev", "test"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m studies.tuning", description=__doc__)
+    parser.add_argument("--data", required=True, help="folder with GLUE's files")
+    parser.add_argument("--task", choices=TASKS, required=True)
+    parser.add_argument("--shots", type=int, default=SHOTS[1], help=f"(default: {SHOTS[1]})")
+    parser.add_argument(
+        "--method", choices=[name for name in METHODS if name != "ce"], required=True
+    )
+    parser.add_argument("--seeds", type=int, default=3, choices=range(1, len(SEEDS) + 1))
+    parser.add_argument("--trials", type=int, help="at most so many now; by default all")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--lr", type=float, default=1e-5)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--results", type=Path, default=Path("results/scl_moo-tuning"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/scl_moo-tuning"))
+    parser.add_argument("--storage", help="database's URL (default: a SQLite file in --results)")
+    args = parser.parse_args()
+    args.results.mkdir(parents=True, exist_ok=True)
+    base = RunConfig(
+        mode="single", tasks=(), data=args.data, encoder=args.encoder, lr=args.lr, head_lr=args.lr
+    )
+    cells = Experiments(base, args.epochs)
+    tuning = Tuning(
+        cells, args.task, args.shots, args.method, SEEDS[: args.seeds], args.results, args.runs
+    )
+    try:
+        study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
+    except UserError as error:
+        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    print(best_table(tuning, study))
+
+
+if __name__ == "__main__":
+    main()
