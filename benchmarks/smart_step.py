@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,10 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.peers import WIDTH, mean_pooled, pad, plain_model, plain_tokenizer
-from benchmarks.steps import bucketed_rows, seconds_per_example, stepper, tokenised
+from benchmarks.steps import bucketed_rows, own_step, seconds_per_example, stepper, tokenised
 from benchmarks.timing import described, in_turns, rate_table
 from minbert.bi_encoder import autocast
 from multitask.config import RunConfig
-from multitask.distributed import Processes
-from multitask.run import make_trainer
 from tasks import build_task, data_folder
 
 BATCH, STEPS = 32, 2
@@ -64,20 +61,7 @@ def our_side(
         device=args.device,
         smart_weight={task: weight} if weight else {},
     )
-    # It writes nothing before a step of its own.
-    trainer = make_trainer(config, Path(), Processes())
-    trainer.model.train()
-    gradient, optimizer = trainer.gradient, trainer.optimizer
-    batches = bucketed_rows(trainer.splits[task]["train"].lengths, BATCH)
-
-    def step() -> int:
-        rows = next(batches)
-        gradient({task: [rows]})
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return len(rows)
-
-    return lambda: seconds_per_example(step, STEPS, torch.device(args.device))
+    return own_step(config, STEPS)
 
 
 def plain_side(smart: bool, args: argparse.Namespace) -> Callable[[], float]:

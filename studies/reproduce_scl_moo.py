@@ -9,6 +9,7 @@ from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.scl_moo import Experiments
+from studies.scl_moo_maps import draw_maps
 from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
 from studies.seeds import SeedCell, run_seed_cells
 from tasks import build_task, data_folder
@@ -29,10 +30,13 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     chosen = [one for one in cells.every() if wanted(one, asked.rows)]
     if asked.seeds is not None:
         chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
-    run_seed_cells(there(chosen), asked.results, asked.runs)
+    chosen = there(chosen)
+    run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_shots(results)
     draw_sweeps(results)
+    if asked.rows is None and any("sst2" in one.config.tasks for one in chosen):
+        draw_maps(cells, asked.results, asked.runs)
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
     write_whole(asked.results.with_suffix(".md"), text)
     return text

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks import __main__, encode, simcse_step, train_step
+from benchmarks import __main__, contrastive_step, encode, simcse_step, train_step
 from minbert.json_files import read_json
 
 
@@ -52,3 +52,12 @@ def test_steps(measured, monkeypatch, name, module, sides):
     assert len(found) == sides
     assert found["ours fp32"]["gradient_difference"] <= 1e-5
     assert 1e-4 < found["ours bf16"]["gradient_difference"] <= 5e-2
+
+
+@pytest.mark.slow
+def test_contrastive_step(measured, monkeypatch):
+    monkeypatch.setattr(contrastive_step, "BATCH", 8)
+    monkeypatch.setattr(contrastive_step, "STEPS", 1)
+    (found,) = measured("contrastive-step", "--precisions", "fp32").values()
+    assert set(found) == set(contrastive_step.SIDES)
+    assert all(side["times_plain"] > 0 for side in found.values())

@@ -4,11 +4,12 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
-from studies import mixing, noise, regularisation, toy_front
+from studies import balance, mixing, noise, regularisation, toy_front
 
 
 def call(monkeypatch, capsys, module, *argv):
@@ -136,3 +137,20 @@ def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monke
         assert three["adversarial"] >= one["adversarial"] > one["random"]
     assert found["normalised, 1 steps"]["cosine_to_start"] > 0.99
     assert len(text.splitlines()) >= 2 + 6 * 3
+
+
+def test_balance_tells_what_epo_did(tmp_path, monkeypatch, capsys):
+    folders = ("--results", tmp_path / "results", "--runs", tmp_path / "runs")
+    flags = ("--encoder", "tiny", "--limit", "60", "--epochs", "2", *folders)
+    text = call(monkeypatch, capsys, balance, *flags)
+    found = json.loads((tmp_path / "results" / "sst-r0.5.json").read_text())
+    assert found["steps"] == sum(found["statuses"].values()) == 6
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "runs" / "sst-r0.5" / "telemetry.jsonl").read_text().splitlines()
+    ]
+    ends = [np.mean([0.5 * one["losses"][f"sst/{n}"] for one in lines]) for n in ("pull", "push")]
+    assert list(found["z_at_the_end"].values()) == pytest.approx(ends)
+    assert found["apart"] == pytest.approx(abs(ends[0] - ends[1]) / max(ends))
+    assert "EPO's steps" in text
+    assert (tmp_path / "results" / "sst-r0.5.png").exists()

@@ -1,0 +1,116 @@
+"""Does EPO balance pull and push? python -m studies.balance --data DIR
+
+Trains SST-5 with `--objective epo` and equal preferences, and reads from the run's telemetry what
+EPO did, the weights it gave, and how far r_1 pull and r_2 push, above their ideal points, lie apart
+at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minbert.errors import UserError
+from minbert.json_files import write_json
+from multitask.config import RunConfig
+from multitask.run import complete
+from multitask.run_folder import finished_metrics
+from multitask.telemetry import read_steps
+from reports.drawing import new_figure, save_figure
+from reports.tables import text_table
+from tasks import TASK_NAMES
+
+LAST = 100  # steps whose mean is compared
+
+
+def configuration(args: argparse.Namespace) -> RunConfig:
+    first = args.preference
+    return RunConfig(
+        mode="single",
+        tasks=(args.task,),
+        data=args.data,
+        limit=args.limit,
+        encoder=args.encoder,
+        objective="epo",
+        per_class=True,
+        gradients="representation",
+        scl_preference=(first, 1 - first),
+        batch_size=20,
+        epochs=args.epochs,
+        evaluate_every=args.epochs,
+        seed=args.seed,
+    )
+
+
+def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
+    """Statuses, weights and z-values (preference times objective) of the run's steps."""
+    (task,) = config.tasks
+    steps = list(read_steps(folder / "telemetry.jsonl"))
+    names = [f"{task}/pull", f"{task}/push"]
+    losses = np.array([[line["losses"][name] for name in names] for line in steps])
+    weights = np.array([[line["weights"][name] for name in names] for line in steps])
+    z = losses * np.array(config.scl_preference)
+    end = z[-LAST:].mean(0)
+    metrics = finished_metrics(folder)
+    assert metrics is not None
+    return {
+        "config": config.to_json() | {"data": Path(config.data).name},
+        "steps": len(steps),
+        "statuses": metrics["combiner_steps"],
+        "z_at_the_end": dict(zip(names, end.tolist(), strict=True)),
+        "apart": float(abs(end[0] - end[1]) / end.max()),
+        "mean_weights": dict(zip(names, weights.mean(0).tolist(), strict=True)),
+        "dev": metrics["dev"],
+        "environment": metrics["environment"],
+        "z": z[:: max(1, len(z) // 200)].round(4).tolist(),
+        "weights": weights[:: max(1, len(z) // 200)].round(4).tolist(),
+    }
+
+
+def draw(found: dict[str, Any], file: Path) -> None:
+    """z-values over the steps."""
+    figure, axis = new_figure(5, 3.2)
+    z = np.array(found["z"])
+    steps = np.linspace(1, found["steps"], len(z))
+    for column, name in zip(z.T, found["z_at_the_end"], strict=True):
+        axis.plot(steps, column, label=f"r x {name.partition('/')[2]}")
+    axis.set(xlabel="step", ylabel="above the ideal point")
+    axis.legend(fontsize=7)
+    save_figure(figure, file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m studies.balance", description=__doc__)
+    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
+    parser.add_argument("--task", choices=[t for t in TASK_NAMES if t != "sts"], default="sst")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--limit", type=int, default=4000, help="training examples")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--preference", type=float, default=0.5, help="of pull (default: 0.5)")
+    parser.add_argument("--seed", type=int, default=11711)
+    parser.add_argument("--results", type=Path, default=Path("results/balance"))
+    parser.add_argument("--runs", type=Path, default=Path("runs/balance"))
+    args = parser.parse_args()
+    config = configuration(args)
+    name = f"{args.task}-r{args.preference:g}"
+    try:
+        complete(config, args.runs / name, resume=True)
+    except UserError as error:
+        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    found = measured(args.runs / name, config)
+    args.results.mkdir(parents=True, exist_ok=True)
+    write_json(args.results / f"{name}.json", found)
+    draw(found, args.results / f"{name}.png")
+    total = sum(found["statuses"].values())
+    rows = [[status, f"{n / total:.0%}"] for status, n in found["statuses"].items()]
+    print(text_table(["EPO's steps", "share"], rows))
+    ends = ", ".join(f"{key} {value:.4f}" for key, value in found["z_at_the_end"].items())
+    print(f"preference x objective, mean of the last {LAST} steps: {ends}")
+    print(f"apart by {found['apart']:.1%}; mean weights {found['mean_weights']}")
+
+
+if __name__ == "__main__":
+    main()
