@@ -90,6 +90,11 @@ def add_training_flags(
             + default("protocol"),
         )
         data.add_argument(
+            "--drop-leaks",
+            action="store_true",
+            help="leave out training examples that are in dev or test of sst, qqp or sts, too",
+        )
+        data.add_argument(
             "--shots", type=COUNT, metavar="N", help="labelled examples of a task, classes alike"
         )
         encoder.add_argument(

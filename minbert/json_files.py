@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,6 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
     return content
 
 
-def write_json(file: Path, content: dict[str, Any]) -> None:
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write an object, whole or not at all."""
     write_whole(file, json.dumps(content, indent=2) + "\n")

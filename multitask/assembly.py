@@ -15,11 +15,11 @@ from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import MultiTaskModel
-from tasks import build_task, data_folder
+from tasks import CS224N, build_task, data_folder
 from tasks.base import Source, Task
 from tasks.contrastive import with_objective
 from tasks.data import Split, load_split
-from tasks.subsets import FewShot, HeldOut
+from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
 
@@ -43,11 +43,14 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
 
 
 def source_of(config: RunConfig, task: Task) -> Source:
-    """A task's files, or what the protocol makes of them."""
+    """A task's files, or what protocol and leak guard make of them."""
+    source = task.source
+    if config.drop_leaks:
+        source = WithoutHeldOut(source, tuple(build_task(name).source for name in CS224N))
     if config.protocol == "few-shot":
         assert config.shots is not None
-        return FewShot(task.source, config.shots, config.seed)
-    return HeldOut(task.source) if config.protocol == "held-out" else task.source
+        return FewShot(source, config.shots, config.seed)
+    return HeldOut(source) if config.protocol == "held-out" else source
 
 
 def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:
@@ -101,6 +104,8 @@ def load_splits(
         counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
         for split, found in splits[name].items():
+            if leaked := found.examples.leaked:
+                print(f"{name}: {leaked} training examples left out that are in dev or test")
             if blank := found.examples.blank_labels:
                 where = task.source.where(folder, split)
                 print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)

@@ -27,6 +27,7 @@ class RunConfig:
     limit: int | None = None
     protocol: str = "files"  # or "few-shot", "held-out": see tasks/subsets.py
     shots: int | None = None  # of few-shot: labelled examples in all
+    drop_leaks: bool = False  # training examples that are in dev or test of a CS224N task, too
     encoder: str = "minilm"  # with `init`, the encoder that run began from
     pooling: str | None = None
     init: str | None = None

@@ -18,13 +18,15 @@ class Examples:
 
     `texts` holds one list of n strings a text column; `targets` is (n,), int64 class or float32
     score, or what else the losses of a task want of n examples; None in a test file.
-    `blank_labels` counts rows left out for want of a label.
+    `blank_labels` counts rows left out for want of a label, `leaked` those that are also in dev or
+    test.
     """
 
     ids: list[str]
     texts: tuple[list[str], ...]
     targets: np.ndarray | None
     blank_labels: int = 0
+    leaked: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -6,13 +6,13 @@ same seed always draws the same examples; dev and test do not depend on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from tasks.base import Source
-from tasks.readers import Examples
+from tasks.readers import Examples, bare
 from tasks.text_files import DataError
 
 VALIDATION = 500  # examples at most (Moukafih et al., 2022, section 4.1)
@@ -65,6 +65,53 @@ class HeldOut:
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, "dev" if split == "test" else "train")
+
+
+@dataclass(frozen=True)
+class WithoutHeldOut:
+    """Training examples whose texts are not an example of dev or test, its own or of `others`.
+
+    Letters and digits are compared; of a pair both texts, whichever comes first.
+    """
+
+    source: Source
+    others: tuple[Source, ...]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return self.source.splits
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        if split != "train":
+            return self.source.read(folder, split, limit)
+        examples = self.source.read(folder, "train")
+        held = {key for source in (self.source, *self.others) for key in held_out(source, folder)}
+        fresh = np.array([key not in held for key in keys(examples)], bool)
+        if not fresh.any():
+            where = self.where(folder, split)
+            raise DataError(f"{where}: expected examples that are not in dev or test, found none")
+        found = replace(examples.at(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
+        return found.some(limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, split)
+
+
+def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
+    """What identifies the examples of dev and test; a split without a file has none."""
+    found: set[frozenset[str]] = set()
+    for split in source.splits:
+        if split != "train":
+            try:
+                found.update(keys(source.read(folder, split)))
+            except DataError:
+                continue
+    return found
+
+
+def keys(examples: Examples) -> list[frozenset[str]]:
+    """An example's texts, by which it is known again."""
+    return [frozenset(map(bare, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
 def few_of_each(examples: Examples, shots: int, seed: int, where: str) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.readers import Examples
-from tasks.subsets import FewShot, HeldOut
+from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
 from tasks.text_files import DataError
 
 COUNTS = {"train": (90, 40, 6), "dev": (30, 20, 10)}
@@ -72,3 +72,39 @@ def test_held_out_examples():
     assert not set(train.ids) & set(dev.ids)
     assert all(one.startswith("dev") for one in test.ids)
     assert len(source.read(FOLDER, "train", 10)) == 10
+
+
+@dataclass(frozen=True)
+class Given:
+    """Splits of texts as they are written down, a list a column."""
+
+    texts: dict
+    splits: tuple = ("train", "dev", "test")
+
+    def read(self, folder, split, limit=None):
+        if split not in self.texts:
+            raise DataError(f"{split}: no file")
+        columns = self.texts[split]
+        ids = [str(row) for row in range(len(columns[0]))]
+        return Examples(ids, columns, np.arange(len(ids))).some(limit)
+
+    def where(self, folder, split):
+        return f"{split}.tsv"
+
+
+def test_training_examples_that_are_held_out_elsewhere_are_left_out():
+    own = Given({"train": (["A cat.", "a dog", "one bird", "Fresh"],), "dev": (["One bird!"],)})
+    other = Given({"train": (["Fresh"],), "test": (["a CAT"],)})
+    found = WithoutHeldOut(own, (other,)).read(FOLDER, "train")
+    assert found.texts == (["a dog", "Fresh"],)
+    assert (found.targets.tolist(), found.leaked) == ([1, 3], 2)
+    assert len(WithoutHeldOut(own, (other,)).read(FOLDER, "train", 1)) == 1
+    assert WithoutHeldOut(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
+    with pytest.raises(DataError, match="expected examples that are not in dev or test"):
+        WithoutHeldOut(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+
+
+def test_a_pair_is_known_by_both_its_texts():
+    pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
+    found = WithoutHeldOut(pairs, ()).read(FOLDER, "train")
+    assert found.texts == (["b", "c"], ["y", "z"])

@@ -1,0 +1,128 @@
+"""The best an encoder gives on the three tasks: run.py --mode reproduce --table best --data DIR
+
+No paper's table: what measured well here, put together. Sentiment starts from an encoder that read
+SST-2's labelled phrases, paraphrase from one that read MRPC and is trained with and without SMART,
+similarity from SimCSE on its own sentences; each with several seeds, whose mean weights are a soup
+and whose mean predictions the ensemble. Nothing is selected among the members: dev chooses the best
+epoch of a run, as everywhere, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from minbert.files import write_whole
+from minbert.json_files import write_json
+from multitask.config import RunConfig
+from pretrain import DEFAULTS
+from reports.ensembles import ensemble_runs
+from reports.soups import soup_runs
+from reports.tables import markdown_table
+from studies.asked import Asked
+from studies.cells import Cell, read_cells, run_cells
+from tasks import CS224N
+from tasks.metrics import LEADERBOARD
+
+SEEDS = (11711, 1, 2)
+# Task -> what its runs start from, and what differs between them: the seed, or SMART.
+EPOCHS = {"sst": 4, "qqp": 3, "sts": 5}
+SMART_EPOCHS = 2  # an epoch with it takes as long as two and a half
+
+
+def names() -> list[str]:
+    return [one.name for one in cells(RunConfig(mode="single", tasks=()), Path())]
+
+
+def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
+    """All runs, those that others start from within them; `epochs` for all, where given."""
+
+    def single(task: str, count: int, **settings: Any) -> RunConfig:
+        config = replace(base, mode="single", tasks=(task,), epochs=epochs or count)
+        return replace(config, drop_leaks=True, **settings)
+
+    phrases = Cell("phrases", single("sst2", 1, seed=SEEDS[0]))
+    pairs = Cell("mrpc", single("mrpc", 2, seed=SEEDS[0]))
+    views = replace(
+        single("sts", DEFAULTS.epochs, seed=SEEDS[0]),
+        mode="pretrain",
+        objective="simcse",
+        drop_leaks=False,  # its sentences have no labels
+        batch_size=DEFAULTS.batch_size,
+        lr=DEFAULTS.lr,
+    )
+    start = {"sst": phrases, "qqp": pairs, "sts": Cell("simcse", views)}
+
+    def run(name: str, task: str, count: int, **settings: Any) -> Cell:
+        before = start[task]
+        return Cell(name, single(task, count, init=str(runs / before.name), **settings), before)
+
+    found = [run(f"{t}-seed{s}", t, EPOCHS[t], seed=s) for t in ("sst", "sts") for s in SEEDS]
+    found += [run(f"qqp-seed{s}", "qqp", EPOCHS["qqp"], seed=s) for s in SEEDS[:2]]
+    smart = {"smart_weight": {"qqp": 1.0}, "seed": SEEDS[0]}
+    return [*found, run("qqp-smart", "qqp", SMART_EPOCHS, **smart)]
+
+
+def reproduce(asked: Asked, command: str, notes: str) -> str:
+    """Run what is not there yet; with all of it, soups, ensemble, and results/best.md."""
+    every = cells(replace(asked.base, lr=asked.lr or asked.base.lr), asked.runs, asked.epochs)
+    chosen = [one for one in every if asked.rows is None or one.name in asked.rows]
+    run_cells(chosen, asked.results, asked.runs)
+    kept = read_cells(asked.results, [one.name for one in every])
+    merged: dict[str, Mapping[str, Any]] = {}
+    if len(kept) == len(every):
+        merged = merge(every, asked.results, asked.runs)
+    text = report(kept, merged, command, notes)
+    write_whole(asked.results.with_suffix(".md"), text)
+    return text
+
+
+def merge(every: Sequence[Cell], results: Path, runs: Path) -> dict[str, Mapping[str, Any]]:
+    """A soup a task, and the ensemble with its test prediction files; what metrics.json holds."""
+    members = {
+        task: [runs / one.name for one in every if one.config.tasks == (task,)] for task in CS224N
+    }
+    found: dict[str, Mapping[str, Any]] = {
+        f"soup of {task}": soup_runs(several, False, 0, runs / f"soup-{task}", overwrite=True)
+        for task, several in members.items()
+    }
+    found["ensemble"] = ensemble_runs(members, "average", 0, runs / "ensemble", overwrite=True)
+    for name, metrics in found.items():
+        write_json(results / f"{name.replace(' ', '-')}.json", metrics)
+    return found
+
+
+def report(
+    kept: Mapping[str, Mapping[str, Any]],
+    merged: Mapping[str, Mapping[str, Any]],
+    command: str,
+    notes: str,
+) -> str:
+    """results/best.md."""
+    header = ["run", "starts from", *(f"{t} {m}" for t, m in LEADERBOARD.items()), "minutes"]
+    rows = [
+        [name, str(cell["config"]["init"] or "-"), *scores(cell), minutes(cell)]
+        for name, cell in kept.items()
+    ]
+    rows += [[name, "", *scores(metrics), ""] for name, metrics in merged.items()]
+    parts = ["# The best this encoder gives", f"`{command}`", notes, __doc__ or ""]
+    parts += ["## Dev", markdown_table(header, rows)]
+    if merged:
+        dev = merged["ensemble"]["dev"]
+        parts.append(
+            f"Ensemble: overall {dev['overall']:.4f}, plain mean {dev['overall_plain_mean']:.4f}. "
+            "Its prediction files for test lie in `ensemble/predictions` under `--runs`."
+        )
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def scores(found: Mapping[str, Any]) -> list[str]:
+    """Main metrics in per cent, by task."""
+    dev = found["dev"]
+    return [f"{100 * dev[t][m]:.1f}" if m in dev.get(t, {}) else "" for t, m in LEADERBOARD.items()]
+
+
+def minutes(cell: Mapping[str, Any]) -> str:
+    return f"{cell['training_seconds'] / 60:.0f}"

@@ -1,0 +1,64 @@
+"""The recipe: its runs, and what it leaves."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cli
+import tasks.sample
+from multitask.config import RunConfig
+from studies.best import cells
+
+SAMPLE = Path(tasks.sample.__file__).parent
+
+
+def test_runs_differ_and_share_their_beginnings():
+    every = cells(RunConfig(mode="single", tasks=()), Path("runs"))
+    assert len({one.config.digest() + one.config.tasks[0] for one in every}) == len(every) == 9
+    assert {one.before.name for one in every} == {"phrases", "mrpc", "simcse"}
+    assert all(one.config.drop_leaks for one in every)
+    assert all(one.config.init == f"runs/{one.before.name}" for one in every)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The sample, and beside it SST-2 and MRPC of a few words."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for file in SAMPLE.glob("*.csv"):
+        shutil.copy(file, folder)
+    files = {
+        "SST-2": ("sentence\tlabel", "a {0} film {1} {3}\t{2}"),
+        "MRPC": (
+            "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+            "{2}\t1\t2\tA {0} {1} {3} .\tThe {0} .",
+        ),
+    }
+    for name, (header, row) in files.items():
+        (folder / name).mkdir()
+        for split in ("train", "dev"):
+            rows = [row.format(("good", "bad")[i % 2], i, i % 2, split) for i in range(20)]
+            (folder / name / f"{split}.tsv").write_text("\n".join([header, *rows]) + "\n")
+    first = (SAMPLE / "ids-sst-dev.csv").read_text().splitlines()[1].split("\t")[-2]
+    with (folder / "SST-2" / "train.tsv").open("a") as file:
+        file.write(f"{first.upper()}\t1\n")  # a sentence of dev: it is left out
+    return folder
+
+
+@pytest.mark.slow
+def test_the_recipe(data, tmp_path, capsys):
+    folders = ("--results", tmp_path / "best", "--runs", tmp_path / "runs")
+    tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny")
+    flags = ("--mode", "reproduce", "--table", "best", "--data", data, *tiny, *folders)
+    assert cli.main([str(flag) for flag in flags]) == 0
+    assert "sst2: 1 training examples left out" in capsys.readouterr().out
+    predictions = {path.name for path in (tmp_path / "runs" / "ensemble" / "predictions").iterdir()}
+    assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= predictions
+    text = (tmp_path / "best.md").read_text()
+    kept = json.loads((tmp_path / "best" / "ensemble.json").read_text())
+    assert f"overall {kept['dev']['overall']:.4f}" in text
+    assert {len(part["weights"]) for part in kept["members"].values()} == {3}
+    assert "| soup of sts |" in text
+    assert (tmp_path / "runs" / "soup-qqp" / "checkpoint" / "best").exists()
