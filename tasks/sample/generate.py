@@ -1,4 +1,4 @@
-"""Write the bundled sample data: nine small tab-separated files next to this script.
+"""Write the bundled sample data: small tab-separated files next to this script.
 
 Seeded, so every run gives the same bytes. All text is made from the fragments below: blank lines
 part blocks, "|" parts groups and "/" parts alternatives.
@@ -7,11 +7,12 @@ part blocks, "|" parts groups and "/" parts alternatives.
 import csv
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
 SIZES = {"train": 300, "dev": 100, "test-student": 100}
+GLUE_SIZES = {"train": 120, "dev": 60}
 
 
 def parse(text: str) -> list[list[list[str]]]:
@@ -255,12 +256,17 @@ def graded_pair(rng: random.Random, number: int) -> tuple[str, str, float]:
     return first, second, round(min(5.0, max(0.0, value)), 1)
 
 
+def key_of(texts: Sequence[str]) -> frozenset[str]:
+    """A text, or a pair whichever comes first, by which it is known again."""
+    return frozenset(text.casefold() for text in texts)
+
+
 def write(stem: str, columns: list[str], make: Callable[..., tuple], rng: random.Random) -> None:
     """Fill the three files of one task; no text or unordered pair comes twice."""
     found: dict[frozenset[str], tuple] = {}
     while len(found) < sum(SIZES.values()):
         row = make(rng, len(found))
-        key = frozenset(text.casefold() for text in row[:-1])
+        key = key_of(row[:-1])
         if len(key) == len(row) - 1:
             found.setdefault(key, row)
     pool = rng.sample(list(found.values()), len(found))
@@ -273,8 +279,38 @@ def write(stem: str, columns: list[str], make: Callable[..., tuple], rng: random
                 writer.writerow([index, f"{rng.getrandbits(100):025x}", *pool.pop()[:width]])
 
 
+def write_glue(folder: str, header: str, line: Callable[[tuple], str], make: Callable) -> None:
+    """The two files of a GLUE-style task; no text or pair that another file has."""
+    rng, number = random.Random(folder), 0
+    seen = set()
+    for file in HERE.glob("*.csv"):
+        with open(file, encoding="utf-8", newline="") as rows:
+            for row in csv.reader(rows, delimiter="\t"):
+                seen |= {key_of(row[2:3]), key_of(row[2:4])}
+    place = HERE / "glue" / folder
+    place.mkdir(parents=True, exist_ok=True)
+    for split, size in GLUE_SIZES.items():
+        lines = [header]
+        while len(lines) <= size:
+            *texts, label = make(rng, number)
+            number += 1
+            if label != 2 and key_of(texts) not in seen:
+                seen.add(key_of(texts))
+                lines.append(line((*texts, label)))
+        (place / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8", newline="\n")
+
+
 if __name__ == "__main__":
     seeded = random.Random(0)
     write("ids-sst", ["sentence", "sentiment"], review, seeded)
     write("quora", ["sentence1", "sentence2", "is_duplicate"], question_pair, seeded)
     write("sts", ["sentence1", "sentence2", "similarity"], graded_pair, seeded)
+    write_glue(
+        "SST-2", "sentence\tlabel", lambda row: f"{row[0].lower()} \t{int(row[1] > 2)}", review
+    )
+    write_glue(
+        "MRPC",
+        "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
+        lambda row: f"{int(float(row[2]))}\t1\t2\t{row[0]}\t{row[1]}",
+        question_pair,
+    )

@@ -12,6 +12,7 @@ import pytest
 
 import tasks.sample
 from tasks import CS224N, build_task
+from tasks.subsets import keys
 
 SAMPLE = Path(tasks.sample.__file__).parent
 SIZES = {"train": 300, "dev": 100, "test": 100}
@@ -56,6 +57,23 @@ def test_similarities_cover_the_scale():
 def test_the_script_writes_the_committed_bytes(tmp_path):
     shutil.copy(SAMPLE / "generate.py", tmp_path)
     subprocess.run([sys.executable, tmp_path / "generate.py"], check=True, cwd=tmp_path)
-    committed = {path.name: path.read_bytes() for path in SAMPLE.glob("*.csv")}
-    assert len(committed) == 9
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")} == committed
+    assert len(data_files(SAMPLE)) == 9 + 4
+    assert data_files(tmp_path) == data_files(SAMPLE)
+
+
+def data_files(folder):
+    found = [*folder.glob("*.csv"), *folder.glob("glue/*/*.tsv")]
+    return {path.relative_to(folder): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("name", ["sst2", "mrpc"])
+def test_glue_tasks_read_cleanly_and_share_no_example(name):
+    task = build_task(name)
+    train, dev = (task.read(SAMPLE, split) for split in ("train", "dev"))
+    assert (len(train), len(dev)) == (120, 60)
+    for found in (train, dev):
+        assert set(found.targets.tolist()) == {0, 1}
+    others = [build_task(one).read(SAMPLE, split) for one in CS224N for split in SIZES]
+    known = {key for found in others for key in keys(found)}
+    assert not set(keys(train)) & set(keys(dev))
+    assert not (set(keys(train)) | set(keys(dev))) & known
