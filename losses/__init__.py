@@ -1,20 +1,26 @@
 """Losses as pure functions of tensors, one paper a file; no model is ever seen here."""
 
 from losses.divergence import squared_difference, symmetric_kl
+from losses.npair import npair_loss
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, ideal_points
 from losses.simcse import simcse_loss, triplet_margin_loss
 from losses.smart import adversarial_noise
 from losses.supcon import supcon_loss
+from losses.super_loss import super_loss
+from losses.triplet import triplet_loss
 
 __all__ = [
     "adversarial_noise",
     "contrastive_objectives",
     "ideal_points",
+    "npair_loss",
     "pair_contrastive_loss",
     "simcse_loss",
     "squared_difference",
     "supcon_loss",
+    "super_loss",
     "symmetric_kl",
+    "triplet_loss",
     "triplet_margin_loss",
 ]

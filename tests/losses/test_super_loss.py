@@ -1,0 +1,139 @@
+"""SuperLoss: golden values, plain double loops, hard negatives, and the direction it pushes in."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from losses import super_loss
+from losses.super_loss import VARIANTS, hard_negatives
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "superloss.json"
+NAMES = {"algorithm1": "alg1", "equation8": "eq8"}
+HARD = {
+    "none": {},
+    "top_k": {"top_k": 2},
+    "threshold": {"threshold": 0.2},
+    "top_fraction": {"top_fraction": 0.4},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "case", json.loads(GOLDEN.read_text())["cases"], ids=lambda case: case["id"]
+)
+def test_golden_values(case, variant):
+    inputs, hard = case["inputs"], case["inputs"]["hard_negatives"]
+    chosen = {
+        "none": {},
+        "top_k": {"top_k": hard.get("k")},
+        "threshold": {"threshold": hard.get("cosine_threshold")},
+        "top_fraction": {"top_fraction": hard.get("fraction")},
+    }[hard["mode"]]
+    embeddings = torch.tensor(inputs["embeddings_unit"], dtype=torch.float64)
+    labels = torch.tensor(inputs["labels"])
+    found = super_loss(embeddings, labels, inputs["tau"], variant, **chosen)
+    assert found.item() == pytest.approx(case["expected"][NAMES[variant]], rel=1e-9, abs=1e-10)
+
+
+def by_loops(x, y, temperature, variant, top_k=None, threshold=None, top_fraction=None):
+    classes = {}
+    for i in range(len(x)):
+        cosines = [float(x[i] @ row) for row in x]
+        positives = [
+            j for j in range(len(x)) if y[j] == y[i] and (variant == "equation8" or j != i)
+        ]
+        negatives = [j for j in range(len(x)) if y[j] != y[i]]
+        if not positives:
+            continue
+        nearest = sorted(negatives, key=lambda j: (-cosines[j], j))
+        if top_k is not None:
+            negatives = nearest[:top_k]
+        if threshold is not None:
+            negatives = [j for j in negatives if cosines[j] >= threshold] or nearest[:1]
+        if top_fraction is not None:
+            negatives = nearest[: max(1, math.ceil(top_fraction * len(negatives) - 1e-9))]
+        term = 0.0
+        if negatives:
+            near, far = (
+                sum(math.exp(cosines[j] / temperature) for j in several) / len(several)
+                for several in (positives, negatives)
+            )
+            term = -math.log(near / (near + far))
+        classes.setdefault(int(y[i]), []).append(term)
+    if not classes:
+        return 0.0
+    if variant == "algorithm1":
+        return sum(sum(terms) / len(terms) for terms in classes.values()) / len(classes)
+    every = [term for terms in classes.values() for term in terms]
+    return sum(every) / len(every)
+
+
+BATCHES = {
+    "balanced": [0, 1, 2] * 3,
+    "unbalanced": [0, 0, 0, 0, 1, 1, 2, 2, 2],
+    "a class of one": [0, 0, 1, 2, 2],
+    "one class": [1, 1, 1],
+    "all alone": [0, 1, 2],
+    "one example": [0],
+}
+
+
+def batch(labels, seed=0, width=6):
+    torch.manual_seed(seed)
+    return F.normalize(torch.randn(len(labels), width, dtype=torch.float64), dim=1), torch.tensor(
+        labels
+    )
+
+
+@pytest.mark.parametrize("hard", HARD.values(), ids=HARD)
+@pytest.mark.parametrize("labels", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_it_equals_plain_loops(labels, variant, hard):
+    x, y = batch(labels)
+    found = super_loss(x, y, 0.3, variant, **hard)
+    assert found.item() == pytest.approx(by_loops(x, y, 0.3, variant, **hard), rel=1e-9)
+
+
+@pytest.mark.parametrize("labels", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("temperature", [0.005, 0.3])
+def test_gradients_are_finite_in_float32(labels, variant, temperature):
+    x, y = batch(labels)
+    x = x.float().requires_grad_()
+    (gradient,) = torch.autograd.grad(super_loss(x, y, temperature, variant), x)
+    assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("seed", range(10))
+def test_it_falls_when_a_class_comes_together_and_when_classes_part(variant, seed):
+    x, y = batch([0, 1, 2] * 4, seed)
+    middles = torch.stack([x[y == label].mean(0) for label in range(3)])
+    before = super_loss(x, y, 0.3, variant)
+    together = F.normalize(x + 0.5 * middles[y], dim=1)
+    assert super_loss(together, y, 0.3, variant) < before
+    corners = torch.eye(3, 6, dtype=x.dtype)  # in three directions at right angles
+    apart = F.normalize(x + 2 * corners[y], dim=1)
+    assert super_loss(apart, y, 0.3, variant) < before
+
+
+def test_of_equally_near_negatives_the_first_count():
+    cosines = torch.tensor([[1.0, 0.5, 0.5, 0.5, 0.1]])
+    negative = torch.tensor([[False, True, True, True, True]])
+    assert hard_negatives(cosines, negative, top_k=2).tolist() == [
+        [False, True, True, False, False]
+    ]
+    assert hard_negatives(cosines, negative, threshold=0.9).tolist() == [
+        [False, True, False, False, False]
+    ]
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="expected algorithm1 or equation8, found 'other'"):
+        super_loss(*batch([0, 1]), 0.3, "other")
+    with pytest.raises(ValueError, match="expected one of them at most"):
+        super_loss(*batch([0, 1]), 0.3, top_k=1, threshold=0.5)
