@@ -1,6 +1,11 @@
 """Losses as pure functions of tensors, one paper a file; no model is ever seen here."""
 
 from losses.divergence import squared_difference, symmetric_kl
+from losses.lacon import (
+    instance_centered_loss,
+    label_centered_loss,
+    label_embedding_regularizer,
+)
 from losses.npair import npair_loss
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, ideal_points
@@ -14,6 +19,9 @@ __all__ = [
     "adversarial_noise",
     "contrastive_objectives",
     "ideal_points",
+    "instance_centered_loss",
+    "label_centered_loss",
+    "label_embedding_regularizer",
     "npair_loss",
     "pair_contrastive_loss",
     "simcse_loss",
