@@ -1,4 +1,4 @@
-"""LaCon: labels have embeddings of their own and are contrasted with instances (Zhang et al., 2022).
+"""LaCon: labels have embeddings, which are contrasted with instances (Zhang et al., 2022).
 
 N instances, C labels, H their width, m heads. All vectors are normalised here.
 """

@@ -19,6 +19,7 @@ from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.objectives import tasks_of
 from reports.cells import as_kept
+from studies.ids import keep_ids
 
 KEPT = ("dev", "test", "best_epoch", "steps", "combiner_steps", "training_seconds", "seconds")
 
@@ -55,7 +56,8 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None
 
 
 def run_seed(one: SeedCell, seed: int, results: Path, runs: Path) -> None:
-    """Train with one seed and add its figures to the cell's file."""
+    """Train with one seed and add its figures to the cell's file, and the examples it drew."""
+    keep_ids(replace(one.config, seed=seed), results, runs)
     folder = runs / f"{one.name}-seed{seed}"
     metrics = complete(replace(one.config, seed=seed), folder, overwrite=True, make_tasks=tasks_of)
     found = {key: metrics[key] for key in KEPT if key in metrics}

@@ -11,6 +11,7 @@ import cli
 from minbert.errors import UserError
 from multitask.config import RunConfig
 from studies import seeds
+from studies.ids import keep_ids
 from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo_table import Results, differences, few_shot_table, significance_table
 from studies.seeds import kept, run_seed_cells
@@ -80,7 +81,14 @@ def test_some_cells(reproduce, tmp_path):
     assert "left out, for its data is absent" in said.out
     results = tmp_path / "scl_moo"
     names = [f"few-shot-sst2-20-{m}" for m in METHODS] + ["full-rte-epo", "sweep-tau-0.5-ls"]
-    assert {path.stem for path in results.glob("*.json")} == set(names)
+    ids = {"ids-sst2-few-shot", "ids-rte-held-out"}
+    assert {path.stem for path in results.glob("*.json")} == set(names) | ids
+    drawn = json.loads((results / "ids-sst2-few-shot.json").read_text())
+    assert {key: len(found.split()) for key, found in drawn.items()} == {
+        "dev": 12, "test": 12, "train, 20, seed 1": 20, "train, 20, seed 2": 20,
+        "train, 50, seed 1": 50, "train, 50, seed 2": 50,
+    }  # fmt: skip
+    assert not set(drawn["dev"].split()) & set(drawn["test"].split())
     found = json.loads((results / "full-rte-epo.json").read_text())
     assert set(found["seeds"]) == {"1", "2"}
     assert all(path.suffix == ".lock" for path in (tmp_path / "runs").iterdir())
@@ -98,6 +106,23 @@ def test_some_cells(reproduce, tmp_path):
     again = json.loads((results / "full-rte-epo.json").read_text())["seeds"]
     assert {seed: again[seed] for seed in ("1", "2")} == found["seeds"]
     assert set(again) == {"1", "2", "3"}
+
+
+def test_other_examples_than_those_written_down_are_refused(tuning):
+    one = tuning.cell({"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5})
+    config = replace(one.config, seed=1)
+    for folder in (tuning.results, tuning.runs):
+        folder.mkdir()
+    keep_ids(config, tuning.results, tuning.runs)
+    file = tuning.results / "ids-sst2-few-shot.json"
+    kept = file.read_bytes()
+    keep_ids(config, tuning.results, tuning.runs)
+    assert file.read_bytes() == kept
+    content = json.loads(kept)
+    content["dev"] = content["dev"].split()[0]
+    file.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="dev: expected these examples, found others drawn"):
+        keep_ids(config, tuning.results, tuning.runs)
 
 
 def test_what_is_refused(reproduce, data, tmp_path):
