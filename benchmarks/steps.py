@@ -16,6 +16,7 @@ from benchmarks.peers import MAX_TOKENS, mean_pooled, pad, plain_model, plain_to
 from benchmarks.timing import synchronize
 from minbert.batching import bucketed_batches, pack
 from minbert.bi_encoder import BiEncoder, autocast
+from minbert.encoder import Encoder
 from minbert.weights import name_table
 from multitask.config import RunConfig
 from multitask.distributed import Processes
@@ -116,6 +117,7 @@ def gradient_difference(ours: BiEncoder, peer: Any) -> float:
     theirs = {name: p.grad for name, p in peer.named_parameters() if p.grad is not None}
     parameters = dict(ours.encoder.named_parameters())
     apart = total = 0.0
+    assert isinstance(ours.encoder, Encoder)
     for name, names in name_table(ours.encoder.config).items():
         grad = parameters[name].grad
         assert grad is not None

@@ -11,18 +11,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
-from minbert.config import config_from_transformers, config_to_transformers
-from minbert.encoder import Encoder, random_encoder
+from minbert.config import EncoderConfig
+from minbert.encoder import random_encoder
 from minbert.encoding import batch_tokens, in_bfloat16, windows
 from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
-from minbert.json_files import read_json, write_json
 from minbert.linear_choice import choose_linear
 from minbert.pooling import POOLINGS
 from minbert.progress import bar
 from minbert.sources import find_folder
+from minbert.stored import AnyEncoder, load_encoder, read_config, save_encoder
 from minbert.tokenizer import Tokenizer, load_tokenizer
-from minbert.weights import load_encoder, save_encoder
 
 PRECISIONS = ("fp32", "bf16")
 
@@ -38,7 +37,7 @@ class BiEncoder(nn.Module):
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: AnyEncoder,
         tokenizer: Tokenizer,
         pooling: str = "mean",
         normalize: bool = False,
@@ -59,8 +58,8 @@ class BiEncoder(nn.Module):
 
         Args:
             name_or_path: `minilm`, `bert-base-uncased`, `roberta-base`, `tiny`; a folder in the
-                layout of transformers or sentence-transformers, or one that `save_pretrained`
-                wrote; a hub id `owner/name`.
+                layout of transformers or sentence-transformers, or one that `save_pretrained` or
+                `build_bilstm` wrote; a hub id `owner/name`.
             pooling: `mean`, `cls` or `max`; None for what the folder says, else `mean`.
             linear: the float32 product on a CPU, `mkl` or `onednn`; `auto` for the faster one,
                 measured once for each CPU and PyTorch.
@@ -71,11 +70,7 @@ class BiEncoder(nn.Module):
             EncoderError: one line, naming the file or tensor that is wrong.
         """
         folder = find_folder(str(name_or_path))
-        content = read_json(folder / "config.json")
-        try:
-            config = config_from_transformers(content)
-        except EncoderError as error:
-            raise EncoderError(f"{folder / 'config.json'}: {error}") from error
+        config = read_config(folder)
         said = read_sentence_settings(folder)
         max_tokens = min(said.max_tokens or config.max_tokens, config.max_tokens)
         tokenizer = load_tokenizer(folder, config.family, max_tokens, said.lower)
@@ -84,8 +79,9 @@ class BiEncoder(nn.Module):
                 f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
                 f"found a tokenizer with {tokenizer.vocab_size}"
             )
+        encoder: AnyEncoder
         skipped: list[str] = []
-        if str(name_or_path) == "tiny":
+        if str(name_or_path) == "tiny" and isinstance(config, EncoderConfig):
             encoder = random_encoder(config)
         else:
             encoder, skipped = load_encoder(folder, config)
@@ -99,6 +95,11 @@ class BiEncoder(nn.Module):
         return self.encoder.config.hidden_size
 
     @property
+    def word_width(self) -> int:
+        """Of the embedding of a word, before the first layer."""
+        return self.encoder.embeddings.word.weight.shape[1]
+
+    @property
     def device(self) -> torch.device:
         return self.encoder.embeddings.word.weight.device
 
@@ -106,7 +107,7 @@ class BiEncoder(nn.Module):
         """Sequences -> float32 embeddings (S, H), differentiable, never normalised."""
         return self.pooled(self.encoder, batch)
 
-    def pooled(self, encoder: Encoder, batch: Batch) -> Tensor:
+    def pooled(self, encoder: AnyEncoder, batch: Batch) -> Tensor:
         """Embeddings (S, H) by `encoder`, which is ours or a copy of it in another precision."""
         batch = batch.to(self.device)
         return POOLINGS[self.pooling](encoder(batch).float(), batch)
@@ -160,7 +161,11 @@ class BiEncoder(nn.Module):
 
     @torch.inference_mode()
     def encode_window(
-        self, encoder: Encoder, tokens: TokenLists, normalize: bool, count: Callable[[int], object]
+        self,
+        encoder: AnyEncoder,
+        tokens: TokenLists,
+        normalize: bool,
+        count: Callable[[int], object],
     ) -> np.ndarray:
         """Tokens of n sentences -> `numpy.float32 (n, H)`, in their order."""
         result = torch.empty(len(tokens), self.width, device=self.device)
@@ -176,10 +181,12 @@ class BiEncoder(nn.Module):
         return (F.normalize(result) if normalize else result).cpu().numpy()
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder that transformers, sentence-transformers and `from_pretrained` open."""
+        """Write a folder that `from_pretrained` opens.
+
+        That of a transformer is opened by transformers and sentence-transformers, too.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "config.json", config_to_transformers(self.encoder.config))
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)
         write_sentence_settings(

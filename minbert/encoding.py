@@ -8,6 +8,8 @@ from itertools import islice
 import torch
 
 from minbert.encoder import Encoder
+from minbert.errors import EncoderError
+from minbert.stored import AnyEncoder
 
 WINDOW = 8192  # sentences held and sorted at a time
 
@@ -24,8 +26,10 @@ def batch_tokens(device: torch.device) -> int:
     return 2048 if device.type == "cpu" else 65536
 
 
-def in_bfloat16(encoder: Encoder) -> Encoder:
-    """A copy with all weights in bfloat16, for inference."""
+def in_bfloat16(encoder: AnyEncoder) -> Encoder:
+    """A copy with all weights in bfloat16, for inference; EncoderError for a BiLSTM."""
+    if not isinstance(encoder, Encoder):
+        raise EncoderError("bf16: expected a transformer, found a BiLSTM, which is for fp32")
     state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
     with torch.device("meta"):
         half = Encoder(encoder.config)

@@ -89,7 +89,8 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
     """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa)."""
     settings_file = folder / "tokenizer_config.json"
     settings = read_json(settings_file) if settings_file.exists() else {}
-    default_class = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}[family]
+    classes = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}
+    default_class = classes.get(family, "PreTrainedTokenizerFast")
     try:
         backend = read_backend(folder, family, settings)
         return Tokenizer(backend, max_tokens, lower, {"tokenizer_class": default_class} | settings)

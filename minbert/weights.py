@@ -143,7 +143,7 @@ def to_checkpoint(encoder: Encoder) -> dict[str, Tensor]:
     }
 
 
-def load_encoder(folder: Path, config: EncoderConfig) -> tuple[Encoder, list[str]]:
+def load_transformer(folder: Path, config: EncoderConfig) -> tuple[Encoder, list[str]]:
     """An encoder with the weights of `folder`, and the extras left out."""
     source, tensors = read_checkpoint(folder)
     state, extras = from_checkpoint(tensors, config, source)
@@ -153,6 +153,6 @@ def load_encoder(folder: Path, config: EncoderConfig) -> tuple[Encoder, list[str
     return encoder.requires_grad_(True), extras
 
 
-def save_encoder(encoder: Encoder, folder: Path) -> None:
+def save_transformer(encoder: Encoder, folder: Path) -> None:
     """Write `model.safetensors` as transformers names its tensors."""
     save_file(to_checkpoint(encoder), folder / "model.safetensors", metadata={"format": "pt"})

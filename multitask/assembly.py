@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 
 from minbert.bi_encoder import BiEncoder
+from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
 from multitask.checkpoint import published
 from multitask.config import RunConfig
@@ -73,6 +74,8 @@ def build_model(
             raise RunError(f"{config.init}: expected a run with checkpoint/best, found none")
         source = str(best)
     bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
+    if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
+        raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if bi_encoder.skipped_tensors:
         print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
     model = MultiTaskModel(bi_encoder, chosen, config.seed)

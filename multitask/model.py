@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder, autocast
 from minbert.dropout import Dropout, DropoutStream
-from minbert.weights import load_encoder
+from minbert.stored import load_encoder
 from multitask.checkpoint import load_tensors
 from tasks.base import Task
 

@@ -79,7 +79,7 @@ class Smart(Stateless):
     def start(self, clean: Clean) -> Tensor:
         """Normal noise (T, H): an example has the same in a step, in whatever piece it comes."""
         config, batch = self.config, clean.batch
-        width = clean.model.bi_encoder.width
+        width = clean.model.bi_encoder.word_width
         lengths = batch.lengths.view(batch.texts, -1).numpy()  # (texts, B)
         drawn = []
         for row, tokens in zip(clean.part.indices, lengths.T, strict=True):

@@ -1,0 +1,151 @@
+"""A BiLSTM over word embeddings, behind the transformer's interface (SuperConText, section IV).
+
+Letters of the shapes: T tokens of the batch, E width of a word's embedding, U units a direction.
+Tokens are packed and never padded: PyTorch's LSTM takes them step of time by step of time, the
+longest sequences first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from minbert.batching import Batch
+from minbert.dropout import Dropout, DropoutStream
+from minbert.encoder import lookup_table
+from minbert.errors import EncoderError
+
+MODEL_TYPE = "bilstm"
+
+
+@dataclass(frozen=True)
+class BiLSTMConfig:
+    """Shape of the encoder; defaults are SuperConText's for small data sets (section IV.B)."""
+
+    vocab_size: int
+    embedding_size: int = 300
+    units: int = 128
+    num_layers: int = 1
+    dropout: float = 0.2
+    max_tokens: int = 512
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "dropout":
+                right = isinstance(value, int | float) and 0 <= value < 1
+                expected = "a number from 0 to below 1"
+            else:
+                right, expected = isinstance(value, int) and value >= 1, "a whole number from 1"
+            if not right or isinstance(value, bool):
+                raise EncoderError(f"{field.name}: expected {expected}, found {value!r}")
+
+    @property
+    def hidden_size(self) -> int:
+        """Of a token's state: both directions."""
+        return 2 * self.units
+
+    @property
+    def family(self) -> str:
+        """Whose arithmetic it has, as of a transformer."""
+        return MODEL_TYPE
+
+    def to_json(self) -> dict[str, Any]:
+        return {"model_type": MODEL_TYPE, **asdict(self)}
+
+
+def config_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
+    """What `to_json` wrote; EncoderError for a key that is missing or unknown."""
+    known = {field.name for field in fields(BiLSTMConfig)}
+    given = {key: value for key, value in content.items() if key != "model_type"}
+    for key in given:
+        if key not in known:
+            raise EncoderError(f"expected the settings of a BiLSTM, found {key!r}")
+    if "vocab_size" not in given:
+        raise EncoderError("vocab_size: expected a whole number from 1, found none")
+    return BiLSTMConfig(**given)
+
+
+class WordEmbeddings(nn.Module):
+    """A row a word, with dropout."""
+
+    def __init__(self, config: BiLSTMConfig, stream: DropoutStream) -> None:
+        super().__init__()
+        self.word = lookup_table(config.vocab_size, config.embedding_size)
+        self.dropout = Dropout(config.dropout, stream)
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.dropout(self.words(batch))  # (T, E)
+
+    def words(self, batch: Batch) -> Tensor:
+        """Word embeddings (T, E), with the noise of adversarial training."""
+        words = self.word(batch.ids)
+        return words if batch.noise is None else words + batch.noise
+
+
+class BiLSTM(nn.Module):
+    """Sentences' tokens -> states of both directions (T, 2U), in the order of the batch.
+
+    All dropout draws from `stream`, in training a new pass of it each time.
+    """
+
+    def __init__(self, config: BiLSTMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.stream = DropoutStream()
+        self.embeddings = WordEmbeddings(config, self.stream)
+        widths = [config.embedding_size] + [config.hidden_size] * (config.num_layers - 1)
+        self.layers = nn.ModuleList(
+            nn.LSTM(width, config.units, bidirectional=True) for width in widths
+        )
+        self.dropout = Dropout(config.dropout, self.stream)
+
+    def forward(self, batch: Batch) -> Tensor:
+        if batch.longest > self.config.max_tokens:
+            raise ValueError(
+                f"expected at most {self.config.max_tokens} tokens a sequence, "
+                f"found {batch.longest}"
+            )
+        if self.training:
+            self.stream.next_pass()
+        order, sizes = by_time(batch)
+        hidden = self.embeddings(batch)[order]  # (T, E), all first tokens, then all second ones
+        for layer in self.layers:
+            hidden = self.dropout(layer(PackedSequence(hidden, sizes))[0].data)  # (T, 2U)
+        back = torch.empty_like(order)
+        back[order] = torch.arange(len(order), device=order.device)
+        return hidden[back]
+
+    def use_linear(self, kernel: str) -> None:
+        """The LSTM's products are PyTorch's own, whichever kernel linear layers have."""
+
+    def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> NoReturn:
+        raise EncoderError("--compile: expected a transformer, found a BiLSTM")
+
+
+def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
+    """The order of a PackedSequence: tokens (T,) by place in their sequence, longest ones first.
+
+    And how many sequences each step of time has, on the CPU.
+    """
+    ranks = torch.empty_like(batch.lengths)
+    ranks[batch.lengths.argsort(descending=True, stable=True)] = torch.arange(len(ranks))
+    own = ranks.to(batch.device)[batch.sequence]
+    order = (batch.positions * len(ranks) + own).argsort()
+    steps = torch.arange(batch.longest)
+    return order, (batch.lengths[:, None] > steps).sum(0)
+
+
+def random_bilstm(config: BiLSTMConfig, seed: int = 0) -> BiLSTM:
+    """PyTorch's usual start of an LSTM, words normal with 0.1; the same for the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        encoder = BiLSTM(config)
+        with torch.no_grad():
+            encoder.embeddings.word.weight.normal_(0, 0.1)
+    return encoder

@@ -1,0 +1,148 @@
+"""The BiLSTM beside PyTorch's padded one, its words and vectors, and what is wrong with a file."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from minbert import BiEncoder
+from minbert.batching import pack
+from minbert.bilstm import BiLSTMConfig, random_bilstm
+from minbert.errors import EncoderError
+from minbert.words import SPECIAL, build_bilstm, read_vectors, vocabulary_of, word_tokenizer
+
+TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_states_and_gradients_are_those_of_single_sequences(layers):
+    """Each sequence through PyTorch's own stack by itself: nothing is packed there."""
+    encoder = random_bilstm(BiLSTMConfig(30, 5, 4, layers, dropout=0.0))
+    tokens = word_tokenizer(vocabulary_of(TEXTS), 50)(TEXTS)
+    batch = pack([tokens], np.arange(len(TEXTS)))
+    found = encoder(batch)
+    plain = nn.LSTM(5, 4, layers, bidirectional=True)
+    for number, layer in enumerate(encoder.layers):
+        for name, value in layer.state_dict().items():
+            getattr(plain, name.replace("l0", f"l{number}")).data.copy_(value)
+    words = encoder.embeddings.word(batch.ids).split(batch.lengths.tolist())
+    expected = torch.cat([plain(sequence[:, None])[0][:, 0] for sequence in words])
+    torch.testing.assert_close(found, expected)
+    weight = encoder.embeddings.word.weight
+    one, other = (
+        torch.autograd.grad(states.square().sum(), weight)[0] for states in (found, expected)
+    )
+    torch.testing.assert_close(one, other)
+
+
+def test_words_are_ranked_and_marks_are_words():
+    assert vocabulary_of(TEXTS)[:2] == ["cat", "a"]
+    assert set(vocabulary_of(TEXTS)) == {"cat", "a", "the", "dog", "sleeps", ".", ",", ";", "!"}
+    assert vocabulary_of(TEXTS, least=2) == ["cat", "a", "dog", "the"]
+    assert vocabulary_of(TEXTS, most=1) == ["cat"]
+
+
+def test_unknown_words_are_one_token():
+    tokens = word_tokenizer(["cat", "dog"], 50)(["The CAT and", ""])
+    unknown, first, last = (SPECIAL.index(name) for name in ("[UNK]", "[CLS]", "[SEP]"))
+    assert tokens.ids.tolist() == [first, unknown, len(SPECIAL), unknown, last, first, last]
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    file = tmp_path / "glove.txt"
+    file.write_text("the 0.5 -0.5 1.5\ncat 1 2 3\nelsewhere 7 7 7\n. 0 0 1e-2\n", "utf-8")
+    return file
+
+
+def test_words_begin_at_their_vectors(vectors, tmp_path):
+    said = build_bilstm(tmp_path / "out", TEXTS, vectors, units=4)
+    assert said.startswith("9 words, 33% of them with a vector, 1 x 4 units")
+    model = BiEncoder.from_pretrained(tmp_path / "out")
+    weight = model.encoder.embeddings.word.weight
+    vocabulary = json.loads((tmp_path / "out" / "tokenizer.json").read_text())["model"]["vocab"]
+    assert weight[vocabulary["cat"]].tolist() == [1, 2, 3]
+    assert weight[vocabulary["."]].tolist() == pytest.approx([0, 0, 0.01])
+    assert weight[vocabulary["dog"]].std() > 0
+    assert "elsewhere" not in vocabulary
+    assert (model.word_width, model.width) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("the 1 2\ncat 1 2 3\n", "line 2: expected 2 numbers, found 3"),
+        ("the 1 two\n", "line 1: expected a word and its numbers"),
+        ("cat\n", "line 1: expected a word and its numbers"),
+        ("cat nan 1\n", "line 1: expected a word and its numbers"),
+        ("", "expected word vectors"),
+        ("other 1 2\n", "expected vectors of some of the words, found none"),
+    ],
+)
+def test_files_that_are_no_vectors(tmp_path, content, expected):
+    file = tmp_path / "glove.txt"
+    file.write_text(content)
+    with pytest.raises(EncoderError, match=expected):
+        read_vectors(file, ["the", "cat"])
+    with pytest.raises(EncoderError, match="expected word vectors"):
+        read_vectors(tmp_path / "nowhere.txt", ["the"])
+
+
+def test_the_first_line_of_word2vecs_format_is_passed_over(tmp_path):
+    file = tmp_path / "vectors.txt"
+    file.write_text("2 3\n2 1 1 1\ncat 1 2 3\n")
+    assert set(read_vectors(file, ["cat", "2"])) == {"cat", "2"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    build_bilstm(tmp_path / "bilstm", TEXTS, units=4, embedding_size=6)
+    return tmp_path / "bilstm"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"units": 0}, "units: expected a whole number from 1, found 0"),
+        ({"dropout": 1.5}, "dropout: expected a number"),
+        ({"heads": 3}, "expected the settings of a BiLSTM, found 'heads'"),
+        ({"units": 5}, "expected shape"),
+    ],
+)
+def test_damaged_folders(folder, changes, expected):
+    content = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(content | changes))
+    with pytest.raises(EncoderError, match=expected):
+        BiEncoder.from_pretrained(folder)
+
+
+def test_tensors_that_are_missing_or_strange(folder):
+    tensors = load_file(folder / "model.safetensors")
+    strange = tensors | {"other": torch.zeros(2)}
+    save_file(strange, folder / "model.safetensors")
+    with pytest.raises(EncoderError, match="this encoder does not have: 'other'"):
+        BiEncoder.from_pretrained(folder)
+    tensors.pop("layers.0.weight_hh_l0")
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(EncoderError, match=r"expected a tensor 'layers\.0\.weight_hh_l0'"):
+        BiEncoder.from_pretrained(folder)
+
+
+def test_it_trains_as_any_encoder_does(folder, tmp_path, capsys):
+    import cli
+
+    flags = ["--encoder", str(folder), "--epochs", "1", "--limit", "40", "--lr", "1e-3"]
+    output = ["--output", str(tmp_path / "run")]
+    assert (
+        cli.main(["--mode", "multitask", "--pcgrad", "--smart-weight", "1", *flags, *output]) == 0
+    )
+    best = tmp_path / "run" / "checkpoint" / "best"
+    assert BiEncoder.from_pretrained(best).encoder.config.units == 4
+    flags += ["--precision", "bf16", "--output", str(tmp_path / "half")]
+    assert cli.main(["--mode", "single", "--task", "sst", *flags]) == 1
+    assert "--precision bf16: expected a transformer" in capsys.readouterr().err
+    with pytest.raises(EncoderError, match="bf16: expected a transformer"):
+        BiEncoder.from_pretrained(folder).encode(["a"], precision="bf16")

@@ -1,0 +1,92 @@
+"""What every encoder keeps to, the transformer and the BiLSTM over words."""
+
+import numpy as np
+import pytest
+import torch
+
+from minbert import BiEncoder
+from minbert.batching import pack
+from minbert.pooling import POOLINGS
+from minbert.words import build_bilstm
+
+TEXTS = ["A cat sleeps .", "", "word " * 90, "Zoë's café 🙂", "日本語", "\tTabs\nand  lines", "!"]
+TEXTS += [f"sentence {i} " + "of words " * (i % 11) for i in range(30)]
+
+
+@pytest.fixture(scope="module", params=["transformer", "bilstm", "bilstm, three layers"])
+def folder(request, tmp_path_factory):
+    if request.param == "transformer":
+        return "tiny"
+    place = tmp_path_factory.mktemp("bilstm")
+    layers = 3 if "three" in request.param else 1
+    build_bilstm(place, TEXTS, units=8, num_layers=layers, embedding_size=12)
+    return place
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return BiEncoder.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_order_and_company_do_not_matter(folder, pooling):
+    model = BiEncoder.from_pretrained(folder, pooling)
+    together = model.encode(TEXTS)
+    assert together.shape == (len(TEXTS), model.width)
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    moved = model.encode([TEXTS[i] for i in order])
+    np.testing.assert_allclose(moved, together[order], atol=1e-6)
+    for row, text in enumerate(TEXTS[:8]):
+        np.testing.assert_allclose(model.encode([text])[0], together[row], atol=1e-6)
+
+
+def test_an_empty_sentence_and_none(model):
+    assert np.isfinite(model.encode([""])).all()
+    nothing = model.encode([])
+    assert nothing.shape == (0, model.width)
+    assert nothing.dtype == np.float32
+
+
+def test_embed_is_encode_with_gradients(model):
+    tokens = model.tokenizer(TEXTS)
+    embeddings = model.embed(pack([tokens], np.arange(len(tokens))))
+    np.testing.assert_allclose(embeddings.detach().numpy(), model.encode(TEXTS), atol=1e-6)
+    gradients = torch.autograd.grad(embeddings.square().sum(), list(model.parameters()))
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
+    assert model.device.type == "cpu"
+
+
+def test_both_texts_of_a_pair_in_one_pass(model):
+    tokens = model.tokenizer(TEXTS)
+    rows = np.array([3, 0, 7])
+    both = model.embed(pack([tokens, tokens], rows))
+    np.testing.assert_allclose(both[:3].detach(), both[3:].detach(), atol=1e-6)
+
+
+def test_it_is_saved_and_loaded(model, tmp_path):
+    model.save_pretrained(tmp_path)
+    again = BiEncoder.from_pretrained(tmp_path)
+    assert again.encoder.config == model.encoder.config
+    assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
+    assert np.array_equal(again.tokenizer(TEXTS).ids, model.tokenizer(TEXTS).ids)
+
+
+def test_dropout_is_its_streams(model):
+    tokens = model.tokenizer(TEXTS)
+    batch = pack([tokens], np.arange(len(tokens)))
+    model.train()
+    stream = model.encoder.stream
+    try:
+        stream.reset(3)
+        first, second = model.embed(batch), model.embed(batch)
+        with stream.replay(1):
+            again = model.embed(batch)
+    finally:
+        model.eval()
+    assert torch.equal(first, again)
+    assert not torch.allclose(first, second)
+
+
+def test_too_long_a_sequence_is_refused(model):
+    tokens = model.tokenizer(["a " * 5000])
+    assert tokens.lengths.max() <= model.encoder.config.max_tokens
