@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
-from minbert.encoder import lookup_table
+from minbert.encoder import begin_pass, lookup_table, word_vectors
 from minbert.errors import EncoderError
 
 MODEL_TYPE = "bilstm"
@@ -80,12 +80,7 @@ class WordEmbeddings(nn.Module):
         self.dropout = Dropout(config.dropout, stream)
 
     def forward(self, batch: Batch) -> Tensor:
-        return self.dropout(self.words(batch))  # (T, E)
-
-    def words(self, batch: Batch) -> Tensor:
-        """Word embeddings (T, E), with the noise of adversarial training."""
-        words = self.word(batch.ids)
-        return words if batch.noise is None else words + batch.noise
+        return self.dropout(word_vectors(self.word, batch))  # (T, E)
 
 
 class BiLSTM(nn.Module):
@@ -106,13 +101,7 @@ class BiLSTM(nn.Module):
         self.dropout = Dropout(config.dropout, self.stream)
 
     def forward(self, batch: Batch) -> Tensor:
-        if batch.longest > self.config.max_tokens:
-            raise ValueError(
-                f"expected at most {self.config.max_tokens} tokens a sequence, "
-                f"found {batch.longest}"
-            )
-        if self.training:
-            self.stream.next_pass()
+        begin_pass(self, batch)
         order, sizes = by_time(batch)
         hidden = self.embeddings(batch)[order]  # (T, E), all first tokens, then all second ones
         for layer in self.layers:

@@ -7,7 +7,7 @@ Letters of the shapes: T tokens of the batch, H hidden width. Everything but att
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,9 @@ from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.linear import Linear
+
+if TYPE_CHECKING:
+    from minbert.bilstm import BiLSTM
 
 ACTIVATION_FUNCTIONS = {
     "gelu": F.gelu,
@@ -35,6 +38,22 @@ def lookup_table(rows: int, width: int) -> nn.Embedding:
     return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
 
 
+def word_vectors(table: nn.Embedding, batch: Batch) -> Tensor:
+    """Words of a batch (T, H), with the noise of adversarial training."""
+    words = table(batch.ids)
+    return words if batch.noise is None else words + batch.noise
+
+
+def begin_pass(encoder: Encoder | BiLSTM, batch: Batch) -> None:
+    """What a pass through either encoder begins with; ValueError for too long a sequence."""
+    if batch.longest > encoder.config.max_tokens:
+        raise ValueError(
+            f"expected at most {encoder.config.max_tokens} tokens a sequence, found {batch.longest}"
+        )
+    if encoder.training:
+        encoder.stream.next_pass()
+
+
 class Embeddings(nn.Module):
     """Word + position + token type, normalised (Devlin et al., 2019, Fig. 2)."""
 
@@ -48,18 +67,13 @@ class Embeddings(nn.Module):
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
-        words = self.words(batch)  # (T, H)
+        words = word_vectors(self.word, batch)  # (T, H)
         if batch.segments is None:
             types = self.token_type.weight[0]  # (H,)
         else:
             types = self.token_type(batch.segments)  # (T, H)
         positions = self.position(batch.positions + self.position_offset)  # (T, H)
         return self.dropout(self.norm(words + types + positions))
-
-    def words(self, batch: Batch) -> Tensor:
-        """Word embeddings (T, H), with the noise of adversarial training."""
-        words = self.word(batch.ids)
-        return words if batch.noise is None else words + batch.noise
 
 
 class SelfAttention(nn.Module):
@@ -118,13 +132,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
     def forward(self, batch: Batch) -> Tensor:
-        if batch.longest > self.config.max_tokens:
-            raise ValueError(
-                f"expected at most {self.config.max_tokens} tokens a sequence, "
-                f"found {batch.longest}"
-            )
-        if self.training:
-            self.stream.next_pass()
+        begin_pass(self, batch)
         layout = AttentionLayout(batch, self.config.num_heads)
         hidden = self.embeddings(batch)
         for layer in self.layers:
