@@ -99,6 +99,15 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, n
             f"--objective {name} and --freeze-encoder: expected one of them, for contrastive terms "
             "move nothing but the encoder"
         )
+    if args.scl_weight == 1:
+        parser.error("--scl-weight: expected a number below 1, or nothing teaches the heads")
+    for flag in ("smart_weight", "r_drop_weight", "proximal_weight"):
+        if getattr(args, flag, None):
+            shown = flag.replace("_", "-")
+            parser.error(
+                f"--objective {name} and --{shown}: expected one of them, for contrastive terms "
+                "compare the examples of a batch"
+            )
     if getattr(args, "qqp_loss", None) not in (None, "cross-entropy"):
         parser.error(f"--objective {name} and --qqp-loss {args.qqp_loss}: expected one of them")
 

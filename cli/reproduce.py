@@ -53,7 +53,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="seeds of each row, the first ones (default: 1 of bees, all of the others)",
     )
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
-    parser.add_argument("--limit", type=COUNT, metavar="N", help="training examples of a task")
+    parser.add_argument(
+        "--limit", type=COUNT, metavar="N", help="training examples of a task; not of few-shot rows"
+    )
     parser.add_argument("--epochs", type=COUNT, metavar="N", help="default: the paper's, by row")
     parser.add_argument("--lr", type=RATE, metavar="RATE", help="default: the paper's")
     parser.add_argument("--encoder", type=path, default="minilm", help="default: minilm")
@@ -112,6 +114,8 @@ def check_rows(
         parser.error("--rows and --further: expected one of them")
     if args.further and args.table != "bees":
         parser.error(f"--further: expected --table bees, found {args.table}")
+    if args.seeds and args.table == "best":
+        parser.error("--seeds: expected --table bees or scl-moo, for best has seeds of its own")
 
 
 def command_of(args: argparse.Namespace) -> str:

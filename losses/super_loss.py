@@ -38,6 +38,13 @@ def super_loss(
         raise ValueError(f"variant: expected {' or '.join(VARIANTS)}, found {variant!r}")
     if sum(choice is not None for choice in (top_k, threshold, top_fraction)) > 1:
         raise ValueError("top_k, threshold, top_fraction: expected one of them at most")
+    if (top_k is not None and top_k < 1) or (
+        top_fraction is not None and not 0 < top_fraction <= 1
+    ):
+        raise ValueError(
+            f"expected a top_k of 1 or more, a top_fraction above 0 and at most 1, "
+            f"found {top_k if top_k is not None else top_fraction}"
+        )
     cosines = embeddings @ embeddings.T
     same = labels[:, None] == labels
     positive = same

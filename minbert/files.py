@@ -16,13 +16,21 @@ def write_whole(file: Path, text: str) -> None:
 
 
 @contextmanager
-def alone(file: Path) -> Iterator[None]:
-    """Wait until no other process holds the lock FILE.lock, and hold it; it ends with the process.
+def alone(file: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock FILE.lock, which ends with the process; False if another holds it.
 
-    The empty file stays: were it deleted, two processes could hold locks of the same name.
+    With `wait` it is waited for. The empty file stays: were it deleted, two processes could hold
+    locks of the same name. Where a system has no such locks (Windows), everybody is alone.
     """
-    import fcntl  # where there is none, on Windows, studies run a worker at a time
-
+    try:
+        import fcntl
+    except ImportError:
+        yield True
+        return
     with file.with_name(f"{file.name}.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True

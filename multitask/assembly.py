@@ -45,13 +45,16 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
 
 def source_of(config: RunConfig, task: Task) -> Source:
     """A task's files, or what protocol and leak guard make of them."""
-    source = task.source
-    if config.drop_leaks:
-        source = WithoutHeldOut(source, tuple(build_task(name).source for name in CS224N))
+    others = tuple(build_task(name).source for name in CS224N)
+    guarded = WithoutHeldOut(task.source, others) if config.drop_leaks else task.source
     if config.protocol == "few-shot":
         assert config.shots is not None
-        return FewShot(source, config.shots, config.seed)
-    return HeldOut(source) if config.protocol == "held-out" else source
+        assert task.kind.classes is not None
+        return FewShot(guarded, config.shots, config.seed, task.kind.classes)
+    if config.protocol == "held-out":  # whose dev is a part of train, in which texts come twice
+        source = HeldOut(task.source)
+        return WithoutHeldOut(source, others) if config.drop_leaks else source
+    return guarded
 
 
 def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:

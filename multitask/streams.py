@@ -9,6 +9,7 @@ import numpy as np
 
 from minbert.batching import bucketed_batches
 from multitask.config import RunConfig
+from multitask.errors import RunError
 from multitask.randomness import generator
 from tasks.base import Task
 from tasks.data import Split
@@ -19,6 +20,12 @@ Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> rows of its batch
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
     """How a pass over a task's training examples is drawn."""
     if config.per_class and task.kind.classes is not None:
+        least = task.kind.classes * (2 if config.objective else 1)  # or nothing would be pulled
+        if config.batch_size < least:
+            raise RunError(
+                f"--per-class: expected --batch-size {least} or more for the {task.kind.classes} "
+                f"classes of {task.name}, found {config.batch_size}"
+            )
         assert split.examples.targets is not None
         return partial(class_batches, split.examples.targets, config.batch_size)
     return partial(bucketed_batches, split.lengths, config.batch_size)
@@ -29,17 +36,30 @@ def class_batches(
 ) -> list[np.ndarray]:
     """Batches of as many examples of each class: a mini-batch a class (SCL-MOO, Algorithm 1).
 
-    As many batches as a pass over all examples has. Each class goes through its examples in random
-    order, a small one several times, and anew before all were seen in the present order.
+    As many batches as a pass over all examples has; a class smaller than its share is in each as a
+    whole. No example comes twice in a batch.
     """
     classes = [np.flatnonzero(targets == label) for label in np.unique(targets)]
     each, count = max(1, batch_size // len(classes)), -(-len(targets) // batch_size)
-    columns = []
-    for rows in classes:
-        rounds = -(-count * each // len(rows))
-        order = np.concatenate([generator.permutation(rows) for _ in range(rounds)])
-        columns.append(order[: count * each].reshape(count, each))
-    return list(np.concatenate(columns, axis=1))
+    columns = [drawn(rows, min(each, len(rows)), count, generator) for rows in classes]
+    return [np.concatenate(parts) for parts in zip(*columns, strict=True)]
+
+
+def drawn(
+    rows: np.ndarray, size: int, count: int, generator: np.random.Generator
+) -> list[np.ndarray]:
+    """`count` times `size` different rows, each as often as any other, but for one time."""
+    found, ahead = [], rows[:0]
+    for _ in range(count):
+        part, ahead = ahead[:size], ahead[size:]
+        if len(part) < size:
+            again = generator.permutation(rows)
+            late = np.isin(again, part)  # those of this batch come again last
+            again = np.concatenate([again[~late], again[late]])
+            missing = size - len(part)
+            part, ahead = np.concatenate([part, again[:missing]]), again[missing:]
+        found.append(part)
+    return found
 
 
 class BatchStream:

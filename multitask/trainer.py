@@ -108,7 +108,7 @@ class Trainer:
                 self.progress.before = self.evaluate(dev)[0]
             while self.progress.epoch < self.config.epochs:
                 last = max(self.progress.best_epoch, self.config.probe_epochs)
-                if self.progress.epoch - last >= patience:
+                if self.scored and self.progress.epoch - last >= patience:
                     break
                 epoch = self.progress.epoch + 1
                 self.train_epoch(epoch)
@@ -119,6 +119,12 @@ class Trainer:
                     self.best_dev = found
         finally:
             self.telemetry.close()
+
+    @property
+    def scored(self) -> bool:
+        """Whether the last epoch was evaluated and has its checkpoint."""
+        history = self.progress.history
+        return bool(history) and history[-1]["epoch"] == self.progress.epoch
 
     def evaluate(self, dev: Mapping[str, Split]) -> tuple[Metrics, dict[str, np.ndarray]]:
         return evaluate(self.model, self.tasks, dev, self.config.precision, self.processes)

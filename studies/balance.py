@@ -21,6 +21,7 @@ from multitask.run_folder import finished_metrics
 from multitask.telemetry import read_steps
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table
+from studies.arguments import positive, share
 from tasks import TASK_NAMES
 
 LAST = 100  # steps whose mean is compared
@@ -87,9 +88,9 @@ def main() -> None:
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument("--task", choices=[t for t in TASK_NAMES if t != "sts"], default="sst")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--limit", type=int, default=4000, help="training examples")
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--preference", type=float, default=0.5, help="of pull (default: 0.5)")
+    parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")
+    parser.add_argument("--epochs", type=positive(int), default=3)
+    parser.add_argument("--preference", type=share, default=0.5, help="of pull (default: 0.5)")
     parser.add_argument("--seed", type=int, default=11711)
     parser.add_argument("--results", type=Path, default=Path("results/balance"))
     parser.add_argument("--runs", type=Path, default=Path("runs/balance"))

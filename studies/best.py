@@ -18,6 +18,7 @@ from minbert.files import write_whole
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
+from reports.cells import kept_cell
 from reports.ensembles import ensemble_runs
 from reports.soups import soup_runs
 from reports.tables import markdown_table
@@ -68,6 +69,8 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
 def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; with all of it, soups, ensemble, and results/best.md."""
     every = cells(replace(asked.base, lr=asked.lr or asked.base.lr), asked.runs, asked.epochs)
+    for one in every:  # one of another configuration is told before hours of work
+        kept_cell(asked.results / f"{one.name}.json", one.config)
     chosen = [one for one in every if asked.rows is None or one.name in asked.rows]
     run_cells(chosen, asked.results, asked.runs)
     kept = read_cells(asked.results, [one.name for one in every])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 from minbert.errors import UserError
 from minbert.files import alone, write_whole
@@ -12,31 +12,40 @@ from minbert.json_files import read_json
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from tasks import data_folder
+from tasks.readers import Examples
 
 
 def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
-    """Write the ids of a configuration's dev, test and few training examples, or compare them.
+    """Write the examples of a configuration's splits, or compare them with what was written.
 
-    One file a task and protocol, `ids-TASK-PROTOCOL.json`; lines of ids, training examples by their
-    number and seed. Raises UserError where the file has others.
+    One file a task and protocol, `ids-TASK-PROTOCOL.json`: a hash of each split's texts and labels,
+    and its ids; of training examples only where they are few, by their number and seed. Raises
+    UserError where the file has others.
     """
     folder = data_folder(config.data)
     for name, task in build_tasks(config).items():
-        drawn: dict[str, Any] = {
-            split: " ".join(task.read(folder, split).ids) for split in ("dev", "test")
-        }
-        if config.protocol == "few-shot":
-            drawn[f"train, {config.shots}, seed {config.seed}"] = " ".join(
-                task.read(folder, "train").ids
-            )
+        few = config.protocol == "few-shot"
+        train = f"train, {config.shots}, seed {config.seed}" if few else "train"
+        drawn = {}
+        for key, split in (("dev", "dev"), ("test", "test"), (train, "train")):
+            examples = task.read(folder, split, config.limit if split == "train" else None)
+            drawn[f"{key}, hash"] = digest(examples)
+            if few or split != "train":
+                drawn[key] = " ".join(examples.ids)
         file = results / f"ids-{name}-{config.protocol}.json"
         with alone(locks / file.name):
             known = read_json(file, UserError) if file.exists() else {}
-            for key, ids in drawn.items():
-                if known.get(key, ids) != ids:
+            for key, value in drawn.items():
+                if known.get(key, value) != value:
                     raise UserError(f"{file}: {key}: expected these examples, found others drawn")
             if not drawn.keys() <= known.keys():
                 write_whole(file, as_lines({**known, **drawn}))
+
+
+def digest(examples: Examples) -> str:
+    """SHA-256 of texts and labels, in their order."""
+    targets = [] if examples.targets is None else examples.targets.tolist()
+    return hashlib.sha256(json.dumps([examples.texts, targets]).encode()).hexdigest()
 
 
 def as_lines(content: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from minbert.errors import UserError
 from minbert.files import write_whole
@@ -11,9 +12,8 @@ from studies.asked import Asked
 from studies.scl_moo import Experiments
 from studies.scl_moo_maps import draw_maps
 from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
-from studies.seeds import SeedCell, run_seed_cells
+from studies.seeds import SeedCell, kept, run_seed_cells
 from tasks import build_task, data_folder
-from tasks.text_files import DataError
 
 RATE = 1e-5  # section 4.1
 
@@ -27,6 +27,8 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
     cells = Experiments(replace(asked.base, lr=rate, head_lr=rate), asked.epochs)
+    for one in cells.every():
+        kept(one, asked.results)  # one of another configuration is told before hours of work
     chosen = [one for one in cells.every() if wanted(one, asked.rows)]
     if asked.seeds is not None:
         chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
@@ -35,15 +37,21 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     results = Results(cells, asked.results)
     draw_shots(results)
     draw_sweeps(results)
-    if asked.rows is None and any("sst2" in one.config.tasks for one in chosen):
-        draw_maps(cells, asked.results, asked.runs)
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
     write_whole(asked.results.with_suffix(".md"), text)
+    if asked.rows is None and any("sst2" in one.config.tasks for one in chosen):
+        draw_maps(cells, asked.results, asked.runs)
     return text
 
 
 def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
-    return rows is None or any(one.name.startswith(row) for row in rows)
+    """Whether its name begins as one asked for; a sweep's own values are few-shot cells."""
+    swept = [f"few-shot-sst2-50-{method}" for method in ("scl", "ls", "epo")]
+    return (
+        rows is None
+        or any(one.name.startswith(row) for row in rows)
+        or (one.name in swept and any(row.startswith("sweep") for row in rows))
+    )
 
 
 def there(cells: list[SeedCell]) -> list[SeedCell]:
@@ -51,12 +59,11 @@ def there(cells: list[SeedCell]) -> list[SeedCell]:
     absent = set()
     for name in dict.fromkeys(task for one in cells for task in one.config.tasks):
         source, folder = build_task(name).source, data_folder(cells[0].config.data)
-        try:
-            for split in source.splits:
-                source.read(folder, split, 1)
-        except DataError as error:
-            print(f"left out, for its data is absent: {error}", flush=True)
-            absent.add(name)
+        files = [Path(source.where(folder, split)) for split in source.splits]
+        for file in files:
+            if not file.exists() and name not in absent:
+                print(f"{name} is left out, for there is no {file}", flush=True)
+                absent.add(name)
     found = [one for one in cells if not absent & set(one.config.tasks)]
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of a task asked for, found none")

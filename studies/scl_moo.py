@@ -89,6 +89,7 @@ class Experiments:
             self.config(task, method),
             protocol="few-shot",
             shots=shots,
+            limit=None,
             epochs=epochs,
             evaluate_every=epochs,  # dev chooses settings, not epochs
             keep="last",
@@ -123,7 +124,7 @@ class Experiments:
     def config(self, task: str, method: str) -> RunConfig:
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRED else {}
         settings = PAPER | method_settings(method)
-        return replace(self.base, tasks=(task,), task_options=options, **settings)
+        return replace(self.base, tasks=(task,), task_options=options, drop_leaks=True, **settings)
 
 
 def swept_methods() -> list[tuple[str, str]]:

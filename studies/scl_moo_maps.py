@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from minbert.files import alone
 from multitask.assembly import build_tasks
 from multitask.checkpoint import published
+from multitask.config import RunConfig, difference
 from multitask.run import complete
+from multitask.run_folder import stored_config
 from reports.drawing import blank_figure, save_figure
 from reports.embeddings import project
 from studies.scl_moo import METHODS, SEEDS, Experiments
@@ -28,7 +31,8 @@ def draw_maps(cells: Experiments, results: Path, runs: Path) -> None:
     for axis, method in zip(axes, SHOWN, strict=True):
         config = replace(cells.few_shot(TASK, SHOTS, method).config, seed=SEEDS[0])
         folder = runs / f"map-{method}"
-        complete(config, folder, resume=True)
+        with alone(folder):
+            complete(config, folder, resume=True, overwrite=not same_run(folder, config))
         test = build_tasks(config)[TASK].read(data_folder(config.data), "test")
         best = published(folder / "checkpoint" / "best")
         assert best is not None, "a finished run keeps its weights"
@@ -41,3 +45,9 @@ def draw_maps(cells: Experiments, results: Path, runs: Path) -> None:
         axis.set(xticks=[], yticks=[], title=METHODS[method])
     axes[0].legend(title="label", fontsize=7, title_fontsize=7)
     save_figure(figure, results / "maps.png")
+
+
+def same_run(folder: Path, config: RunConfig) -> bool:
+    """Whether the folder is empty or holds this run, of which nothing is to be lost."""
+    stored = stored_config(folder)
+    return stored is None or difference(config.to_json(), stored, ignored=("linear",)) is None

@@ -17,6 +17,7 @@ from studies.scl_moo import (
     GRID,
     METHODS,
     SHOTS,
+    SWEEP_SEEDS,
     SWEEPS,
     TASKS,
     Experiments,
@@ -46,8 +47,9 @@ class Results:
         return self.test(self.cells.full(task, method))
 
     def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
-        """On dev, as the paper has it."""
-        return self.test(self.cells.sweep(setting, value, method), "dev")
+        """On dev, as the paper has it; of the sweep's seeds alone."""
+        found = self.test(self.cells.sweep(setting, value, method), "dev")
+        return {seed: value for seed, value in found.items() if seed in SWEEP_SEEDS}
 
 
 def beside(paper: tuple[float, float] | None, ours: Mapping[int, float]) -> str:
@@ -76,20 +78,25 @@ def few_shot_table(results: Results) -> Table:
 def full_table(results: Results) -> Table:
     """Table 3."""
     rows = [
-        [title, *(beside(FULL_PAPER[task][method], results.full(task, method)) for task in FULL)]
+        [
+            title,
+            *(beside(FULL_PAPER[task][method], results.full(task, method)) for task in FULL),
+            f"{np.mean([FULL_PAPER[task][method][0] for task in FULL]):.2f}",
+        ]
         for method, title in METHODS.items()
     ]
-    return ["", *FULL], rows
+    return ["", *FULL, "the paper's mean"], rows
 
 
 def differences(results: Results, method: str, other: str) -> list[float]:
-    """Over the (task, N, seed) cells of few-shot learning that both have."""
-    found = []
+    """Of few-shot learning over (task, seed) pairs: the mean over the N that both have."""
+    found: dict[tuple[str, int], list[float]] = {}
     for task in TASKS:
         for shots in SHOTS:
             mine, theirs = (results.few_shot(task, shots, name) for name in (method, other))
-            found += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
-    return found
+            for seed in sorted(mine.keys() & theirs.keys()):
+                found.setdefault((task, seed), []).append(mine[seed] - theirs[seed])
+    return [float(np.mean(several)) for several in found.values()]
 
 
 def significance_table(results: Results) -> Table:
@@ -119,16 +126,25 @@ def verdict(differences: Sequence[float], p: float | None) -> str:
 
 
 def status_table(results: Results) -> Table:
-    """What EPO did in its steps, in per cent, over all cells kept."""
-    counts: dict[str, int] = {}
-    for one in results.cells.every():
-        if one.config.objective == "epo":
-            for found in kept(one, results.folder).values():
-                for status, steps in found["combiner_steps"].items():
-                    counts[status] = counts.get(status, 0) + steps
-    total = sum(counts.values())
-    rows = [[s, f"{100 * n / total:.1f}"] for s, n in sorted(counts.items(), key=lambda x: -x[1])]
-    return ["EPO's steps", "%"], rows
+    """What EPO did in its steps, and the weights it gave to pull and push, by task."""
+    rows = []
+    for task in TASKS:
+        counts: dict[str, int] = {}
+        weights: list[tuple[float, float]] = []
+        for one in results.cells.every():
+            if one.config.objective == "epo" and one.config.tasks == (task,):
+                for found in kept(one, results.folder).values():
+                    for status, steps in found["combiner_steps"].items():
+                        counts[status] = counts.get(status, 0) + steps
+                    given = [found["mean_weights"][f"{task}/{name}"] for name in ("pull", "push")]
+                    weights.append((given[0] / sum(given), given[1] / sum(given)))
+        total = sum(counts.values())
+        ranked = sorted(counts.items(), key=lambda item: -item[1])
+        said = ", ".join(f"{status} {100 * n / total:.0f} %" for status, n in ranked)
+        if total:
+            pull, push = np.mean(weights, axis=0)
+            rows.append([task, said, f"{pull:.2f} / {push:.2f}"])
+    return ["", "EPO's steps", "mean weight of pull / push"], rows
 
 
 def sweep_table(results: Results) -> Table:
@@ -177,17 +193,20 @@ def report(results: Results, command: str, notes: str) -> str:
         "# SCL-MOO, beside ours",
         f"`{command}`",
         f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (RoBERTa base) "
-        "/ ours, test accuracy in per cent, mean ± standard deviation over the seeds.",
+        "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         notes,
         "## Few-shot (Table 2, and three tasks more)",
         markdown_table(*few_shot_table(results)),
         "## Do LS and EPO beat the baselines?",
         markdown_table(*significance_table(results)),
-        "Pairs are (task, N, seed); those of one seed share their examples between methods.",
+        "Wilcoxon's signed-rank test over (task, seed) pairs, each the mean over N; methods share "
+        "a seed's examples. LS and EPO have batches of as many examples of each class (Algorithm "
+        "1), CE and CE + SCL random ones: a difference may be the batches'.",
         "## All data (Table 3)",
         markdown_table(*full_table(results)),
         "## What EPO did",
         markdown_table(*status_table(results)),
+        "At a vertex one of the two has no say: the ray of the preference is out of reach there.",
         "## Figure 5: SST-2 dev accuracy with 50 examples",
         markdown_table(*sweep_table(results)),
     ]

@@ -1,4 +1,7 @@
-"""Cells of many small runs, one a seed: all of a cell in one JSON file, written seed by seed."""
+"""Cells of many small runs, one a seed: all of a cell in one JSON file, written seed by seed.
+
+Any number of workers may share `results` and `runs`: each takes what no other is at.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig, difference
 from multitask.dry_run import duration
 from multitask.run import complete
+from multitask.telemetry import read_steps
 from pretrain.objectives import tasks_of
 from reports.cells import as_kept
 from studies.ids import keep_ids
@@ -43,28 +47,49 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None
     left = [(one, seed) for one in cells for seed in one.seeds if seed not in kept(one, results)]
     count = sum(len(one.seeds) for one in cells)
     print(f"{count - len(left)} of {count} runs are kept, {len(left)} to do", flush=True)
-    begin = time.monotonic()
+    begin, busy = time.monotonic(), []
     for number, (one, seed) in enumerate(left):
         ahead = ""
         if number:
             seconds = (time.monotonic() - begin) / number * (len(left) - number)
             ahead = f", about {duration(seconds)} left"
         print(f"\n{one.name}, seed {seed}: {len(left) - number} runs left{ahead}", flush=True)
-        with alone(runs / one.name):
-            if seed not in kept(one, results):  # or another worker was faster
-                run_seed(one, seed, results, runs)
+        if not run_seed(one, seed, results, runs, wait=False):
+            busy.append((one, seed))
+    for one, seed in busy:  # another worker is at them; should it stop, they are done here
+        run_seed(one, seed, results, runs)
 
 
-def run_seed(one: SeedCell, seed: int, results: Path, runs: Path) -> None:
-    """Train with one seed and add its figures to the cell's file, and the examples it drew."""
-    keep_ids(replace(one.config, seed=seed), results, runs)
+def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = True) -> bool:
+    """Train with one seed and add its figures to the cell's file, and the examples it drew.
+
+    False where another worker is at it and this one is not to `wait`.
+    """
     folder = runs / f"{one.name}-seed{seed}"
-    metrics = complete(replace(one.config, seed=seed), folder, overwrite=True, make_tasks=tasks_of)
-    found = {key: metrics[key] for key in KEPT if key in metrics}
-    found["environment"] = metrics["environment"]
-    seeds = {**{str(s): m for s, m in kept(one, results).items()}, str(seed): found}
-    write_json(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
-    shutil.rmtree(folder)
+    with alone(folder, wait) as mine:
+        if not mine:
+            return False
+        if seed in kept(one, results):
+            return True
+        config = replace(one.config, seed=seed)
+        keep_ids(config, results, runs)
+        metrics = complete(config, folder, resume=True, make_tasks=tasks_of)
+        found = {key: metrics[key] for key in KEPT if key in metrics}
+        found |= {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
+        with alone(runs / one.name):
+            seeds = {**{str(s): m for s, m in kept(one, results).items()}, str(seed): found}
+            write_json(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
+        shutil.rmtree(folder)
+    return True
+
+
+def mean_weights(folder: Path) -> dict[str, float]:
+    """Of each objective over the steps of a run, from its telemetry."""
+    weights: dict[str, list[float]] = {}
+    for line in read_steps(folder / "telemetry.jsonl"):
+        for name, weight in line["weights"].items():
+            weights.setdefault(name, []).append(weight)
+    return {name: round(float(np.mean(several)), 4) for name, several in weights.items()}
 
 
 def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
@@ -73,7 +98,7 @@ def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
     if not file.exists():
         return {}
     content = read_json(file, UserError)
-    if found := difference(as_kept(one.config), content["config"], ignored=("seed",)):
+    if found := difference(as_kept(one.config), content["config"], ignored=("seed", "linear")):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
             "another --results keeps both"
@@ -91,9 +116,9 @@ def values(one: SeedCell, results: Path, split: str, task: str, metric: str) -> 
 
 
 def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
-    """Mean ± standard deviation, in per cent; nothing where there is none."""
+    """Mean ± standard deviation (seeds), in per cent; nothing where there is none."""
     found = scale * np.array(list(values))
     if not len(found):
         return ""
     spread = f" ± {found.std(ddof=1):.{digits}f}" if len(found) > 1 else ""
-    return f"{found.mean():.{digits}f}{spread}"
+    return f"{found.mean():.{digits}f}{spread} ({len(found)})"

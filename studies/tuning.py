@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from minbert.errors import UserError
 from multitask.config import RunConfig
 from reports.tables import text_table
+from studies.arguments import positive
 from studies.scl_moo import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.seeds import SeedCell, run_seed_cells, shown, values
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
 
 RATIOS = (0.1, 0.3, 0.5)  # of r_1 (section 4.1)
-STALE = 600  # seconds without a sign of life after which a worker's trial is given to another
+STALE = 600  # seconds without a sign of life after which a worker's point waits again
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,16 @@ class Tuning:
 
     @property
     def name(self) -> str:
-        return f"tune-{self.task}-{self.shots}-{self.method}"
+        """Of the study: another encoder, rate or number of seeds makes another one."""
+        one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
+        seeds = len(self.seeds)
+        return f"tune-{self.task}-{self.shots}-{self.method}-{one.config.digest()}-{seeds}"
+
+    def points(self) -> list[dict[str, float]]:
+        """All of the grid."""
+        return [
+            dict(zip(self.space, point, strict=True)) for point in product(*self.space.values())
+        ]
 
     def cell(self, chosen: Mapping[str, float]) -> SeedCell:
         one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
@@ -73,22 +84,42 @@ class Tuning:
 
 
 def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
-    """Judge what nobody has judged yet, all of it or so many `trials`."""
+    """Judge what nobody has judged yet, all of it or so many `trials`.
+
+    Points wait in the storage, where any worker takes the next one; those of a worker that was
+    stopped wait again.
+    """
     import optuna
 
     kept = optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
     study = optuna.create_study(
-        storage=kept,
-        sampler=optuna.samplers.GridSampler(tuning.space),
-        study_name=tuning.name,
-        direction="maximize",
-        load_if_exists=True,
+        storage=kept, study_name=tuning.name, direction="maximize", load_if_exists=True
     )
-    size = int(np.prod([len(grid) for grid in tuning.space.values()]))
-    done = sum(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False))
-    if done < size:
-        study.optimize(tuning.judge, n_trials=trials or size - done)
+    judged = 0
+    while trials is None or judged < trials:
+        if not waiting(study):
+            for point in missing(tuning, study):
+                study.enqueue_trial(point)
+        if not waiting(study):
+            return study
+        study.optimize(tuning.judge, n_trials=1)
+        judged += 1
     return study
+
+
+def waiting(study: Study) -> bool:
+    from optuna.trial import TrialState
+
+    return bool(study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
+
+
+def missing(tuning: Tuning, study: Study) -> list[dict[str, float]]:
+    """Points that are neither judged nor with a worker now."""
+    from optuna.trial import TrialState
+
+    states = (TrialState.COMPLETE, TrialState.RUNNING)
+    known = [trial.params for trial in study.get_trials(deepcopy=False, states=states)]
+    return [point for point in tuning.points() if point not in known]
 
 
 def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
@@ -110,15 +141,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.tuning", description=__doc__)
     parser.add_argument("--data", required=True, help="folder with GLUE's files")
     parser.add_argument("--task", choices=TASKS, required=True)
-    parser.add_argument("--shots", type=int, default=SHOTS[1], help=f"(default: {SHOTS[1]})")
+    parser.add_argument(
+        "--shots", type=positive(int), default=SHOTS[1], help=f"(default: {SHOTS[1]})"
+    )
     parser.add_argument(
         "--method", choices=[name for name in METHODS if name != "ce"], required=True
     )
     parser.add_argument("--seeds", type=int, default=3, choices=range(1, len(SEEDS) + 1))
-    parser.add_argument("--trials", type=int, help="at most so many now; by default all")
+    parser.add_argument("--trials", type=positive(int), help="at most so many now; by default all")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--lr", type=float, default=1e-5)
-    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--lr", type=positive(float), default=1e-5)
+    parser.add_argument("--epochs", type=positive(int))
     parser.add_argument("--results", type=Path, default=Path("results/scl_moo-tuning"))
     parser.add_argument("--runs", type=Path, default=Path("runs/scl_moo-tuning"))
     parser.add_argument("--storage", help="database's URL (default: a SQLite file in --results)")
@@ -133,9 +166,9 @@ def main() -> None:
     )
     try:
         study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
+        print(best_table(tuning, study))
     except UserError as error:
         parser.exit(error.status, f"{parser.prog}: {error}\n")
-    print(best_table(tuning, study))
 
 
 if __name__ == "__main__":

@@ -99,9 +99,10 @@ class LabelledFiles:
         return examples.some(limit)
 
     def file(self, folder: Path, split: str) -> Path:
-        """Where the file is, or would be expected first."""
-        files = [folder / place / self.files[split] for place in self.places]
-        return next((file for file in files if file.exists()), files[0])
+        """Where the file is: all of a task's lie in the first place that has any of them."""
+        places = [folder / place for place in self.places]
+        having = [p for p in places if any((p / file).exists() for file in self.files.values())]
+        return (having or places)[0] / self.files[split]
 
     def where(self, folder: Path, split: str) -> str:
         return str(self.file(folder, split))

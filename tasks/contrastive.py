@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from losses import contrastive_objectives, ideal_points, supcon_loss
-from tasks.base import Embeddings, Loss, Outputs, Task, of_outputs
+from tasks.base import Embeddings, Loss, Outputs, Task
 
 
 def with_objective(
@@ -23,8 +23,8 @@ def with_objective(
     """A task whose losses are those of an objective; one without classes stays as it is.
 
     `scl`:  (1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1). `ls`:  (1 - weight) CE +
-    weight (r_1 pull + r_2 push)  (Moukafih et al., 2022, Eq. 4 to 6). `epo`: the three apart, pull
-    and push above their ideal points, for a combiner to weigh.
+    weight (r_1 pull + r_2 push)  (Moukafih et al., 2022, Eq. 4 to 6). `epo`: the three apart, for
+    a combiner to weigh. Pull and push are counted from their ideal points.
     """
     if task.kind.classes is None:
         return task
@@ -46,11 +46,14 @@ def scl(
 def linear(
     task: Task, temperature: float, weight: float, preference: tuple[float, float]
 ) -> Mapping[str, Loss]:
+    assert task.kind.classes is not None
     first, second = preference
+    lowest = ideal_points(temperature, task.kind.classes)
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
         pull, push = both(texts, targets, temperature)
-        contrast = first * pull + second * push
+        # No gradient changes; a combiner that wants losses of zero or more gets them.
+        contrast = first * (pull - lowest[0]) + second * (push - lowest[1])
         return (1 - weight) * task.kind.loss(outputs, targets) + weight * contrast
 
     return {"loss": loss}
@@ -67,7 +70,10 @@ def apart(
             both(texts, targets, temperature)[place] - lowest[place]
         )
 
-    return {"cross_entropy": of_outputs(task.kind.loss), "pull": one(0), "push": one(1)}
+    def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+        return (1 - weight) * task.kind.loss(outputs, targets)  # the head's share, too
+
+    return {"cross_entropy": cross_entropy, "pull": one(0), "push": one(1)}
 
 
 Maker = Callable[[Task, float, float, tuple[float, float]], Mapping[str, Loss]]

@@ -1,4 +1,4 @@
-"""CS224N files -> examples, each fault in one line with its file and line number."""
+"""Files of labelled texts -> examples, each fault in one line with its file and line number."""
 
 from __future__ import annotations
 

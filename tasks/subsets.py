@@ -30,17 +30,19 @@ class FewShot:
     source: Source
     shots: int
     seed: int
+    classes: int
     splits: tuple[str, ...] = ("train", "dev", "test")
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "train":
             examples = self.source.read(folder, "train")
             where = self.source.where(folder, "train")
-            return examples.at(few_of_each(examples, self.shots, self.seed, where)).some(limit)
+            rows = few_of_each(examples, self.shots, self.classes, self.seed, where)
+            return examples.at(rows).some(limit)
         examples = self.source.read(folder, "dev")
-        order = np.random.default_rng(0).permutation(len(examples))
         count = min(VALIDATION, len(examples) // 2)
-        return examples.at(np.sort(order[:count] if split == "dev" else order[count:]))
+        first, rest = parted(examples, count, self.source.where(folder, "dev"))
+        return first if split == "dev" else rest
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, "train" if split == "train" else "dev")
@@ -57,11 +59,9 @@ class HeldOut:
         if split == "test":
             return self.source.read(folder, "dev")
         examples = self.source.read(folder, "train")
-        order = np.random.default_rng(0).permutation(len(examples))
         count = max(1, round(HELD_OUT * len(examples)))
-        if split == "dev":
-            return examples.at(np.sort(order[:count]))
-        return examples.at(np.sort(order[count:])).some(limit)
+        first, rest = parted(examples, count, self.source.where(folder, "train"))
+        return first if split == "dev" else rest.some(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, "dev" if split == "test" else "train")
@@ -101,11 +101,8 @@ def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
     """What identifies the examples of dev and test; a split without a file has none."""
     found: set[frozenset[str]] = set()
     for split in source.splits:
-        if split != "train":
-            try:
-                found.update(keys(source.read(folder, split)))
-            except DataError:
-                continue
+        if split != "train" and Path(source.where(folder, split)).exists():
+            found.update(keys(source.read(folder, split)))
     return found
 
 
@@ -114,20 +111,27 @@ def keys(examples: Examples) -> list[frozenset[str]]:
     return [frozenset(map(bare, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
-def few_of_each(examples: Examples, shots: int, seed: int, where: str) -> np.ndarray:
+def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
+    """`count` examples drawn at random, always the same ones, and the others."""
+    if not 0 < count < len(examples):
+        raise DataError(f"{where}: expected two examples or more to part, found {len(examples)}")
+    order = np.random.default_rng(0).permutation(len(examples))
+    first, rest = (examples.at(np.sort(rows)) for rows in (order[:count], order[count:]))
+    return replace(first, blank_labels=0), rest  # which are told once
+
+
+def few_of_each(examples: Examples, shots: int, classes: int, seed: int, where: str) -> np.ndarray:
     """Rows of `shots` examples, classes as even as they can be; DataError where there are fewer."""
-    assert examples.targets is not None
-    classes = np.unique(examples.targets)
-    share, more = divmod(shots, len(classes))
+    share, more = divmod(shots, classes)
     if not share:
-        raise DataError(f"{where}: expected a shot a class or more, {len(classes)}, found {shots}")
+        raise DataError(f"{where}: expected a shot a class or more, {classes}, found {shots}")
     draw = np.random.default_rng([seed, shots])
     rows = []
-    for place, label in enumerate(classes):
-        own, wanted = np.flatnonzero(examples.targets == label), share + (place < more)
+    for label in range(classes):
+        own, wanted = np.flatnonzero(examples.targets == label), share + (label < more)
         if len(own) < wanted:
             raise DataError(
-                f"{where}: expected {wanted} examples of class {label:g} for {shots} shots, "
+                f"{where}: expected {wanted} examples of class {label} for {shots} shots, "
                 f"found {len(own)}"
             )
         rows.append(draw.permutation(own)[:wanted])

@@ -25,8 +25,9 @@ class PullPush:
     """How cross-entropy, pull and push of one task become one gradient.
 
     Moukafih et al. (2022), Algorithm 1:  (1 - weight) CE + weight (b_1 pull + b_2 push),  with b
-    by EPO for the preference r. `contrastive` inputs of EPO are pull and push, as Algorithm 1 has
-    it; `combined` ones contain cross-entropy, as Eq. 4 and 5 do. b adds up to 1, not to m, or
+    by EPO for the preference r. The first objective is (1 - weight) CE, so that the head has its
+    share of it, too. `contrastive` inputs of EPO are pull and push, as Algorithm 1 has it;
+    `combined` ones contain cross-entropy, as Eq. 4 and 5 do. b adds up to 1, not to m, or
     cross-entropy's share would change.
     """
 
@@ -35,21 +36,27 @@ class PullPush:
     inputs: str = "contrastive"
 
     def __call__(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
-        """Gram matrix (3, 3) and losses (3,) of CE, pull and push, the latter above their ideal
-        points -> weights (3,)."""
-        share, other = self.weight, 1 - self.weight
+        """Gram matrix (3, 3) and losses (3,) -> weights (3,).
+
+        Of (1 - weight) CE, and of pull and push above their ideal points.
+        """
+        share = self.weight
         if self.inputs == "combined":
-            mixtures = np.array([[other, share, 0], [other, 0, share]])
+            mixtures = np.array([[1, share, 0], [1, 0, share]])
         else:
             mixtures = np.array([[0.0, 1, 0], [0, 0, 1]])
         if (np.diag(gram)[1:] > 0).all():
-            seen = np.maximum(mixtures @ losses, LOWEST)
-            both, status = epo_solution(mixtures @ gram @ mixtures.T, seen, self.preference)
+            seen = mixtures @ losses
+            both, status = epo_solution(
+                mixtures @ gram @ mixtures.T, np.maximum(seen, LOWEST), self.preference
+            )
+            if seen.min() < LOWEST:
+                status = f"{status}, below an ideal point"
             if both.max() > VERTEX:
                 status = f"{status}, at a vertex"
         else:  # a batch of one class, or of single examples: what there is moves as it is preferred
             both, status = np.array(self.preference), "pull or push undefined"
-        return Combined(np.array([other, *(share * both)]), status)
+        return Combined(np.array([1, *(share * both)]), status)
 
 
 class Nested:
@@ -75,7 +82,9 @@ class Nested:
             else:
                 mixtures[row, mine] = 1
         whole = self.tasks.combine(
-            mixtures @ gram @ mixtures.T, mixtures @ losses, [self.names.index(n) for n in names]
+            mixtures @ gram @ mixtures.T,
+            np.maximum(mixtures @ losses, LOWEST),
+            [self.names.index(name) for name in names],
         )
         if len(names) > 1 or not statuses:
             statuses.append(whole.status)

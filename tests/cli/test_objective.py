@@ -60,6 +60,8 @@ def test_a_multi_task_run_with_surgery_between_the_tasks(run, data, tmp_path):
         ((*SST, "--objective", "ls", "--scl-inputs", "combined"), "expected --objective epo"),
         ((*SST, "--objective", "epo", "--scl-preference", "0"), "between 0 and 1 for EPO"),
         ((*SST, "--objective", "ls", "--freeze-encoder"), "move nothing but the encoder"),
+        ((*SST, "--objective", "scl", "--scl-weight", "1"), "expected a number below 1"),
+        ((*SST, "--objective", "scl", "--smart-weight", "1"), "compare the examples of a batch"),
         (("--mode", "single", "--task", "sts", "--per-class"), "a task with classes, found sts"),
         (("--mode", "single", "--task", "sts", "--objective", "ls"), "found sts alone"),
         (
@@ -125,3 +127,18 @@ def test_protocols_that_make_no_sense(refused, flags, expected):
 def test_more_shots_than_examples(refused, sst2):
     flags = ("--protocol", "few-shot", "--shots", "200")
     assert "expected 100 examples of class 0 for 200 shots, found 30" in refused(1, *sst2, *flags)
+
+
+def test_epochs_between_evaluations_and_patience(run, sst2, tmp_path):
+    flags = ("--epochs", "10", "--evaluate-every", "5", "--patience", "2", "--limit", "16")
+    found = run(*sst2, *flags, "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+    history = json.loads((tmp_path / "run" / "metrics.json").read_text())["history"]
+    assert [one["epoch"] for one in history] in ([5], [5, 10])
+
+
+def test_every_loss_of_a_balanced_multi_task_run_can_be_combined(run, data, tmp_path):
+    """EPO wants losses of zero or more, of which pull and push fall short as they are."""
+    flags = ("--tasks", "sst", "qqp", "--objective", "ls", "--scl-preference", "0.9")
+    found = run(*ALL, "--data", data, *flags, "--combiner", "epo", "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr

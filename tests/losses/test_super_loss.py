@@ -137,3 +137,6 @@ def test_what_does_not_fit_is_refused():
         super_loss(*batch([0, 1]), 0.3, "other")
     with pytest.raises(ValueError, match="expected one of them at most"):
         super_loss(*batch([0, 1]), 0.3, top_k=1, threshold=0.5)
+    for wrong in ({"top_k": 0}, {"top_fraction": 0.0}, {"top_fraction": 1.5}):
+        with pytest.raises(ValueError, match="expected a top_k of 1 or more"):
+            super_loss(*batch([0, 1]), 0.3, **wrong)

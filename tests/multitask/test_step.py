@@ -281,7 +281,7 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
 
 @pytest.mark.parametrize("gradients", ["representation", "parameters"])
 def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
-    """(1 - weight) CE + weight (b_1 pull + b_2 push); the head follows cross-entropy."""
+    """(1 - weight) CE + weight (b_1 pull + b_2 push); the head has its share of the first."""
     trainer = make_trainer(
         mode="single", tasks=("sst",), objective="epo", scl_weight=0.4, per_class=True,
         batch_size=10, batches_per_step=1, combiner="sum", gradients=gradients,
@@ -290,11 +290,16 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     batches = drawn(trainer, "sst")
     names = ("sst/cross_entropy", "sst/pull", "sst/push")
     plain = [plain_gradient(trainer, "sst", batches["sst"][0], name)[0] for name in names]
+    entropy = make_trainer("plain", mode="single", tasks=("sst",), combiner="sum")
+    entropy.model.eval()
+    alone, head = plain_gradient(entropy, "sst", batches["sst"][0])
     result = trainer.gradient(batches)
     assert result.objectives == names
-    assert result.combined.weights[0] == pytest.approx(0.6)
-    assert result.combined.weights[1:].sum() == pytest.approx(0.4)
-    close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ torch.stack(plain))
+    weights = torch.from_numpy(result.combined.weights)
+    assert weights[1:].sum().item() == pytest.approx(0.4)
+    close(shared_gradient(trainer), weights @ torch.stack(plain))
+    close(shared_gradient(trainer), 0.6 * alone + weights[1:] @ torch.stack(plain[1:]))
+    torch.testing.assert_close(head_gradients(trainer)["sst"], 0.6 * head)
 
 
 def test_contrastive_tasks_and_others_in_one_step(make_trainer):

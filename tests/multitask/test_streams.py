@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minbert.batching import bucketed_batches
+from multitask.errors import RunError
 from multitask.streams import BatchStream, class_batches
 
 
@@ -30,19 +31,30 @@ def test_a_stream_goes_on_from_a_stored_position():
         np.testing.assert_array_equal(first.next(), second.next())
 
 
-@pytest.mark.parametrize(("batch_size", "each"), [(16, 5), (6, 2), (2, 1)])
-def test_batches_of_as_many_examples_of_each_class(batch_size, each):
-    targets = np.array([0] * 40 + [1] * 7 + [2] * 15)
-    batches = class_batches(targets, batch_size, np.random.default_rng(0))
+@pytest.mark.parametrize("batch_size", [48, 16, 6, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_of_as_many_examples_of_each_class(batch_size, seed):
+    sizes = (40, 7, 15)
+    targets = np.repeat(np.arange(3), sizes)
+    batches = class_batches(targets, batch_size, np.random.default_rng(seed))
     assert len(batches) == -(-len(targets) // batch_size)
+    each = [min(max(1, batch_size // 3), size) for size in sizes]
     for rows in batches:
-        assert np.bincount(targets[rows], minlength=3).tolist() == [each] * 3
-    for label, count in enumerate(np.bincount(targets)):
-        seen = [rows[targets[rows] == label] for rows in batches]
-        taken = np.concatenate(seen)[:count]
-        assert len(set(taken.tolist())) == len(taken)  # all of a class before any comes again
-    again = class_batches(targets, batch_size, np.random.default_rng(0))
+        assert np.bincount(targets[rows], minlength=3).tolist() == each
+        assert len(set(rows.tolist())) == len(rows)  # none twice
+    for label in range(3):
+        seen = np.concatenate([rows[targets[rows] == label] for rows in batches])
+        counts = np.bincount(seen, minlength=len(targets))[targets == label]
+        assert counts.max() - counts.min() <= 1  # all of a class before any comes again
+    again = class_batches(targets, batch_size, np.random.default_rng(seed))
     assert all((one == other).all() for one, other in zip(batches, again, strict=True))
+
+
+def test_batches_in_which_nothing_would_be_pulled_are_refused(make_trainer):
+    changes = {"mode": "single", "tasks": ("sst",), "per_class": True, "batches_per_step": 1}
+    with pytest.raises(RunError, match="expected --batch-size 10 or more for the 5 classes"):
+        make_trainer(objective="ls", batch_size=9, combiner="sum", **changes)
+    assert make_trainer(batch_size=5, combiner="sum", **changes)
 
 
 def test_a_trainer_draws_its_batches_by_class(make_trainer):

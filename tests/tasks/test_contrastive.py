@@ -3,11 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from losses import contrastive_objectives, supcon_loss
+from losses import contrastive_objectives, ideal_points, supcon_loss
 from tasks import CS224N, build_task
 from tasks.contrastive import LOSSES, example_embedding, with_objective
 
@@ -36,7 +37,9 @@ def test_linear_scalarisation_golden(case):
     inputs = case["inputs"]
     preference = tuple(inputs["preference"])
     found = golden_loss("ls", inputs, inputs["embeddings_unit"], preference)
-    assert found["sst"].item() == pytest.approx(case["expected"]["ls_loss"], rel=1e-6)
+    above = np.dot(preference, ideal_points(inputs["tau"], 5))  # of SST's five classes
+    expected = case["expected"]["ls_loss"] - inputs["lambda"] * above
+    assert found["sst"].item() == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def test_the_three_objectives_are_above_their_ideal_points(batch):
     assert task.objectives == ("sst/cross_entropy", "sst/pull", "sst/push")
     found = task.losses(logits, (u,), targets)
     pull, push = contrastive_objectives(F.normalize(u, dim=1), targets, 0.3)
-    expected = (F.cross_entropy(logits, targets), pull + 1 / 0.3, push + 1 / (4 * 0.3))
+    expected = (0.7 * F.cross_entropy(logits, targets), pull + 1 / 0.3, push + 1 / (4 * 0.3))
     torch.testing.assert_close(tuple(found.values()), expected)
 
 

@@ -28,8 +28,9 @@ def test_the_update_is_the_golden_one(case):
     v.requires_grad_()
     z = x @ w.T
     pull, push = contrastive_objectives(F.normalize(z, dim=1), labels, inputs["tau"])
+    share = inputs["lambda"]
     losses = [
-        F.cross_entropy(z @ v.T, labels),
+        (1 - share) * F.cross_entropy(z @ v.T, labels),
         pull + inputs["shift_pos"],
         push + inputs["shift_neg"],
     ]
@@ -43,9 +44,8 @@ def test_the_update_is_the_golden_one(case):
     gradients = torch.stack(rows).numpy()
     within = PullPush(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
     found = within(gradients @ gradients.T, np.array([loss.item() for loss in losses]))
-    share = inputs["lambda"]
     np.testing.assert_allclose(found.weights[1:] / share, expected["alpha"], atol=1e-6)
-    assert found.weights[0] == pytest.approx(1 - share)
+    assert found.weights[0] == 1
     assert ("vertex" in found.status) == (max(expected["alpha"]) > 1 - 1e-6)
     update = [np.ravel(expected[f"update_gradient_{name}"]) for name in "WV"]
     np.testing.assert_allclose(found.weights @ gradients, np.concatenate(update), atol=1e-6)
@@ -58,7 +58,7 @@ def test_what_a_batch_lacks_does_not_move_and_what_it_has_does(inputs, missing):
     gram[missing, missing] = 0
     found = PullPush(0.3, (0.1, 0.9), inputs)(gram, np.ones(3))
     assert found.status == "pull or push undefined"
-    np.testing.assert_allclose(found.weights, [0.7, 0.03, 0.27])
+    np.testing.assert_allclose(found.weights, [1, 0.03, 0.27])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -68,9 +68,11 @@ def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, in
     rows = draw.normal(size=(3, 5))
     losses = draw.uniform(-0.1, 2, size=3)
     found = PullPush(0.4, (0.3, 0.7), inputs)(rows @ rows.T, losses)
-    assert found.weights.sum() == pytest.approx(1)
-    assert found.weights[0] == pytest.approx(0.6)
+    assert found.weights[1:].sum() == pytest.approx(0.4)
+    assert found.weights[0] == 1
     assert (found.weights >= 0).all()
+    below = (losses if inputs == "contrastive" else losses[0] + 0.4 * losses)[1:].min() < 0
+    assert ("below an ideal point" in found.status) == below
 
 
 class Fixed:

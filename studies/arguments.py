@@ -1,0 +1,31 @@
+"""Types of the studies' own flags."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+
+def positive(kind: Callable[[str], float]) -> Callable[[str], Any]:
+    """A number above 0."""
+
+    def parse(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not value > 0:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"expected {what} above 0, found {text!r}")
+        return value
+
+    return parse
+
+
+def share(text: str) -> float:
+    """A number between 0 and 1, neither of them."""
+    value = positive(float)(text)
+    if value >= 1:
+        raise argparse.ArgumentTypeError(f"expected a number below 1, found {text!r}")
+    return float(value)
