@@ -9,13 +9,14 @@ from minbert.errors import UserError
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.scl_moo import Experiments
+from studies.scl_moo import SWEEPS, Experiments
 from studies.scl_moo_maps import draw_maps
 from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
 from studies.seeds import SeedCell, kept, run_seed_cells
 from tasks import build_task, data_folder
 
 RATE = 1e-5  # section 4.1
+WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
 
 
 def names() -> list[str]:
@@ -45,12 +46,12 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
 
 
 def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
-    """Whether its name begins as one asked for; a sweep's own values are few-shot cells."""
+    """Whether its name begins as one asked for; one point of a whole sweep is a few-shot cell."""
     swept = [f"few-shot-sst2-50-{method}" for method in ("scl", "ls", "epo")]
     return (
         rows is None
         or any(one.name.startswith(row) for row in rows)
-        or (one.name in swept and any(row.startswith("sweep") for row in rows))
+        or (one.name in swept and any(row in WHOLE_SWEEPS for row in rows))
     )
 
 
