@@ -21,6 +21,30 @@ ONE = (*ALL, "--tasks", "qqp", "--qqp-loss", "with-contrastive")
 QQP2 = ("--mode", "single", "--task", "qqp", "--encoder", "tiny", "--qqp-loss", "with-contrastive")
 
 
+TASKS = ("single", "multitask", "pareto")
+TRAINING = (*TASKS, "pretrain")
+FLAGS_OF = {  # whose modes' help shows them
+    "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
+    "--preferences": ("pareto",),
+    "--pcgrad --preference --gradients --smart-weight": ("single", "multitask"),
+    "--objective": ("pretrain",),
+    "--combiner --sst-head": TASKS,
+    "--init --resume --micro-batch --keep": TRAINING,
+    "--limit": (*TRAINING, "reproduce"),
+    "--data": (*TRAINING, "reproduce"),
+    "--seed": (*TRAINING, "ensemble"),
+    "--task": ("single",),
+    "--input --normalize": ("encode",),
+    "--encoder": (*TRAINING, "encode", "reproduce"),
+    "--pooling --linear --device --verbose": (*TRAINING, "encode"),
+    "--overwrite": (*TRAINING, "encode", "ensemble", "evaluate"),
+    "--method": ("ensemble",),
+    "--gold --zip": ("evaluate",),
+    "--embeddings": ("compare",),
+    "--root": ("runs",),
+    "--table --rows --seeds": ("reproduce",),
+}
+
 # Choices
 
 
@@ -89,24 +113,9 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
     parts = [["--mode", mode], ["--help"]]
     found = run(*parts[order], *parts[1 - order])
     assert (found.returncode, found.stderr) == (0, "")
-    multi = ("--sampling", "--schedule", "--first-task", "--batches-per-step")
-    mixing = mode in ("multitask", "pareto")
-    assert ("--tasks " in found.stdout) == (mixing or mode == "pretrain")
-    assert all((f"{flag} " in found.stdout) == mixing for flag in multi)
-    assert ("--preferences" in found.stdout) == (mode == "pareto")
-    for flag in ("--pcgrad ", "--preference ", "--gradients ", "--smart-weight"):
-        assert (flag in found.stdout) == (mode in ("single", "multitask"))
-    for flag in ("--micro-batch", "--keep"):
-        assert (flag in found.stdout) == (mode != "encode")
-    for flag in ("--combiner", "--sst-head"):
-        assert (flag in found.stdout) == (mode not in ("encode", "pretrain"))
-    assert ("--objective" in found.stdout) == (mode == "pretrain")
-    assert ("--task " in found.stdout) == (mode == "single")
-    for flag in ("--data", "--init", "--resume", "--seed", "--limit"):
-        assert (flag in found.stdout) == (mode != "encode")
-    assert ("--input" in found.stdout) == (mode == "encode")
-    for flag in ("--encoder", "--pooling", "--overwrite", "--linear", "--device", "--verbose"):
-        assert flag in found.stdout
+    for flags_, modes in FLAGS_OF.items():
+        for flag in flags_.split():
+            assert (f"{flag} " in found.stdout) == (mode in modes), flag
 
 
 @pytest.mark.parametrize(
