@@ -14,7 +14,7 @@ from typing import Any
 from cli.values import number, path
 from multitask.config import RunConfig
 from multitask.run_folder import encoder_of
-from tasks import GLUE
+from tasks import GLUE, PAIRS
 
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
@@ -27,7 +27,6 @@ PROTOCOLS = {
     "held-out": "a tenth of train for dev, dev for test",
 }
 PAIR_OPTIONS = ("bi", "joint")
-PAIRS = ("mrpc", "rte", "qnli", "mnli")  # tasks that --pair is of
 # Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},

@@ -12,6 +12,7 @@ from typing import Any
 
 from multitask.config import RunConfig
 from studies.seeds import SeedCell
+from tasks import PAIRS
 
 METHODS = {"ce": "CE", "scl": "CE + SCL", "ls": "CE + LS", "epo": "CE + EPO"}
 TASKS = ("sst2", "qnli", "mrpc", "rte", "cola", "mnli")
@@ -56,7 +57,14 @@ FULL_PAPER = {  # Table 3
     "qnli": {"ce": (86.87, 1.1), "scl": (88.53, 0.9), "ls": (88.15, 1.4), "epo": (88.49, 1.8)},
     "mnli": {"ce": (84.29, 0.6), "scl": (84.91, 0.5), "ls": (85.09, 0.5), "epo": (85.19, 0.5)},
 }
-PAIRED = ("qnli", "mrpc", "rte", "mnli")
+DATA_PAPER = {  # Table 1
+    "cola": ("8.5k", "1k"),
+    "sst2": ("67k", "1.8k"),
+    "mrpc": ("3.7k", "1.7k"),
+    "mnli": ("393k", "20k"),
+    "qnli": ("105k", "5.4k"),
+    "rte": ("2.5k", "3k"),
+}
 SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r1"}
 
 
@@ -122,7 +130,7 @@ class Experiments:
         return list({one.name: one for one in [*few, *full, *swept]}.values())
 
     def config(self, task: str, method: str) -> RunConfig:
-        options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRED else {}
+        options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | method_settings(method)
         return replace(self.base, tasks=(task,), task_options=options, drop_leaks=True, **settings)
 

@@ -11,6 +11,7 @@ from reports.drawing import new_figure, save_figure
 from reports.statistics import holm, signed_rank
 from reports.tables import markdown_table
 from studies.scl_moo import (
+    DATA_PAPER,
     FEW_SHOT_PAPER,
     FULL,
     FULL_PAPER,
@@ -24,6 +25,7 @@ from studies.scl_moo import (
     swept_methods,
 )
 from studies.seeds import SeedCell, kept, shown, values
+from tasks import build_task, data_folder
 
 Table = tuple[list[str], list[list[str]]]
 OURS = ("ls", "epo")
@@ -97,6 +99,18 @@ def differences(results: Results, method: str, other: str) -> list[float]:
             for seed in sorted(mine.keys() & theirs.keys()):
                 found.setdefault((task, seed), []).append(mine[seed] - theirs[seed])
     return [float(np.mean(several)) for several in found.values()]
+
+
+def data_table(results: Results) -> Table:
+    """Table 1, of the files there are; the paper's test sets are the leaderboard's."""
+    rows = []
+    for task in TASKS:
+        one, folder = build_task(task), data_folder(results.cells.base.data)
+        if all(Path(one.source.where(folder, split)).exists() for split in ("train", "dev")):
+            train, dev = (len(one.read(folder, split)) for split in ("train", "dev"))
+            classes = str(one.kind.classes)
+            rows.append([task, *DATA_PAPER[task], f"{train:,}", f"{dev:,}", classes])
+    return ["", "paper: train", "test", "ours: train", "dev", "classes"], rows
 
 
 def significance_table(results: Results) -> Table:
@@ -195,6 +209,8 @@ def report(results: Results, command: str, notes: str) -> str:
         f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         notes,
+        "## Data (Table 1)",
+        markdown_table(*data_table(results)),
         "## Few-shot (Table 2, and three tasks more)",
         markdown_table(*few_shot_table(results)),
         "## Do LS and EPO beat the baselines?",

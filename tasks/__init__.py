@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
 GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
+PAIRS = ("mrpc", "rte", "qnli", "mnli")  # of GLUE, whose texts may share a sequence
 TASK_NAMES = (*CS224N, *GLUE)  # all there are
 
 

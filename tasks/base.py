@@ -66,7 +66,8 @@ class LabelledFiles:
     """Tab-separated files, one a split: a text or two and a label, which `test` lacks.
 
     They lie in the first of the `places` of the data folder in which they are found. Without an
-    `id_column` an example's row is its id, from 1; `header` names the columns of files that do not.
+    `id_column` an example's row is its id, from 1; `header` names the columns of files that do not;
+    with `comma` fields may be separated by commas, too.
     """
 
     files: Mapping[str, str]
@@ -79,6 +80,7 @@ class LabelledFiles:
     id_column: str | None = "id"
     quoted: bool = True
     header: tuple[str, ...] | None = None
+    comma: bool = False
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -95,6 +97,7 @@ class LabelledFiles:
             self.id_column,
             self.quoted,
             self.header,
+            self.comma,
         )
         return examples.some(limit)
 

@@ -1,7 +1,8 @@
 """GLUE-style tasks, read from GLUE's own files: tab-separated, never quoted, labels by name.
 
-A further one is a line of `GLUE`: folder, columns, labels. Files lie in `--data DIR` itself or in
-its folder `glue`.
+A further one is a line of `GLUE`: folder, columns, labels, and the files' names where they are not
+GLUE's, such as `train.csv`, which may have commas and quotes. Its name, too, goes into the lists of
+`tasks/__init__.py`. Files lie in `--data DIR` itself or in its folder `glue`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 import numpy as np
 from torch import nn
 
+from tasks import PAIRS
 from tasks.base import LabelledFiles, Task, classification
 from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.predictions import PredictionFile, one_of
@@ -30,6 +32,7 @@ class Declared:
     texts: tuple[str, ...]
     label: str
     labels: tuple[str, ...]
+    train: str = "train.tsv"
     dev: str = "dev.tsv"
     header: tuple[str, ...] | None = None
 
@@ -51,7 +54,6 @@ GLUE = {
     ),
     "trec": Declared("TREC", ("sentence",), "label", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")),
 }
-PAIRS = tuple(name for name, declared in GLUE.items() if len(declared.texts) == 2)
 
 
 def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
@@ -70,7 +72,7 @@ def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
         kind=classification(classes, "binary" if classes == 2 else "macro", matthews=True),
         source=LabelledFiles(
             files={
-                "train": f"{declared.folder}/train.tsv",
+                "train": f"{declared.folder}/{declared.train}",
                 "dev": f"{declared.folder}/{declared.dev}",
             },
             text_columns=declared.texts,
@@ -80,8 +82,9 @@ def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
             target_type=np.int64,
             places=("glue", "."),
             id_column=None,
-            quoted=False,
+            quoted=declared.train.endswith(".csv"),
             header=declared.header,
+            comma=declared.train.endswith(".csv"),
         ),
         build_head=head,
         output=PredictionFile(

@@ -61,6 +61,7 @@ def read_examples(
     id_column: str | None = "id",
     quoted: bool = True,
     header: tuple[str, ...] | None = None,
+    comma: bool = False,
 ) -> Examples:
     """Read a tab-separated file by column name, as the CS224N starter code does.
 
@@ -71,6 +72,7 @@ def read_examples(
         id_column: None for a file without ids: then its rows count from 1.
         quoted: whether fields may be quoted; GLUE's files have quotes that mean nothing.
         header: names of the columns of a file without a header line.
+        comma: whether fields may be separated by commas, if the header holds no tab.
 
     Raises:
         DataError: file, line, what was expected and what was found.
@@ -81,7 +83,7 @@ def read_examples(
     targets: list[float] = []
     lines: dict[str, int] = {}  # id -> line
     blank = 0
-    rows = rows_by_name(path, needed, quoted_tabs=quoted, names=header)
+    rows = rows_by_name(path, needed, comma, quoted_tabs=quoted, names=header)
     for number, (line, row) in enumerate(rows, 1):
         identity = row[id_column].lower().strip() if id_column else str(number)
         if not identity:

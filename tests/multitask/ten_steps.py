@@ -35,6 +35,7 @@ REPRESENTATION = {
     "gradients": "representation",
 }
 PRETRAINING = {
+    "mode": "pretrain",
     "tasks": ("sts",),
     "objective": "simcse",
     "projection": True,

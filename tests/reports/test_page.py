@@ -26,10 +26,8 @@ def pair(make_run):
     for number, (name, skill) in enumerate((("plain", 0.2), (EVIL, 0.4))):
         folder = make_run(f"run{number}", CS224N, skill)
         write_sample_scores(folder, skill)
-        history = [
-            {"dev": {"sst": {"accuracy": e / 9}, "qqp": {"accuracy": 0.5}, "sts": {"pearson": 0.1}}}
-            for e in range(3)
-        ]
+        rest = {"qqp": {"accuracy": 0.5}, "sts": {"pearson": 0.1}}
+        history = [{"epoch": e, "dev": rest | {"sst": {"accuracy": e / 9}}} for e in range(1, 4)]
         (folder / "metrics.json").write_text(json.dumps({"dev": {}, "history": history}))
         lines = [telemetry_line(step) for step in range(1, 200)]
         (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))

@@ -6,9 +6,9 @@ from sklearn.metrics import matthews_corrcoef
 
 import tasks
 from minbert.bi_encoder import BiEncoder
-from tasks import build_task
+from tasks import PAIRS, build_task
 from tasks.data import load_split
-from tasks.glue import GLUE, PAIRS
+from tasks.glue import GLUE, Declared, glue
 from tasks.text_files import DataError
 
 FILES = {
@@ -99,3 +99,14 @@ def test_metrics():
     assert list(found) == ["accuracy", "f1", "matthews"]
     assert "macro_f1" in build_task("trec").kind.metrics(predictions, targets)
     assert build_task("cola").kind.metrics(np.zeros(50), targets)["matthews"] == 0
+
+
+def test_a_csv_is_declared_in_a_line(tmp_path, monkeypatch):
+    own = Declared("mine", ("text",), "mood", ("bad", "good"), train="a.csv", dev="b.csv")
+    monkeypatch.setitem(GLUE, "mine", own)
+    (tmp_path / "mine").mkdir()
+    for file in ("a.csv", "b.csv"):
+        (tmp_path / "mine" / file).write_text('mood,text\ngood,"so, ""fine"""\nbad,no\n')
+    found = glue("mine").read(tmp_path, "train")
+    assert found.texts == (['so, "fine"', "no"],)
+    assert found.targets.tolist() == [1, 0]
