@@ -1,4 +1,4 @@
-"""Ten SGD steps without dropout, alone or under torchrun: ten_steps.py KIND FILE."""
+"""Ten SGD steps without dropout, alone or under torchrun: ten_steps.py FOLDER KIND KIND ..."""
 
 import sys
 from dataclasses import replace
@@ -8,7 +8,7 @@ import torch
 
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from multitask.distributed import processes
+from multitask.distributed import Processes, processes
 from multitask.trainer import Trainer
 from pretrain.objectives import tasks_of
 from tasks import CS224N
@@ -42,7 +42,16 @@ PRETRAINING = {
     "batches_per_step": 1,
     "micro_batch": 2,
 }
+CONTRASTIVE = {
+    "mode": "single",
+    "tasks": ("qqp",),
+    "objective": "epo",
+    "batches_per_step": 1,
+    "combiner": "sum",
+}
 CHANGES = {
+    "contrastive": CONTRASTIVE,
+    "contrastive-representation": CONTRASTIVE | {"gradients": "representation"},
     "pcgrad-representation": REPRESENTATION,
     "simcse": PRETRAINING,
     "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
@@ -56,30 +65,37 @@ CHANGES = {
 }
 
 
-def main(kind: str, file: str) -> None:
-    config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
+def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
+    """The first combined gradient and the weights after ten steps, by the first process."""
+    chosen, model, splits = assemble(config, tasks_of)
+    trainer = Trainer(model, chosen, splits, config, file.parent, group)
+    trainer.telemetry.folder = None
+    model.eval()
+    if config.mode == "pretrain":
+        model.heads.train()  # the projection, which has no dropout
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept: dict[str, torch.Tensor] = {}
+    for number, step in enumerate(trainer.plan.steps(1)):
+        trainer.gradient(trainer.draw(step), step=number)
+        if not kept:
+            kept = {
+                f"gradient/{name}": p.grad.to_dense().clone()
+                for name, p in model.named_parameters()
+                if p.grad is not None
+            }
+        sgd.step()
+        sgd.zero_grad(set_to_none=True)
+    kept |= {f"weight/{name}": p.detach() for name, p in model.named_parameters()}
+    if group.first:
+        torch.save(kept, file)
+
+
+def main(folder: str, *kinds: str) -> None:
+    """One file a kind; all in one go, for starting two processes takes longer than the steps."""
     with processes() as group:
-        chosen, model, splits = assemble(config, tasks_of)
-        trainer = Trainer(model, chosen, splits, config, Path(file).parent, group)
-        trainer.telemetry.folder = None
-        model.eval()
-        if config.objective:
-            model.heads.train()  # the projection, which has no dropout
-        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-        kept: dict[str, torch.Tensor] = {}
-        for number, step in enumerate(trainer.plan.steps(1)):
-            trainer.gradient(trainer.draw(step), step=number)
-            if not kept:
-                kept = {
-                    f"gradient/{name}": p.grad.to_dense().clone()
-                    for name, p in model.named_parameters()
-                    if p.grad is not None
-                }
-            sgd.step()
-            sgd.zero_grad(set_to_none=True)
-        kept |= {f"weight/{name}": p.detach() for name, p in model.named_parameters()}
-        if group.first:
-            torch.save(kept, file)
+        for kind in kinds:
+            config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
+            take_steps(config, Path(folder) / kind, group)
 
 
 if __name__ == "__main__":

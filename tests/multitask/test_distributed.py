@@ -30,23 +30,30 @@ def flat(tensors, kind):
     return torch.cat(parts)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *("sum", "pcgrad", "epo", "pcgrad-representation"),
-        *("simcse", "pairs", "smart", "smart-projected"),
-    ],
+KINDS = (
+    *("sum", "pcgrad", "epo", "pcgrad-representation"),
+    *("simcse", "pairs", "smart", "smart-projected"),
+    *("contrastive", "contrastive-representation"),
 )
-def test_two_processes_take_the_steps_of_one(kind, tmp_path):
-    """Same global batches, dropout off: first combined gradient, weights after ten steps."""
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    """Folders of what one process and two computed, a file a kind."""
     script = ROOT / "tests" / "multitask" / "ten_steps.py"
-    found = []
-    for launcher, name in (([], "one"), (TORCHRUN, "two")):
-        ended = python(*launcher, script, kind, tmp_path / name)
+    folders = []
+    for launcher in ([], TORCHRUN):
+        folders.append(tmp_path_factory.mktemp("steps"))
+        ended = python(*launcher, script, folders[-1], *KINDS)
         assert ended.returncode == 0, ended.stderr[-2000:]
-        found.append(torch.load(tmp_path / name, weights_only=True))
-    one, two = found
+    return folders
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_processes_take_the_steps_of_one(kind, steps):
+    """Same global batches, dropout off: first combined gradient, weights after ten steps."""
+    one, two = (torch.load(folder / kind, weights_only=True) for folder in steps)
     assert one.keys() == two.keys()
     for part in ("gradient", "weight"):
         expected = flat(one, part)
