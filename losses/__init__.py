@@ -6,7 +6,7 @@ from losses.lacon import (
     label_centered_loss,
     label_embedding_regularizer,
 )
-from losses.npair import npair_loss
+from losses.npair import every_npair_loss, npair_loss
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, ideal_points
 from losses.simcse import simcse_loss, triplet_margin_loss
@@ -18,6 +18,7 @@ from losses.triplet import triplet_loss
 __all__ = [
     "adversarial_noise",
     "contrastive_objectives",
+    "every_npair_loss",
     "ideal_points",
     "instance_centered_loss",
     "label_centered_loss",

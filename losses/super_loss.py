@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -18,6 +20,8 @@ def super_loss(
     top_k: int | None = None,
     threshold: float | None = None,
     top_fraction: float | None = None,
+    positives: int | None = None,
+    negatives: int | None = None,
 ) -> Tensor:
     """An anchor is to be nearer to its class than to the others, on the mean of exp(cosine / t).
 
@@ -33,61 +37,93 @@ def super_loss(
         top_k, threshold, top_fraction: v_neg is the mean over an anchor's hard negatives alone
             (section VI): the k nearest, those of at least this cosine or else the nearest, or the
             nearest share of them. At most one of the three.
+        positives, negatives: at most so many of an anchor count (section V.D): the first of its
+            class in the batch, and the first of the others, one of each class after the other.
     """
+    check(variant, top_k, threshold, top_fraction, positives, negatives)
+    order = labels.argsort(stable=True)
+    sizes = labels[order].unique_consecutive(return_counts=True)[1].tolist()
+    if len(sizes) < 2:
+        return nothing(embeddings)
+    grouped = embeddings.index_select(0, order)
+    places = torch.cat([torch.arange(size, device=labels.device) for size in sizes])
+    terms = []
+    begin = 0
+    for size, band in zip(sizes, (grouped @ grouped.T).split(sizes), strict=True):
+        before, own, after = band.split([begin, size, len(labels) - begin - size], 1)
+        begin += size
+        if variant == "algorithm1" and size == 1:
+            continue
+        others = torch.cat([before, after], 1)
+        if negatives is not None:
+            turns = torch.cat([places[: begin - size], places[begin:]]).argsort(stable=True)
+            others = others[:, turns[:negatives]]
+        near = positives_of(own, positives, variant == "equation8")
+        far, count = hardest(others, top_k, threshold, top_fraction)
+        pulled = (near / temperature).logsumexp(1) - math.log(near.shape[1])
+        pushed = (far / temperature).logsumexp(1) - count.log()
+        terms.append(torch.logaddexp(pulled, pushed) - pulled)
+    if not terms:
+        return nothing(embeddings)
+    if variant == "equation8":
+        return torch.cat(terms).mean()
+    return torch.stack([several.mean() for several in terms]).mean()
+
+
+def positives_of(cosines: Tensor, most: int | None, itself: bool) -> Tensor:
+    """Cosines (n, n) of a class' examples -> of each with the first of its others (n, n - 1).
+
+    With `itself` also with itself, which is never among those left out.
+    """
+    if itself and most is None:
+        return cosines
+    count = len(cosines)
+    # Without the diagonal: from the second number on, one in n + 1 is of it.
+    others = cosines.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
+    others = others[:, :most]
+    return torch.cat([cosines.diagonal()[:, None], others], 1) if itself else others
+
+
+def hardest(
+    cosines: Tensor,
+    top_k: int | None = None,
+    threshold: float | None = None,
+    top_fraction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Of each row's cosines (n, m) those that count, and how many: (n,) or one for all rows.
+
+    Of equal ones the first; others are -inf, or not there.
+    """
+    if threshold is None and top_k is None and top_fraction is None:
+        return cosines, cosines.new_tensor(cosines.shape[1])
+    ordered = cosines.sort(dim=1, descending=True, stable=True).values
+    if threshold is not None:
+        far = ordered < threshold
+        far[:, 0] = False
+        return ordered.masked_fill(far, -torch.inf), (~far).sum(1).to(cosines.dtype)
+    if top_fraction is not None:
+        # Not a sixth for a fifth of five: ceil of a product that rounding made a little larger.
+        top_k = max(1, math.ceil(top_fraction * cosines.shape[1] - 1e-9))
+    kept = ordered[:, :top_k]
+    return kept, cosines.new_tensor(kept.shape[1])
+
+
+def check(
+    variant: str,
+    top_k: int | None,
+    threshold: float | None,
+    top_fraction: float | None,
+    positives: int | None,
+    negatives: int | None,
+) -> None:
+    """Raises ValueError for settings that mean nothing."""
     if variant not in VARIANTS:
         raise ValueError(f"variant: expected {' or '.join(VARIANTS)}, found {variant!r}")
     if sum(choice is not None for choice in (top_k, threshold, top_fraction)) > 1:
         raise ValueError("top_k, threshold, top_fraction: expected one of them at most")
-    if (top_k is not None and top_k < 1) or (
-        top_fraction is not None and not 0 < top_fraction <= 1
-    ):
-        raise ValueError(
-            f"expected a top_k of 1 or more, a top_fraction above 0 and at most 1, "
-            f"found {top_k if top_k is not None else top_fraction}"
-        )
-    cosines = embeddings @ embeddings.T
-    same = labels[:, None] == labels
-    positive = same
-    if variant == "algorithm1":
-        positive = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    negative = hard_negatives(cosines.detach(), ~same, top_k, threshold, top_fraction)
-    anchors = positive.any(1) & negative.any(1)
-    sizes = same.sum(1).to(cosines.dtype)
-    weights = 1 / sizes if variant == "algorithm1" else torch.ones_like(sizes)
-    total = weights[positive.any(1)].sum()  # an anchor without negatives has a term of 0
-    if not anchors.any():
-        return nothing(embeddings)
-    logits = cosines[anchors] / temperature
-    near, far = (log_mean_exp(logits, mask[anchors]) for mask in (positive, negative))
-    return (weights[anchors] * (torch.logaddexp(near, far) - near)).sum() / total
-
-
-def log_mean_exp(logits: Tensor, chosen: Tensor) -> Tensor:
-    """Of the chosen ones in each row, of which there is at least one."""
-    counts = chosen.sum(1).to(logits.dtype)
-    return logits.masked_fill(~chosen, -torch.inf).logsumexp(1) - counts.log()
-
-
-def hard_negatives(
-    cosines: Tensor,
-    negative: Tensor,
-    top_k: int | None = None,
-    threshold: float | None = None,
-    top_fraction: float | None = None,
-) -> Tensor:
-    """Which of an anchor's negatives (N, N) count; of equally near ones the first."""
-    if top_k is None and threshold is None and top_fraction is None:
-        return negative
-    hidden = cosines.masked_fill(~negative, -torch.inf)
-    order = hidden.sort(dim=1, descending=True, stable=True).indices
-    places = torch.arange(cosines.shape[1], device=cosines.device).expand_as(order)
-    ranks = torch.empty_like(order).scatter_(1, order, places)  # of each among the row's, from 0
-    if threshold is not None:
-        return negative & ((cosines >= threshold) | (ranks == 0))
-    counts = negative.sum(1, keepdim=True)
-    if top_fraction is not None:
-        # Not a sixth for a fifth of five: ceil of a product that rounding made a little larger.
-        wanted = (top_fraction * counts.double() - 1e-9).ceil().clamp(min=1)
-        return negative & (ranks < wanted)
-    assert top_k is not None
-    return negative & (ranks < top_k)
+    counts = {"top_k": top_k, "positives": positives, "negatives": negatives}
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise ValueError(f"{name}: expected 1 or more, found {count}")
+    if top_fraction is not None and not 0 < top_fraction <= 1:
+        raise ValueError(f"top_fraction: expected above 0 and at most 1, found {top_fraction}")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from losses import super_loss
-from losses.super_loss import VARIANTS, hard_negatives
+from losses.super_loss import VARIANTS, hardest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "superloss.json"
 NAMES = {"algorithm1": "alg1", "equation8": "eq8"}
@@ -18,6 +18,9 @@ HARD = {
     "top_k": {"top_k": 2},
     "threshold": {"threshold": 0.2},
     "top_fraction": {"top_fraction": 0.4},
+    "few positives": {"positives": 1},
+    "few negatives": {"negatives": 3},
+    "few of both, and hard": {"positives": 2, "negatives": 3, "top_k": 2},
 }
 
 
@@ -39,7 +42,18 @@ def test_golden_values(case, variant):
     assert found.item() == pytest.approx(case["expected"][NAMES[variant]], rel=1e-9, abs=1e-10)
 
 
-def by_loops(x, y, temperature, variant, top_k=None, threshold=None, top_fraction=None):
+def by_loops(
+    x,
+    y,
+    temperature,
+    variant,
+    top_k=None,
+    threshold=None,
+    top_fraction=None,
+    positives=None,
+    negatives=None,
+):
+    most_positives, most_negatives = positives, negatives
     classes = {}
     for i in range(len(x)):
         cosines = [float(x[i] @ row) for row in x]
@@ -49,6 +63,10 @@ def by_loops(x, y, temperature, variant, top_k=None, threshold=None, top_fractio
         negatives = [j for j in range(len(x)) if y[j] != y[i]]
         if not positives:
             continue
+        others = [j for j in positives if j != i][:most_positives]
+        positives = others + [i] * (variant == "equation8")
+        turns = {j: int((y[:j] == y[j]).sum()) for j in negatives}
+        negatives = sorted(negatives, key=lambda j: (turns[j], int(y[j])))[:most_negatives]
         nearest = sorted(negatives, key=lambda j: (-cosines[j], j))
         if top_k is not None:
             negatives = nearest[:top_k]
@@ -122,14 +140,20 @@ def test_it_falls_when_a_class_comes_together_and_when_classes_part(variant, see
 
 
 def test_of_equally_near_negatives_the_first_count():
-    cosines = torch.tensor([[1.0, 0.5, 0.5, 0.5, 0.1]])
-    negative = torch.tensor([[False, True, True, True, True]])
-    assert hard_negatives(cosines, negative, top_k=2).tolist() == [
-        [False, True, True, False, False]
-    ]
-    assert hard_negatives(cosines, negative, threshold=0.9).tolist() == [
-        [False, True, False, False, False]
-    ]
+    cosines = torch.tensor([[0.1, 0.5, 0.5, 0.5]], requires_grad=True)
+    for choice in ({"top_k": 1}, {"threshold": 0.9}, {"top_fraction": 0.2}):
+        values, count = hardest(cosines, **choice)
+        assert count.tolist() in (1, [1])
+        (gradient,) = torch.autograd.grad(values.exp().sum(), cosines)
+        assert gradient[0].nonzero().tolist() == [[1]]
+
+
+def test_the_order_of_the_batch_does_not_matter():
+    x, y = batch([0, 1, 2] * 4)
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(1))
+    for hard in ({}, {"top_k": 2}):
+        found = super_loss(x[order], y[order], 0.3, **hard)
+        assert found.item() == pytest.approx(super_loss(x, y, 0.3, **hard).item())
 
 
 def test_what_does_not_fit_is_refused():
@@ -137,6 +161,9 @@ def test_what_does_not_fit_is_refused():
         super_loss(*batch([0, 1]), 0.3, "other")
     with pytest.raises(ValueError, match="expected one of them at most"):
         super_loss(*batch([0, 1]), 0.3, top_k=1, threshold=0.5)
-    for wrong in ({"top_k": 0}, {"top_fraction": 0.0}, {"top_fraction": 1.5}):
-        with pytest.raises(ValueError, match="expected a top_k of 1 or more"):
+    for wrong in ({"top_k": 0}, {"positives": 0}, {"negatives": -1}):
+        with pytest.raises(ValueError, match="expected 1 or more, found"):
             super_loss(*batch([0, 1]), 0.3, **wrong)
+    for wrong in (0.0, 1.5):
+        with pytest.raises(ValueError, match="expected above 0 and at most 1"):
+            super_loss(*batch([0, 1]), 0.3, top_fraction=wrong)

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from losses import npair_loss, triplet_loss
+from losses import every_npair_loss, npair_loss, triplet_loss
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCHES = {
@@ -107,3 +107,13 @@ def test_npairs_by_loops():
         bottom = math.log(sum(map(math.exp, logits)))
         terms.append(bottom - float(x[anchor] @ x[positive]))
     assert npair_loss(x, y, False).item() == pytest.approx(sum(terms) / 3)
+
+
+def test_every_npair_is_the_mean_over_the_turns_of_the_classes():
+    x, y = batch([0, 0, 1, 1, 2, 1, 0, 1, 0, 2, 0, 0, 1])
+    first = npair_loss(x[[0, 1, 2, 3, 4, 9]], y[[0, 1, 2, 3, 4, 9]], True)
+    second = npair_loss(x[[6, 8, 5, 7]], y[[6, 8, 5, 7]], True)
+    # Of the third turn only class 0 has two examples.
+    assert every_npair_loss(x, y, True).item() == pytest.approx(float(first + second) / 2)
+    alone = torch.zeros(5, dtype=torch.long)
+    assert every_npair_loss(x[:5], alone, True).item() == 0
