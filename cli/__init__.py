@@ -16,6 +16,8 @@ MODES = {
     "single": "train one task",
     "multitask": "train several tasks on one shared encoder",
     "pretrain": "train the encoder further on sentences or pairs",
+    "probe": "fit a logistic regression on a frozen encoder's embeddings",
+    "bilstm": "write an untrained BiLSTM encoder over the words of a task",
     "pareto": "train once for each of several preferences between tasks",
     "ensemble": "merge what several finished runs predict",
     "compare": "runs side by side: means over seeds, gains, tests",

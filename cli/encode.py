@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli import tell
-from cli.flags import DEFAULTS, PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
-from cli.values import path
+from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
+from cli.values import DEFAULTS, path
 from minbert.errors import UserError
 from minbert.sources import find_folder
 

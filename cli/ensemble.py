@@ -10,8 +10,7 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.flags import DEFAULTS
-from cli.values import number, path
+from cli.values import DEFAULTS, number, path
 from ensemble.merge import METHODS
 from tasks import TASK_NAMES
 

@@ -11,7 +11,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cli.values import number, path
+from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
+from cli.values import COUNT, DEFAULTS, MANY, RATE, default, number, path
 from multitask.config import RunConfig
 from multitask.run_folder import encoder_of
 from tasks import GLUE, PAIRS
@@ -21,12 +22,6 @@ POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
 KEEPS = ("best", "last")
 LINEARS = ("auto", "mkl", "onednn")
-PROTOCOLS = {
-    "files": "the files as they are",
-    "few-shot": "--shots of the training examples, half of dev for dev, its rest for test",
-    "held-out": "a tenth of train for dev, dev for test",
-}
-PAIR_OPTIONS = ("bi", "joint")
 # Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
@@ -39,9 +34,6 @@ OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {
     ("qqp", "with-contrastive"): ("qqp/cross_entropy", "qqp/contrastive")
 }
 FIRST = "first-then-joint"  # the schedule that begins with one task
-MANY = 1_000_000
-COUNT = number(int, 1, MANY)
-RATE = number(float, 0, MANY, above=True)
 TRAINING_NUMBERS = (
     ("epochs", COUNT, "N", "how many epochs"),
     ("steps_per_epoch", COUNT, "N", "optimiser steps of an epoch; by default the data decide"),
@@ -58,7 +50,6 @@ TRAINING_NUMBERS = (
     ("seed", number(int, 0, 2**32 - 1), "N", "of everything drawn at random"),
 )
 VERBOSE = "say which linear layers are used, and why"
-DEFAULTS = RunConfig(mode="", tasks=())
 
 
 def add_training_flags(
@@ -80,28 +71,9 @@ def add_training_flags(
         "--init", type=path, metavar="RUN", help="start from the best epoch of the run in a folder"
     )
 
+    add_protocol_flags(data)
+    add_pair_flag(encoder)
     if heads:
-        data.add_argument(
-            "--protocol",
-            choices=tuple(PROTOCOLS),
-            help="which labelled examples are train, dev and test: "
-            + "; ".join(f"{name}: {text}" for name, text in PROTOCOLS.items())
-            + default("protocol"),
-        )
-        data.add_argument(
-            "--drop-leaks",
-            action="store_true",
-            help="leave out training examples that are in dev or test of sst, qqp or sts, too",
-        )
-        data.add_argument(
-            "--shots", type=COUNT, metavar="N", help="labelled examples of a task, classes alike"
-        )
-        encoder.add_argument(
-            "--pair",
-            choices=PAIR_OPTIONS,
-            help=f"texts of {', '.join(PAIRS)}: each through a tower of its own, or one sequence "
-            f"for both (default: {PAIR_OPTIONS[0]})",
-        )
         group = parser.add_argument_group("heads")
         for task, options in TASK_OPTIONS.items():
             for option, choices in options.items():
@@ -173,19 +145,13 @@ def add_machine_flags(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def default(name: str, defaults: RunConfig | None = None) -> str:
-    """The end of a help text that tells the default; nothing where there is none."""
-    value = getattr(defaults or DEFAULTS, name)
-    return "" if value is None else f" (default: {value})"
-
-
 def training_config(
     args: argparse.Namespace, defaults: RunConfig | None = None, **mode: Any
 ) -> RunConfig:
     """The configuration that the shared flags and a mode's own settings describe."""
     given = {f.name: getattr(args, f.name, None) for f in fields(RunConfig)}
     given = {name: value for name, value in given.items() if value is not None}
-    if args.init is not None:
+    if getattr(args, "init", None) is not None:
         given["encoder"] = encoder_of(Path(args.init))
     options = {
         task: {
@@ -218,12 +184,7 @@ def check_training_flags(
     check_protocol(args, parser, tasks)
     if args.resume and args.overwrite:
         parser.error("--resume and --overwrite: expected at most one of them")
-    if args.init is not None and args.encoder is not None:
-        brought = encoder_of(Path(args.init))
-        if args.encoder != brought:
-            parser.error(
-                f"--encoder: expected {brought}, which --init brings, found {args.encoder}"
-            )
+    check_encoder(args, parser)
     if args.keep == "last" and args.patience is not None:
         parser.error("--keep last and --patience: expected one of them")
     if args.probe_epochs is not None:
@@ -245,16 +206,11 @@ def check_training_flags(
         parser.error("--init and --output: expected two folders, found the same")
 
 
-def check_protocol(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
-) -> None:
-    """Refuse shots without few-shot and the other way round, or of a task without classes."""
-    few, shots = getattr(args, "protocol", None) == "few-shot", getattr(args, "shots", None)
-    if few and shots is None:
-        parser.error("--protocol few-shot: expected --shots N, found none")
-    if shots is not None and not few:
-        parser.error(f"--shots: expected --protocol few-shot, found {args.protocol or 'files'}")
-    if few and "sts" in tasks:
-        parser.error("--protocol few-shot: expected tasks with classes, found sts")
-    if few and args.limit is not None:
-        parser.error("--limit and --shots: expected one of them")
+def check_encoder(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse another encoder than that of the run to start from."""
+    if args.init is not None and args.encoder is not None:
+        brought = encoder_of(Path(args.init))
+        if args.encoder != brought:
+            parser.error(
+                f"--encoder: expected {brought}, which --init brings, found {args.encoder}"
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.flags import COUNT, MANY, OBJECTIVES, default
+from cli.flags import OBJECTIVES
 from cli.mixing_checks import (
     check_combiner,
     check_owners,
@@ -14,7 +14,7 @@ from cli.mixing_checks import (
     checked_preference,
 )
 from cli.objective import APART, classified
-from cli.values import number
+from cli.values import COUNT, MANY, default, number
 from multitask.combiners import COMBINERS
 from multitask.sampling import SAMPLERS
 from multitask.schedule import SCHEDULES

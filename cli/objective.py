@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.flags import RATE, default
-from cli.values import number
+from cli.values import RATE, default, number
 
 # Plain copies of names, held equal to them by a test.
 OBJECTIVES = {

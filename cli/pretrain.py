@@ -1,30 +1,31 @@
-"""Train the encoder further on sentences or pairs: run.py --mode pretrain --objective simcse"""
+"""Train the encoder further, before any task: run.py --mode pretrain --objective simcse
+
+On sentences, on pairs that belong together, or on the classes of labelled texts. What a run has
+learnt is used by --init RUN.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from cli.flags import (
-    RATE,
-    add_training_flags,
-    check_training_flags,
-    default,
-    training_config,
-)
+from cli import classes
+from cli.flags import add_training_flags, check_training_flags, training_config
 from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
-from cli.values import path
+from cli.values import RATE, default, path
 from pretrain import DEFAULTS
 from tasks import CS224N
 
-# A plain copy of the objectives' names, held equal to them by a test.
-OBJECTIVES = {
+# Plain copies of the objectives' names, held equal to them by a test.
+TEXTS = {
     "simcse": "each sentence finds its other view, which dropout makes, in the batch",
     "nli": "each premise finds what follows from it; what contradicts it is a hard negative",
     "pairs": "each text finds the one that means the same (Quora duplicates, STS from 4 on)",
     "ranking": "as pairs, with sentences from elsewhere as further negatives",
     "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
 }
+OBJECTIVES = TEXTS | classes.OBJECTIVES
+WITHOUT_TEMPERATURE = ("triplet", "class-triplet", "npair")
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 
 
@@ -55,48 +56,81 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--margin",
         type=RATE,
         metavar="X",
-        help="of --objective triplet, in cosines" + default("margin"),
+        help="of triplet, in cosines, and class-triplet, in distances" + default("margin"),
     )
     group.add_argument(
         "--projection",
         action="store_true",
         help="put a layer between embeddings and objective, in training only (SimCSE's MLP)",
     )
+    classes.add_class_flags(parser)
     add_training_flags(parser, DEFAULTS, heads=False)
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    name, given = args.objective, args.tasks is not None
-    tasks = distinct_tasks(args, parser) if given else CS224N
-    if name in ("pairs", "ranking", "triplet"):
-        tasks = tasks if given else PAIRED
-        for task in tasks:
-            if task not in PAIRED:
-                parser.error(
-                    f"--objective {name}: expected tasks of pairs ({', '.join(PAIRED)}), "
-                    f"found {task}"
-                )
-    if (args.nli is not None) != (name == "nli"):
-        found = "none" if args.nli is None else f"--objective {name}"
-        parser.error(f"--nli: expected it with --objective nli, found {found}")
-    if name == "nli" and given:
-        parser.error("--tasks: expected none with --objective nli, whose text is the file's")
-    if args.margin is not None and name != "triplet":
-        parser.error(f"--margin: expected --objective triplet, found {name}")
-    if args.contrast_temperature is not None and name == "triplet":
-        parser.error("--contrast-temperature: expected another --objective than triplet")
-    if args.head_lr is not None and not args.projection:
-        parser.error("--head-lr: expected --projection, the only layer beside the encoder")
-    if args.batch_size == 1 and name != "triplet":
-        parser.error("--batch-size: expected 2 or more, for the others of a batch are negatives")
+    tasks = chosen_tasks(args, parser)
+    check_objective(args, parser)
+    settings = classes.class_settings(args, parser)
     check_training_flags(args, parser, tasks)
     if args.freeze_encoder or args.probe_epochs:
         parser.error(
             "--mode pretrain: expected neither --freeze-encoder nor --probe-epochs, "
             "for the encoder is what is trained"
         )
-    config = training_config(args, DEFAULTS, mode="pretrain", tasks=tasks)
+    config = training_config(args, DEFAULTS, mode="pretrain", tasks=tasks, **settings)
 
     from pretrain.run import build_and_check
 
     return train(config, args, build_and_check)
+
+
+def chosen_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
+    """The tasks whose text is used; those that an objective cannot use are refused."""
+    name, given = args.objective, args.tasks is not None
+    if name == "nli" and given:
+        parser.error("--tasks: expected none with --objective nli, whose text is the file's")
+    if name in classes.OBJECTIVES:
+        tasks = distinct_tasks(args, parser) if given else ("sst",)
+        classes.check_class_tasks(args, parser, tasks)
+    elif name in ("pairs", "ranking", "triplet"):
+        tasks = distinct_tasks(args, parser) if given else PAIRED
+        for task in tasks:
+            if task not in PAIRED:
+                parser.error(
+                    f"--objective {name}: expected tasks of pairs ({', '.join(PAIRED)}), "
+                    f"found {task}"
+                )
+    else:
+        tasks = distinct_tasks(args, parser) if given else CS224N
+    return tasks
+
+
+def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse flags that an objective does not have."""
+    name = args.objective
+    if (args.nli is not None) != (name == "nli"):
+        found = "none" if args.nli is None else f"--objective {name}"
+        parser.error(f"--nli: expected it with --objective nli, found {found}")
+    if args.margin is not None and name not in ("triplet", "class-triplet"):
+        parser.error(f"--margin: expected --objective triplet or class-triplet, found {name}")
+    if args.contrast_temperature is not None and name in WITHOUT_TEMPERATURE:
+        parser.error(
+            f"--contrast-temperature: expected another --objective than "
+            f"{', '.join(WITHOUT_TEMPERATURE)}, found {name}"
+        )
+    if args.projection and name in classes.OBJECTIVES:
+        parser.error(f"--projection: expected --projection-head with --objective {name}")
+    if name not in classes.OBJECTIVES:
+        for flag in ("protocol", "shots", "drop_leaks", "pair"):
+            if getattr(args, flag):
+                shown = flag.replace("_", "-")
+                parser.error(f"--{shown}: expected an objective of classes, found {name}")
+    if args.head_lr is not None and not (
+        args.projection or args.projection_head in ("linear", "nonlinear")
+    ):
+        parser.error(
+            "--head-lr: expected --projection or --projection-head, the only layers beside the "
+            "encoder"
+        )
+    if args.batch_size == 1 and name != "triplet":
+        parser.error("--batch-size: expected 2 or more, for the others of a batch are negatives")

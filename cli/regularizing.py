@@ -6,8 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from cli.flags import COUNT, RATE, default
-from cli.values import number
+from cli.values import COUNT, RATE, default, number
 
 # Plain copies of the choices' names, held equal to them by a test.
 NORMS = ("inf", "l2")

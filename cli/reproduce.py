@@ -11,8 +11,8 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.flags import COUNT, PRECISIONS, RATE
-from cli.values import path
+from cli.flags import PRECISIONS
+from cli.values import COUNT, RATE, path
 
 # Table -> the module that makes it, the precision and the notes that are its own.
 TABLES = {

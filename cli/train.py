@@ -88,6 +88,7 @@ def summary(result: dict[str, Any]) -> str:
         for pair, found in result.get("conflicts", {}).items()
     ]
     for task, found in further.get("before", {}).items():
-        if result["dev"][task]["spearman"] < found["spearman"]:
-            lines.append(f"{task}: the encoder was better before on STS dev, by Spearman")
+        metric = next(iter(found))  # the one that selects
+        if result["dev"][task][metric] < found[metric]:
+            lines.append(f"{task}: the encoder was better before, by {metric} on dev")
     return "\n".join(lines)

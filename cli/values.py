@@ -1,4 +1,4 @@
-"""Types of flags: what a value must be, said in one line when it is not."""
+"""Types of flags: what a value must be, said in one line when it is not; and their defaults."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import argparse
 import os
 from collections.abc import Callable
 from typing import Any
+
+from multitask.config import RunConfig
+
+MANY = 1_000_000
+DEFAULTS = RunConfig(mode="", tasks=())
 
 
 def number(
@@ -32,3 +37,13 @@ def path(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
     return os.path.expanduser(text)
+
+
+COUNT = number(int, 1, MANY)
+RATE = number(float, 0, MANY, above=True)
+
+
+def default(name: str, defaults: RunConfig | None = None) -> str:
+    """The end of a help text that tells the default; nothing where there is none."""
+    value = getattr(defaults or DEFAULTS, name)
+    return "" if value is None else f" (default: {value})"

@@ -39,7 +39,14 @@ class RunConfig:
     nli: str | None = None  # file of entailment pairs
     projection: bool = False  # a layer between embeddings and objective, in training only
     contrast_temperature: float = 0.05  # of SimCSE (Gao et al., 2021, section 3)
-    margin: float = 0.5  # of the triplet objective, in cosines
+    margin: float = 0.5  # of the triplet objectives, in cosines or, of classes, in distances
+    # Of pre-training on the classes of tasks (SuperConText).
+    projection_head: str = "none"  # or "linear", "nonlinear": in training only
+    super_loss: str = "algorithm1"  # or "equation8"
+    positives: int | None = None  # of an anchor, at most, and negatives
+    negatives: int | None = None
+    hard_negatives: Mapping[str, float] = field(default_factory=dict)  # top_k, threshold, ...
+    hard_after: int = 0  # epochs with all negatives
     scl_temperature: float = 0.3  # and the next two: Moukafih et al. (2022), section 4.1
     scl_weight: float = 0.3  # of the contrastive terms beside cross-entropy
     scl_preference: tuple[float, float] = (0.1, 0.9)  # of pull and push

@@ -29,7 +29,7 @@ METRICS_KEYS = (
 def default_folder(config: RunConfig) -> Path:
     """`runs/<what differs>-<hash>`: mode, what is trained and how, encoder, precision, seed."""
     parts = [config.mode]
-    if config.mode == "single":
+    if config.mode in ("single", "probe"):
         parts += config.tasks
     elif config.mode == "pretrain":
         parts += [str(config.objective), *(() if config.nli else config.tasks)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -84,6 +84,11 @@ class StepGradient:
             result = self.added_up(batches, step)
         self.settle(batches)
         return result
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Take the losses that tasks have in this epoch, from 1."""
+        tasks = {name: task.in_epoch(epoch) for name, task in self.tasks.items()}
+        self.forward = replace(self.forward, tasks=tasks)
 
     def added_up(self, batches: Batches, step: int) -> StepResult:
         """All objectives' gradients at once; only those of heads if the encoder is frozen."""

@@ -23,8 +23,8 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         least = task.kind.classes * (2 if config.objective else 1)  # or nothing would be pulled
         if config.batch_size < least:
             raise RunError(
-                f"--per-class: expected --batch-size {least} or more for the {task.kind.classes} "
-                f"classes of {task.name}, found {config.batch_size}"
+                f"--batch-size: expected {least} or more for the {task.kind.classes} classes of "
+                f"{task.name}, of which batches hold as many examples, found {config.batch_size}"
             )
         assert split.examples.targets is not None
         return partial(class_batches, split.examples.targets, config.batch_size)

@@ -134,6 +134,7 @@ class Trainer:
         if self.config.probe_epochs:
             self.model.freeze_encoder(probing(epoch, self.config.probe_epochs))
         self.model.train()
+        self.gradient.begin_epoch(epoch)
         steps = self.plan.steps(epoch)
         begin = time.perf_counter()
         expected = sum(len(step) for step in steps) * self.config.batch_size

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import simcse_loss, triplet_margin_loss
-from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from pretrain.nli import entailments
 from pretrain.texts import SIMILAR, Texts, pairs_and_strangers, positive_pairs, sentences
@@ -36,11 +35,6 @@ class Projection(nn.Module):
         if self.layer is None or not self.training:
             return texts
         return tuple(torch.tanh(self.layer(text)) for text in texts)
-
-
-def tasks_of(config: RunConfig) -> dict[str, Task]:
-    """The tasks of any configuration: those of its name, or the objective of pre-training."""
-    return build_objective(config) if config.mode == "pretrain" else build_tasks(config)
 
 
 def build_objective(config: RunConfig) -> dict[str, Task]:

@@ -1,8 +1,10 @@
-"""The task of a pre-training run, and what its text shares with data it must not have seen."""
+"""The tasks of a pre-training run, and what their text shares with data it must not have seen."""
 
 from __future__ import annotations
 
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
+from pretrain import supercontext
 from pretrain.objectives import build_objective
 from pretrain.texts import overlap
 from tasks import CS224N, data_folder
@@ -10,12 +12,21 @@ from tasks.base import Task
 from tasks.text_files import DataError
 
 
+def tasks_of(config: RunConfig) -> dict[str, Task]:
+    """The tasks of any configuration: those of its name, or the objective of pre-training."""
+    if config.mode != "pretrain":
+        return build_tasks(config)
+    if config.objective in supercontext.OBJECTIVES:
+        return supercontext.class_tasks(config)
+    return build_objective(config)
+
+
 def build_and_check(config: RunConfig) -> dict[str, Task]:
-    """Tell how much dev and test text is among the training text, then give the task."""
-    tasks = build_objective(config)
-    (task,) = tasks.values()
+    """Tell how much dev and test text is among the training text, then give the tasks."""
+    tasks = tasks_of(config)
     folder = data_folder(config.data)
-    texts = task.read(folder, "train", config.limit).texts
+    examples = [task.read(folder, "train", config.limit) for task in tasks.values()]
+    texts = tuple(column for some in examples for column in some.texts)
     for name in CS224N:
         try:
             (shared,) = overlap(texts, folder, [name]).values()

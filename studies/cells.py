@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.nli import entailments
-from pretrain.objectives import tasks_of
+from pretrain.run import tasks_of
 from reports.cells import cell, kept_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table

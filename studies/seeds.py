@@ -21,7 +21,7 @@ from multitask.config import RunConfig, difference
 from multitask.dry_run import duration
 from multitask.run import complete
 from multitask.telemetry import read_steps
-from pretrain.objectives import tasks_of
+from pretrain.run import tasks_of
 from reports.cells import as_kept
 from studies.ids import keep_ids
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -120,7 +120,7 @@ class Task:
     its kind's alone: of the head's outputs, the texts' embeddings and the targets.
     `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
     and a batch goes through them whole. `joint` says that both texts of a pair share a sequence,
-    and one embedding.
+    and one embedding. `later` is a number of epochs, and the loss that takes over after them.
     """
 
     name: str
@@ -131,12 +131,19 @@ class Task:
     several: Mapping[str, Loss] = field(default_factory=dict)
     in_batch: bool = False
     joint: bool = False
+    later: tuple[int, Loss] | None = None
 
     @property
     def objectives(self) -> tuple[str, ...]:
         """Names of what is minimised: the task's, or one a loss where it has several."""
         names = tuple(self.several)
         return (self.name,) if len(names) < 2 else tuple(f"{self.name}/{n}" for n in names)
+
+    def in_epoch(self, epoch: int) -> Task:
+        """The task with the losses of an epoch, from 1."""
+        if self.later is None or epoch <= self.later[0]:
+            return self
+        return replace(self, several={self.name: self.later[1]})
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         """Examples of `train`, `dev` or `test` (no labels), all or `limit` drawn at random."""

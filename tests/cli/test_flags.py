@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from cli import flags
+from cli import flags, protocol
 
 ROOT = Path(cli.__file__).parents[1]
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
@@ -29,16 +29,21 @@ FLAGS_OF = {  # whose modes' help shows them
     "--pcgrad --preference --gradients --smart-weight": ("single", "multitask"),
     "--scl-weight --per-class": ("single", "multitask"),
     "--objective": ("single", "multitask", "pretrain"),
-    "--combiner --sst-head --protocol --shots": TASKS,
-    "--init --resume --micro-batch --keep": TRAINING,
-    "--limit": (*TRAINING, "reproduce"),
-    "--data": (*TRAINING, "reproduce"),
-    "--seed": (*TRAINING, "ensemble"),
-    "--task": ("single",),
+    "--combiner --sst-head": TASKS,
+    "--protocol --shots --drop-leaks": (*TRAINING, "probe", "bilstm"),
+    "--vectors --units": ("bilstm",),
+    "--projection-head --hard-top-k": ("pretrain",),
+    "--init": (*TRAINING, "probe"),
+    "--resume --micro-batch --keep": TRAINING,
+    "--limit --data": (*TRAINING, "reproduce", "probe", "bilstm"),
+    "--seed": (*TRAINING, "ensemble", "probe", "bilstm"),
+    "--task": ("single", "probe"),
     "--input --normalize": ("encode",),
-    "--encoder": (*TRAINING, "encode", "reproduce"),
-    "--pooling --linear --device --verbose": (*TRAINING, "encode"),
-    "--overwrite": (*TRAINING, "encode", "ensemble", "evaluate"),
+    "--encoder": (*TRAINING, "encode", "reproduce", "probe"),
+    "--verbose": (*TRAINING, "encode"),
+    "--linear --device": (*TRAINING, "encode", "probe"),
+    "--pooling": (*TRAINING, "encode", "probe", "bilstm"),
+    "--overwrite": (*TRAINING, "encode", "ensemble", "evaluate", "probe"),
     "--method": ("ensemble",),
     "--gold --zip": ("evaluate",),
     "--embeddings": ("compare",),
@@ -101,7 +106,7 @@ def test_every_task_name_builds():
 def test_pairs_are_those_of_glue():
     from tasks import PAIRS, glue
 
-    assert flags.PAIR_OPTIONS == glue.PAIR_OPTIONS
+    assert protocol.PAIR_OPTIONS == glue.PAIR_OPTIONS
     assert {name for name, declared in glue.GLUE.items() if len(declared.texts) == 2} == set(PAIRS)
 
 

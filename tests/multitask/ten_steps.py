@@ -10,7 +10,7 @@ from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.distributed import Processes, processes
 from multitask.trainer import Trainer
-from pretrain.objectives import tasks_of
+from pretrain.run import tasks_of
 from tasks import CS224N
 
 CONFIG = RunConfig(

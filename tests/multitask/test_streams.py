@@ -52,7 +52,7 @@ def test_batches_of_as_many_examples_of_each_class(batch_size, seed):
 
 def test_batches_in_which_nothing_would_be_pulled_are_refused(make_trainer):
     changes = {"mode": "single", "tasks": ("sst",), "per_class": True, "batches_per_step": 1}
-    with pytest.raises(RunError, match="expected --batch-size 10 or more for the 5 classes"):
+    with pytest.raises(RunError, match="--batch-size: expected 10 or more for the 5 classes"):
         make_trainer(objective="ls", batch_size=9, combiner="sum", **changes)
     assert make_trainer(batch_size=5, combiner="sum", **changes)
 

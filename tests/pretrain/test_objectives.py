@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from cli.pretrain import OBJECTIVES as LISTED
 from cli.pretrain import PAIRED as LISTED_PAIRED
+from cli.pretrain import TEXTS as LISTED
 from losses import simcse_loss, triplet_margin_loss
 from multitask.config import RunConfig
 from pretrain.objectives import OBJECTIVES, Projection, build_objective, embedding_metrics

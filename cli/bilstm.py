@@ -1,0 +1,111 @@
+"""An untrained BiLSTM over words: run.py --mode bilstm --tasks sst2 --output DIR
+
+Its words are those of the tasks' training text. The folder is an encoder like any other, to be
+trained by the other modes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cli.flags import POOLINGS, training_config
+from cli.multitask import add_task_list, distinct_tasks
+from cli.protocol import add_protocol_flags, check_protocol
+from cli.values import COUNT, DEFAULTS, default, number, path
+from tasks import CS224N
+
+# Those of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
+UNITS, LAYERS, DROPOUT, WIDTH, TOKENS = 128, 1, 0.2, 300, 512
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    data = parser.add_argument_group("data")
+    add_task_list(parser, CS224N, "whose training text has the words")
+    data.add_argument(
+        "--data", type=path, metavar="DIR", help="folder with the tasks' files" + default("data")
+    )
+    data.add_argument("--limit", type=COUNT, metavar="N", help="the words of N examples of a task")
+    add_protocol_flags(data)
+    shape = parser.add_argument_group("encoder")
+    shape.add_argument(
+        "--vectors",
+        type=path,
+        metavar="FILE",
+        help="word vectors to begin with, as GloVe publishes them: a word and its numbers, a line "
+        "each; words without one begin at random with the same deviation",
+    )
+    numbers = (
+        ("units", UNITS, "in each direction"),
+        ("layers", LAYERS, "on each other"),
+        ("max-tokens", TOKENS, "of a text; the rest is cut off"),
+    )
+    for name, value, text in numbers:
+        shape.add_argument(
+            f"--{name}",
+            type=COUNT,
+            default=value,
+            metavar="N",
+            help=f"{text} (default: {value})",
+        )
+    shape.add_argument(
+        "--embedding-size",
+        type=COUNT,
+        metavar="N",
+        help=f"of a word, where no --vectors are given (default: {WIDTH})",
+    )
+    shape.add_argument(
+        "--dropout",
+        type=number(float, 0, 0.99),
+        default=DROPOUT,
+        metavar="X",
+        help=f"of words and layers (default: {DROPOUT})",
+    )
+    shape.add_argument(
+        "--pooling", choices=POOLINGS, default=POOLINGS[0], help=f"(default: {POOLINGS[0]})"
+    )
+    shape.add_argument(
+        "--seed",
+        type=number(int, 0, 2**32 - 1),
+        metavar="N",
+        help="of the weights" + default("seed"),
+    )
+    parser.add_argument(
+        "--output", type=path, metavar="DIR", required=True, help="folder of the encoder"
+    )
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    tasks = distinct_tasks(args, parser)
+    check_protocol(args, parser, tasks)
+    if args.vectors and args.embedding_size:
+        parser.error("--vectors and --embedding-size: expected one of them")
+    folder = Path(args.output)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        parser.error(f"--output: expected a new or empty folder, found {folder}")
+    config = training_config(args, mode="bilstm", tasks=tasks)
+
+    from minbert.words import build_bilstm
+    from multitask.assembly import build_tasks
+    from tasks import data_folder
+
+    texts = [
+        text
+        for task in build_tasks(config).values()
+        for column in task.read(data_folder(config.data), "train", config.limit).texts
+        for text in column
+    ]
+    told = build_bilstm(
+        folder,
+        texts,
+        Path(args.vectors) if args.vectors else None,
+        args.units,
+        args.layers,
+        args.dropout,
+        args.embedding_size or WIDTH,
+        args.max_tokens,
+        args.pooling,
+        DEFAULTS.seed if args.seed is None else args.seed,
+    )
+    print(told)
+    return 0

@@ -1,0 +1,120 @@
+"""Linear evaluation: a logistic regression on the embeddings of a frozen encoder.
+
+What is usual for judging representations (SuperConText, section IV.B): embeddings of unit length,
+and the regression of scikit-learn. How strongly it is regularised is chosen on dev.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from multitask.assembly import assemble, build_tasks
+from multitask.config import RunConfig
+from multitask.environment import environment
+from multitask.errors import RunError
+from multitask.evaluation import score_split
+from tasks.base import Kind, Task
+from tasks.contrastive import example_embedding
+from tasks.data import Split
+from tasks.predictions import Scores
+
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # of C, the inverse of regularisation
+ITERATIONS = 1000
+Tables = dict[str, dict[str, Scores]]  # task -> split -> probabilities
+
+
+class Embedding(nn.Module):
+    """The embeddings of an example's texts as one: (B, H) each -> (B, H) or, of pairs, (B, 3H)."""
+
+    def forward(self, *texts: Tensor) -> Tensor:
+        return example_embedding(texts)
+
+
+def frozen(config: RunConfig) -> dict[str, Task]:
+    """The tasks of a configuration, whose scores are the embeddings themselves."""
+    return {
+        name: replace(
+            task,
+            kind=replace(task.kind, scores=partial(F.normalize, dim=-1)),
+            build_head=lambda width: Embedding(),
+        )
+        for name, task in build_tasks(config).items()
+    }
+
+
+def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
+    """Metrics of each task, as a run's metrics.json has them, and probabilities of dev and test.
+
+    The encoder is that of `config`, or of its run `init`. Raises UserError for a task without
+    classes, or training examples of one class alone.
+    """
+    begin = time.perf_counter()
+    kinds = {name: task.kind for name, task in build_tasks(config).items()}
+    tasks, model, splits = assemble(config, frozen)
+    dev, test, chosen = {}, {}, {}
+    tables: Tables = {}
+    for name, task in tasks.items():
+        vectors = {
+            split: score_split(model, task, found, config.precision)
+            for split, found in splits[name].items()
+        }
+        strength, scores = regression(vectors, splits[name], kinds[name], name)
+        found = {
+            split: kinds[name].metrics(kinds[name].predictions(scores[split]), targets)
+            for split in scores
+            if (targets := splits[name][split].examples.targets) is not None
+        }
+        dev[name], chosen[name] = found["dev"], strength
+        if "test" in found:
+            test[name] = found["test"]
+        tables[name] = {
+            split: as_table(scores[split], splits[name][split], kinds[name]) for split in scores
+        }
+    result: dict[str, Any] = {"dev": dev} | ({"test": test} if test else {})
+    result |= {
+        "strength": chosen,
+        "seconds": round(time.perf_counter() - begin, 1),
+        "environment": environment(str(model.bi_encoder.device)),
+    }
+    return result, tables
+
+
+def regression(
+    vectors: Mapping[str, np.ndarray], splits: Mapping[str, Split], kind: Kind, name: str
+) -> tuple[float, dict[str, np.ndarray]]:
+    """The strength that serves dev best, the least of equals, and its probabilities by split."""
+    from sklearn.linear_model import LogisticRegression
+
+    if kind.classes is None:
+        raise RunError(f"{name}: expected a task with classes")
+    targets, known = splits["train"].examples.targets, splits["dev"].examples.targets
+    assert targets is not None
+    assert known is not None
+    if len(np.unique(targets)) < 2:
+        raise RunError(f"{name}: expected training examples of two classes, found one")
+    best, chosen, found = -np.inf, 0.0, {}
+    for strength in STRENGTHS:
+        model = LogisticRegression(C=strength, max_iter=ITERATIONS).fit(vectors["train"], targets)
+        scores = {}
+        for split in vectors.keys() - {"train"}:
+            scores[split] = np.zeros((len(vectors[split]), kind.classes), np.float32)
+            scores[split][:, model.classes_] = model.predict_proba(vectors[split])
+        figure = kind.metrics(kind.predictions(scores["dev"]), known)[kind.main_metric]
+        if figure > best:
+            best, chosen, found = figure, strength, scores
+    return chosen, found
+
+
+def as_table(scores: np.ndarray, split: Split, kind: Kind) -> Scores:
+    """Probabilities (n, C) as they are kept."""
+    examples = split.examples
+    predictions = kind.predictions(scores)
+    return Scores(np.array(examples.ids), scores, examples.targets, predictions=predictions)

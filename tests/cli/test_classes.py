@@ -1,0 +1,110 @@
+"""--mode pretrain on classes, --mode probe and --mode bilstm: runs, and what is refused."""
+
+import json
+
+import pytest
+
+PRETRAIN = ("--mode", "pretrain", "--encoder", "tiny")
+SUPER = (*PRETRAIN, "--objective", "superloss")
+SHORT = ("--limit", "60", "--batch-size", "20")
+PROBE = ("--mode", "probe", "--task", "sst")
+BILSTM = ("--mode", "bilstm", "--tasks", "sst")
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ((*SUPER, "--tasks", "sts"), "--objective superloss: expected tasks with classes"),
+        ((*SUPER, "--tasks", "qqp"), "expected tasks of single texts, found qqp"),
+        ((*SUPER, "--tasks", "rte"), "expected tasks of single texts, or --pair joint, found rte"),
+        ((*SUPER, "--hard-top-k", "3", "--hard-threshold", "0"), "expected one of them at most"),
+        ((*SUPER, "--hard-after", "1"), "--hard-after: expected one of --hard-top-k, "),
+        ((*SUPER, "--projection"), "--projection: expected --projection-head"),
+        ((*SUPER, "--head-lr", "1"), "--head-lr: expected --projection or --projection-head"),
+        ((*SUPER, "--margin", "1"), "--margin: expected --objective triplet or class-triplet"),
+        ((*SUPER, "--hard-top-fraction", "0"), "--hard-top-fraction: expected a number above 0"),
+        (
+            (*PRETRAIN, "--objective", "supcon", "--positives", "3"),
+            "--positives: expected --objective superloss, found supcon",
+        ),
+        (
+            (*PRETRAIN, "--objective", "npair", "--contrast-temperature", "1"),
+            "--contrast-temperature: expected another --objective",
+        ),
+        (
+            (*PRETRAIN, "--objective", "simcse", "--projection-head", "linear"),
+            "--projection-head: expected an objective of classes, found simcse",
+        ),
+        (
+            (*PRETRAIN, "--objective", "simcse", "--drop-leaks"),
+            "--drop-leaks: expected an objective of classes, found simcse",
+        ),
+        (("--mode", "probe", "--task", "sts"), "invalid choice: 'sts'"),
+        ((*PROBE, "--shots", "5"), "--shots: expected --protocol few-shot"),
+        ((*BILSTM, "--output", "x", "--vectors", "v", "--embedding-size", "3"), "one of them"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(argv, expected, refused):
+    assert expected in refused(2, *argv)
+
+
+@pytest.mark.parametrize("objective", ["superloss", "supcon", "class-triplet", "npair"])
+def test_every_objective_trains_in_pieces_and_is_probed_and_tuned(run, tmp_path, objective):
+    folder = tmp_path / "run"
+    flags = [*PRETRAIN, *SHORT, "--objective", objective, "--micro-batch", "8"]
+    found = run(*flags, "--projection-head", "nonlinear", "--output", str(folder))
+    assert found.returncode == 0, found.stderr
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["dev"]["sst"].keys() == metrics["before"]["sst"].keys() == {"knn_accuracy"}
+    probed = run(*PROBE, *SHORT[:2], "--init", str(folder), "--output", str(tmp_path / "probe"))
+    assert probed.returncode == 0, probed.stderr
+    assert "logistic regression with C = " in probed.stdout
+    tuned = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", str(folder))
+    found = run(*tuned, "--output", str(tmp_path / "tuned"))
+    assert found.returncode == 0, found.stderr
+    assert "heads that start from" in found.stdout
+    runs = [str(tmp_path / name) for name in ("probe", "tuned")]
+    compared = run("--mode", "compare", "--runs", *runs, "--output", str(tmp_path / "page"))
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_hard_negatives_and_counts_reach_the_run(run, tmp_path):
+    folder = tmp_path / "run"
+    flags = ("--hard-top-k", "3", "--hard-after", "1", "--epochs", "2", "--positives", "2")
+    found = run(*SUPER, *SHORT, *flags, "--negatives", "8", "--output", str(folder))
+    assert found.returncode == 0, found.stderr
+    config = json.loads((folder / "config.json").read_text())
+    assert config["hard_negatives"] == {"top_k": 3}
+    assert (config["hard_after"], config["positives"], config["negatives"]) == (1, 2, 8)
+    assert config["per_class"]
+
+
+def test_batches_too_small_for_the_classes_are_refused(refused, tmp_path):
+    found = refused(1, *SUPER, "--batch-size", "9", "--output", tmp_path / "run")
+    assert "--batch-size: expected 10 or more for the 5 classes of sst" in found
+
+
+def test_a_bilstm_is_built_and_trained(run, refused, tmp_path):
+    folder, vectors = tmp_path / "words", tmp_path / "vectors.txt"
+    vectors.write_text("the 1 0 0\nfilm 0 1 0\nand 0 0 1\n")
+    flags = ("--vectors", str(vectors), "--units", "8", "--limit", "60", "--output", str(folder))
+    found = run(*BILSTM, *flags)
+    assert found.returncode == 0, found.stderr
+    assert "of them with a vector, 1 x 8 units" in found.stdout
+    assert "--output: expected a new or empty folder" in refused(2, *BILSTM, *flags)
+    train = ("--mode", "pretrain", "--objective", "superloss", "--encoder", str(folder), *SHORT)
+    found = run(*train, "--lr", "0.003", "--output", str(tmp_path / "run"))
+    assert found.returncode == 0, found.stderr
+
+
+def test_a_folder_of_another_run_is_left_alone(run, refused, finished, tmp_path):
+    folder, _ = finished
+    flags = (*PROBE, "--limit", "60", "--init", str(folder))
+    assert "expected another --output than a member's folder" in refused(
+        1, *flags, "--output", folder
+    )
+    place = ("--output", str(tmp_path / "probe"))
+    assert run(*flags, *place).returncode == 0
+    assert "expected this probe or nothing" in refused(
+        1, *PROBE, "--limit", "50", "--encoder", "tiny", *place
+    )

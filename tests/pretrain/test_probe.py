@@ -1,0 +1,56 @@
+"""Linear evaluation: what scikit-learn finds on the encoder's embeddings, and nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from minbert.bi_encoder import BiEncoder
+from multitask.config import RunConfig
+from multitask.errors import RunError
+from pretrain.probe import ITERATIONS, STRENGTHS, linear_evaluation
+from tasks import build_task, data_folder
+
+CONFIG = RunConfig(mode="probe", tasks=("sst",), encoder="tiny", limit=60)
+
+
+def test_it_is_the_regression_on_the_encoders_embeddings():
+    result, tables = linear_evaluation(CONFIG)
+    encoder, task = BiEncoder.from_pretrained("tiny"), build_task("sst")
+    splits = {s: task.read(data_folder("sample"), s, 60 if s == "train" else None) for s in
+              ("train", "dev")}  # fmt: skip
+    vectors = {s: encoder.encode(x.texts[0], normalize=True) for s, x in splits.items()}
+    figures = {}
+    for strength in STRENGTHS:
+        model = LogisticRegression(C=strength, max_iter=ITERATIONS)
+        model.fit(vectors["train"], splits["train"].targets)
+        figures[strength] = model.score(vectors["dev"], splits["dev"].targets)
+    assert result["dev"]["sst"]["accuracy"] == pytest.approx(max(figures.values()))
+    assert figures[result["strength"]["sst"]] == max(figures.values())
+    assert tables["sst"].keys() == {"dev", "test"}
+    np.testing.assert_allclose(tables["sst"]["test"].values.sum(1), 1, rtol=1e-5)
+    assert "test" not in result  # whose labels nobody knows
+
+
+@pytest.mark.parametrize("pair", ["bi", "joint"])
+def test_pairs_and_labelled_tests(pair):
+    options = {"mrpc": {"pair": pair}}
+    config = replace(CONFIG, tasks=("mrpc",), task_options=options, protocol="held-out")
+    result, tables = linear_evaluation(config)
+    assert result["test"]["mrpc"].keys() == {"accuracy", "f1", "matthews"}
+    assert tables["mrpc"]["test"].values.shape == (60, 2)
+
+
+def test_a_task_without_classes_is_refused():
+    with pytest.raises(RunError, match="sts: expected a task with classes"):
+        linear_evaluation(replace(CONFIG, tasks=("sts",)))
+
+
+def test_training_examples_of_one_class_are_refused(tmp_path):
+    (tmp_path / "SST-2").mkdir()
+    for split, label in (("train", "1\n"), ("dev", "0\n")):
+        rows = "".join(f"text {i}\t{label}" for i in range(4))
+        (tmp_path / "SST-2" / f"{split}.tsv").write_text(f"sentence\tlabel\n{rows}")
+    with pytest.raises(RunError, match="sst2: expected training examples of two classes"):
+        linear_evaluation(replace(CONFIG, tasks=("sst2",), data=str(tmp_path)))

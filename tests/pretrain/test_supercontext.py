@@ -1,0 +1,98 @@
+"""Pre-training on classes: losses as the configuration says, the projection, what dev measures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from cli.classes import HARD, HEADS, OBJECTIVES, VARIANTS
+from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
+from losses import super_loss as losses_super_loss
+from losses.super_loss import VARIANTS as LOSS_VARIANTS
+from multitask.config import RunConfig
+from pretrain import supercontext
+from pretrain.supercontext import ProjectionHead, class_tasks, neighbour_metrics
+
+CONFIG = RunConfig(
+    mode="pretrain", tasks=("sst",), objective="superloss", contrast_temperature=0.2, margin=0.3
+)
+LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
+
+
+def embeddings():
+    return torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
+
+
+def test_the_command_line_lists_what_there_is():
+    assert tuple(OBJECTIVES) == supercontext.OBJECTIVES
+    assert set(HEADS) == set(supercontext.HEADS)
+    assert VARIANTS == LOSS_VARIANTS
+    for name, value in zip(HARD, (2, 0.1, 0.5), strict=True):
+        assert losses_super_loss(F.normalize(embeddings()), LABELS, 0.2, **{name: value}) > 0
+
+
+@pytest.mark.parametrize("name", supercontext.OBJECTIVES)
+def test_each_objective_is_a_task_with_its_loss(name):
+    (task,) = class_tasks(replace(CONFIG, objective=name)).values()
+    texts = embeddings()
+    expected = {
+        "superloss": lambda: super_loss(F.normalize(texts), LABELS, 0.2),
+        "supcon": lambda: supcon_loss(texts, LABELS, 0.2),
+        "class-triplet": lambda: triplet_loss(texts, LABELS, 0.3),
+        "npair": lambda: every_npair_loss(texts, LABELS, False),
+    }[name]()
+    assert task.losses(task.build_head(4)(texts), (texts,), LABELS) == {"sst": expected}
+    assert task.in_batch
+    assert (task.kind.classes, task.output, task.later) == (5, None, None)
+
+
+def test_hard_negatives_take_over_after_their_epochs():
+    changed = {"super_loss": "equation8", "positives": 1, "negatives": 4}
+    config = replace(CONFIG, hard_negatives={"top_k": 2}, hard_after=3, **changed)
+    (task,) = class_tasks(config).values()
+    unit, few = F.normalize(embeddings()), {"positives": 1, "negatives": 4}
+    plain = super_loss(unit, LABELS, 0.2, "equation8", **few)
+    hard = super_loss(unit, LABELS, 0.2, "equation8", top_k=2, **few)
+    assert plain != hard
+    for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
+        found = task.in_epoch(epoch).losses(embeddings(), (), LABELS)
+        assert found == {"sst": expected}
+    (at_once,) = class_tasks(replace(config, hard_after=0)).values()
+    assert at_once.in_epoch(1).losses(embeddings(), (), LABELS) == {"sst": hard}
+
+
+@pytest.mark.parametrize(("kind", "width"), [("none", 4), ("linear", 512), ("nonlinear", 512)])
+def test_the_projection_is_there_in_training_only(kind, width):
+    head, text = ProjectionHead(4, kind), embeddings()
+    assert head(text).shape == (8, width)
+    assert torch.equal(head.eval()(text), text)
+    assert not any(name.endswith("bias") for name, _ in head.named_parameters())
+
+
+def test_a_nonlinear_projection_is_that_of_the_paper():
+    head, text = ProjectionHead(4, "nonlinear"), embeddings()
+    first, second = (weight for _, weight in head.named_parameters())
+    torch.testing.assert_close(head(text), torch.relu(text @ first.T) @ second.T)
+
+
+def test_neighbours_vote_by_plain_loops():
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((30, 5)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    classes = random.integers(0, 3, 30)
+    right = 0
+    for row in range(30):
+        others = sorted(
+            (j for j in range(30) if j != row), key=lambda j: -vectors[row] @ vectors[j]
+        )
+        votes = np.bincount(classes[others[:10]], minlength=3)
+        right += votes.argmax() == classes[row]
+    assert neighbour_metrics(vectors, classes)["knn_accuracy"] == pytest.approx(right / 30)
+
+
+def test_few_examples_have_few_neighbours():
+    same = np.ones((3, 2), np.float32)
+    assert neighbour_metrics(same, np.array([1, 1, 1])) == {"knn_accuracy": 1.0}
+    assert neighbour_metrics(same[:1], np.array([1])) == {"knn_accuracy": 0.0}
