@@ -15,7 +15,7 @@ from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
 from cli.values import COUNT, DEFAULTS, MANY, RATE, default, number, path
 from multitask.config import RunConfig
 from multitask.run_folder import encoder_of
-from tasks import GLUE, PAIRS
+from tasks import GLUE, PAIRS, REVIEWS
 
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
@@ -27,7 +27,7 @@ TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
     "qqp": {"head": ("difference", "concat"), "loss": ("cross-entropy", "with-contrastive")},
     "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
-    **{name: {} for name in GLUE},
+    **{name: {} for name in (*GLUE, *REVIEWS)},
 }
 # Objectives of a task with these losses, where they are more than the task itself.
 OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {

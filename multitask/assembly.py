@@ -20,6 +20,7 @@ from tasks import CS224N, build_task, data_folder
 from tasks.base import Source, Task
 from tasks.contrastive import with_objective
 from tasks.data import Split, load_split
+from tasks.parting import is_parted
 from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
@@ -51,8 +52,8 @@ def source_of(config: RunConfig, task: Task) -> Source:
         assert config.shots is not None
         assert task.kind.classes is not None
         return FewShot(guarded, config.shots, config.seed, task.kind.classes)
-    if config.protocol == "held-out":  # whose dev is a part of train, in which texts come twice
-        source = HeldOut(task.source)
+    if config.protocol == "held-out" and not is_parted(task.source):
+        source = HeldOut(task.source)  # whose dev is a part of train, in which texts come twice
         return WithoutHeldOut(source, others) if config.drop_leaks else source
     return guarded
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,18 +13,20 @@ if TYPE_CHECKING:
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
 GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
 PAIRS = ("mrpc", "rte", "qnli", "mnli")  # of GLUE, whose texts may share a sequence
-TASK_NAMES = (*CS224N, *GLUE)  # all there are
+REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "msac", "asac")
+TASK_NAMES = (*CS224N, *GLUE, *REVIEWS)  # all there are
 
 
 def build_task(name: str, **options: str) -> Task:
     """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
     from tasks.glue import GLUE, glue
     from tasks.qqp import qqp
+    from tasks.reviews import MAKERS
     from tasks.sst import sst
     from tasks.sts import sts
 
-    makers = {"sst": sst, "qqp": qqp, "sts": sts}
-    makers |= {one: partial(glue, one) for one in GLUE}
+    makers: dict[str, Callable[..., Task]] = {"sst": sst, "qqp": qqp, "sts": sts}
+    makers |= MAKERS | {one: partial(glue, one) for one in GLUE}
     return makers[name](**options)
 
 

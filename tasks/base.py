@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from losses import squared_difference, symmetric_kl
 from tasks.metrics import accuracy, f1, pearson, spearman
 from tasks.metrics import matthews as correlation
 from tasks.predictions import PredictionFile
-from tasks.readers import Examples, read_examples
+from tasks.readers import Examples, Row, example_rows, gathered
 
 Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
 Outputs = Any  # of a head: logits (B, C), values (B,), or what the loss of its kind wants
@@ -87,19 +87,31 @@ class LabelledFiles:
         return tuple(self.files)
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
-        examples = read_examples(
+        return self.at(folder, split).some(limit)
+
+    def at(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:
+        """The examples of these places in the file, or all; no others are held."""
+        file, rows = self.file(folder, split), self.rows(folder, split)
+        kind = None if split == "test" else self.target_type
+        return gathered(file, rows, len(self.text_columns), kind, places)
+
+    def count(self, folder: Path, split: str) -> int:
+        """How many examples a split has, none of which is held."""
+        return sum(row is not None for row in self.rows(folder, split))
+
+    def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
+        """One after the other; None for a blank label."""
+        return example_rows(
             self.file(folder, split),
             self.text_columns,
             self.clean_text,
             None if split == "test" else self.label_column,
             self.parse_label,
-            self.target_type,
             self.id_column,
             self.quoted,
             self.header,
             self.comma,
         )
-        return examples.some(limit)
 
     def file(self, folder: Path, split: str) -> Path:
         """Where the file is: all of a task's lie in the first place that has any of them."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,19 +52,28 @@ class Examples:
         )
 
 
-def read_examples(
+class Row(NamedTuple):
+    """One example of a file."""
+
+    id: str
+    texts: list[str]
+    target: float | None
+
+
+def example_rows(
     path: Path,
     text_columns: tuple[str, ...],
     clean_text: Callable[[str], str],
     label_column: str | None = None,
     parse_label: Callable[[str], float] = float,
-    target_type: type = np.float32,
     id_column: str | None = "id",
     quoted: bool = True,
     header: tuple[str, ...] | None = None,
     comma: bool = False,
-) -> Examples:
-    """Read a tab-separated file by column name, as the CS224N starter code does.
+) -> Iterator[Row | None]:
+    """Rows of a tab-separated file by column name, as the CS224N starter code reads them.
+
+    None stands for a row whose label is blank.
 
     Args:
         text_columns: one or two names; each text goes through `clean_text`.
@@ -78,45 +88,72 @@ def read_examples(
         DataError: file, line, what was expected and what was found.
     """
     needed = [name for name in (id_column, *text_columns, label_column) if name is not None]
-    ids: list[str] = []
-    texts: tuple[list[str], ...] = tuple([] for _ in text_columns)
-    targets: list[float] = []
     lines: dict[str, int] = {}  # id -> line
-    blank = 0
     rows = rows_by_name(path, needed, comma, quoted_tabs=quoted, names=header)
     for number, (line, row) in enumerate(rows, 1):
-        identity = row[id_column].lower().strip() if id_column else str(number)
-        if not identity:
-            raise DataError(f"{path}, line {line}: expected an id, found a blank field")
-        if not identity.isprintable() or " , " in identity:  # would break the prediction file
-            raise DataError(
-                f"{path}, line {line}: expected an id without ' , ' and line breaks, "
-                f"found {identity!r}"
-            )
-        if identity in lines:
-            raise DataError(
-                f"{path}, line {line}: expected ids that differ, "
-                f"found {identity!r} again (first in line {lines[identity]})"
-            )
-        lines[identity] = line
+        identity = str(number)
+        if id_column:
+            identity = row[id_column].lower().strip()
+            check_id(identity, path, line, lines)
+        target = None
         if label_column:
             label = row[label_column].strip()
             if not label:
-                blank += 1
+                yield None
                 continue
             try:
-                targets.append(parse_label(label))
+                target = parse_label(label)
             except ValueError as error:
                 raise DataError(
                     f"{path}, line {line}: {label_column}: {error}, found {label!r}"
                 ) from error
-        ids.append(identity)
-        for column, name in zip(texts, text_columns, strict=True):
-            column.append(clean_text(row[name]))
+        yield Row(identity, [clean_text(row[name]) for name in text_columns], target)
+
+
+def check_id(identity: str, path: Path, line: int, lines: dict[str, int]) -> None:
+    """DataError for an id that `lines` has already, or that would break the prediction file."""
+    if not identity:
+        raise DataError(f"{path}, line {line}: expected an id, found a blank field")
+    if not identity.isprintable() or " , " in identity:
+        raise DataError(
+            f"{path}, line {line}: expected an id without ' , ' and line breaks, found {identity!r}"
+        )
+    if identity in lines:
+        raise DataError(
+            f"{path}, line {line}: expected ids that differ, "
+            f"found {identity!r} again (first in line {lines[identity]})"
+        )
+    lines[identity] = line
+
+
+def gathered(
+    path: Path,
+    rows: Iterable[Row | None],
+    columns: int,
+    target_type: type | None,
+    wanted: np.ndarray | None = None,
+) -> Examples:
+    """The rows of a file as examples, or the `wanted` ones of them, by their place; others go.
+
+    `columns` is how many texts there are, `target_type` None for a file without labels.
+    """
+    chosen = None if wanted is None else set(wanted.tolist())
+    ids: list[str] = []
+    texts: tuple[list[str], ...] = tuple([] for _ in range(columns))
+    targets: list[float | None] = []
+    blank = 0
+    for place, row in enumerate(rows):
+        if row is None:
+            blank += 1
+        elif chosen is None or place - blank in chosen:
+            ids.append(row.id)
+            targets.append(row.target)
+            for column, text in zip(texts, row.texts, strict=True):
+                column.append(text)
     if not ids:
         found = f"{blank} rows with a blank label" if blank else "only a header line"
         raise DataError(f"{path}: expected at least one example, found {found}")
-    return Examples(ids, texts, np.array(targets, target_type) if label_column else None, blank)
+    return Examples(ids, texts, np.array(targets, target_type) if target_type else None, blank)
 
 
 def clean_sentence(text: str) -> str:
@@ -151,6 +188,17 @@ def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
         if label not in names:
             raise ValueError(f"expected {', '.join(names)}")
         return names.index(label)
+
+    return parse
+
+
+def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
+    """A parser of labels that may be spelled in several ways, in any case."""
+
+    def parse(label: str) -> float:
+        if label.lower() not in classes:
+            raise ValueError(f"expected {', '.join(classes)}")
+        return classes[label.lower()]
 
     return parse
 

@@ -1,0 +1,129 @@
+"""Reviews and posts by sentiment, in the files they are usually published as: CSV, a label a row.
+
+The sets of SuperConText (Table 1) and CFIMDB. A further one is a line of `REVIEWS`, its name in
+`tasks/__init__.py` included. They lie in `--data DIR`. Large ones are read row by row: only the
+rows that are used are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tasks.base import LabelledFiles, Source, Task, classification
+from tasks.heads import SoftmaxClassifier
+from tasks.parting import Joined, Parted
+from tasks.predictions import PredictionFile, one_of
+from tasks.readers import class_label, clean_sentence, spelled_label
+
+DROPOUT = 0.1
+POLARITY = {"0": 0, "negative": 0, "neg": 0, "1": 1, "positive": 1, "pos": 1}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Where texts and labels are; `header` names the columns of files that do not.
+
+    `labels` are what may stand in a file, and the class it means. `test` is a file of its own, or
+    the share of the file `train` that is held out for it.
+    """
+
+    train: str
+    test: str | float
+    texts: tuple[str, ...]
+    label: str
+    labels: dict[str, int]
+    header: tuple[str, ...] | None = None
+
+
+def stars(count: int) -> dict[str, int]:
+    """Labels from 1."""
+    return {str(label + 1): label for label in range(count)}
+
+
+def with_test(folder: str, classes: int, columns: tuple[str, ...]) -> Declared:
+    """`train.csv` and `test.csv` without header lines, as Zhang et al. (2015) published them."""
+    files = f"{folder}/train.csv", f"{folder}/test.csv"
+    return Declared(*files, columns[1:], columns[0], stars(classes), header=columns)
+
+
+YELP, AMAZON = ("label", "text"), ("label", "title", "text")
+REVIEWS = {
+    "imdb": Declared("IMDB/IMDB Dataset.csv", 0.5, ("review",), "sentiment", POLARITY),
+    "yelp2": with_test("yelp_review_polarity_csv", 2, YELP),
+    "yelp5": with_test("yelp_review_full_csv", 5, YELP),
+    "amazon2": with_test("amazon_review_polarity_csv", 2, AMAZON),
+    "amazon5": with_test("amazon_review_full_csv", 5, AMAZON),
+    "msac": Declared("MSAC/MSAC.csv", 0.1, ("text",), "label", POLARITY),
+    "asac": Declared("ASAC/ASAC.csv", 0.1, ("text",), "label", POLARITY),
+}
+
+
+def clean_review(text: str) -> str:
+    """Line breaks, which are written out as two characters or as HTML, and spaces become one."""
+    return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
+
+
+def reviews(name: str) -> Task:
+    """A task of this name, with a softmax layer on the embedding of a text."""
+    declared = REVIEWS[name]
+    own_test = isinstance(declared.test, str)
+    files = LabelledFiles(
+        files={"train": declared.train} | ({"dev": str(declared.test)} if own_test else {}),
+        text_columns=declared.texts,
+        label_column=declared.label,
+        parse_label=spelled_label(declared.labels),
+        clean_text=clean_review,
+        target_type=np.int64,
+        id_column=None,
+        header=declared.header,
+        comma=True,
+    )
+    source: Source = Parted(files, None if own_test else float(declared.test))
+    if len(declared.texts) > 1:
+        source = Joined(source)
+    return sentiment(name, len(set(declared.labels.values())), source)
+
+
+def cfimdb() -> Task:
+    """Long movie reviews, two classes, in the files of CS224N."""
+    return sentiment(
+        "cfimdb",
+        2,
+        LabelledFiles(
+            files={
+                "train": "ids-cfimdb-train.csv",
+                "dev": "ids-cfimdb-dev.csv",
+                "test": "ids-cfimdb-test-student.csv",
+            },
+            text_columns=("sentence",),
+            label_column="sentiment",
+            parse_label=class_label(2),
+            clean_text=clean_sentence,
+            target_type=np.int64,
+        ),
+    )
+
+
+def sentiment(name: str, classes: int, source: Source) -> Task:
+    """Cross-entropy on a softmax layer."""
+    return Task(
+        name=name,
+        kind=classification(classes, "binary" if classes == 2 else "macro"),
+        source=source,
+        build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
+        output=PredictionFile(
+            name,
+            "Predicted_Sentiment",
+            show=lambda value: str(int(value)),
+            parse=one_of([str(label) for label in range(classes)]),
+        ),
+    )
+
+
+MAKERS: dict[str, Callable[[], Task]] = {"cfimdb": cfimdb} | {
+    name: partial(reviews, name) for name in REVIEWS
+}

@@ -1,0 +1,115 @@
+"""Sets of reviews in their usual files: columns, labels, parts, and rows that are never held."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import tasks
+from multitask.assembly import source_of
+from multitask.config import RunConfig
+from tasks import build_task, reviews
+from tasks.reviews import REVIEWS
+from tasks.text_files import DataError
+
+
+def write(folder, name, rows, own_test):
+    """The files of a set: one row a review, `rows` of them, and 7 of a test file of its own."""
+    declared = REVIEWS[name]
+    files = {declared.train: rows} | ({declared.test: 7} if own_test else {})
+    labels = list(declared.labels)
+    for file, count in files.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="") as handle:
+            writer = csv.writer(handle, quoting=csv.QUOTE_ALL)
+            columns = declared.header or ("extra", *declared.texts, declared.label)
+            if declared.header is None:
+                writer.writerow(columns)
+            for row in range(count):
+                values = {c: f"{c} {row}, of {file}\\n<br />" for c in columns}
+                values[declared.label] = labels[row % len(labels)]
+                writer.writerow([values[column] for column in columns])
+
+
+@pytest.mark.parametrize("name", REVIEWS)
+def test_usual_files_are_parted_without_overlap(name, tmp_path):
+    declared, task = REVIEWS[name], build_task(name)
+    own_test = isinstance(declared.test, str)
+    write(tmp_path, name, 60, own_test)
+    splits = {split: task.read(tmp_path, split) for split in ("train", "dev", "test")}
+    tested = 7 if own_test else round(60 * declared.test)
+    held = 0 if own_test else tested
+    assert [len(splits[s]) for s in ("train", "dev", "test")] == [54 - held, 6, tested]
+    if not own_test:
+        assert len({i for split in splits.values() for i in split.ids}) == 60
+    for split in splits.values():
+        classes = list(declared.labels.values())
+        for number, text, target in zip(split.ids, split.texts[0], split.targets, strict=True):
+            row = int(number) - 1
+            assert target == classes[row % len(classes)]
+            assert text.startswith(f"{declared.texts[0]} {row}, of ")
+            assert "\\n" not in text
+            assert "<br" not in text
+    assert len(splits["train"].texts) == 1
+
+
+def test_a_title_and_its_text_are_one(tmp_path):
+    write(tmp_path, "amazon2", 20, True)
+    text = build_task("amazon2").read(tmp_path, "test").texts[0][0]
+    file = REVIEWS["amazon2"].test
+    assert text == f"title 0, of {file} text 0, of {file}"
+
+
+def test_a_limit_draws_some_of_the_training_examples(tmp_path):
+    write(tmp_path, "yelp5", 60, True)
+    task = build_task("yelp5")
+    some, every = (task.read(tmp_path, "train", limit) for limit in (10, None))
+    assert len(some) == 10
+    assert set(some.ids) < set(every.ids)
+    assert some.ids == sorted(some.ids, key=int)
+    assert not set(some.ids) & set(task.read(tmp_path, "dev").ids)
+
+
+def test_rows_that_are_not_wanted_are_not_held(tmp_path, monkeypatch):
+    write(tmp_path, "yelp2", 60, True)
+    source = build_task("yelp2").source.source
+    assert source.count(tmp_path, "train") == 60
+    found = source.at(tmp_path, "train", np.array([3, 5]))
+    assert found.ids == ["4", "6"]
+    assert len(found.texts[0]) == 2
+
+
+def test_held_out_leaves_what_is_parted_already(tmp_path):
+    config = RunConfig(mode="single", tasks=("imdb",), protocol="held-out")
+    for name in ("imdb", "amazon5"):
+        task = build_task(name)
+        assert source_of(config, task) is task.source
+    assert source_of(config, build_task("cfimdb")) is not build_task("cfimdb").source
+
+
+def test_an_unknown_label_and_too_few_rows_are_told(tmp_path):
+    write(tmp_path, "msac", 60, False)
+    file = tmp_path / REVIEWS["msac"].train
+    text = file.read_text()
+    file.write_text(text.replace('"negative"', '"awful"', 1))
+    with pytest.raises(
+        DataError, match="MSAC.csv, line 3: label: expected 0, negative, "
+    ):
+        build_task("msac").read(tmp_path, "train")
+    file.write_text("".join(text.splitlines(keepends=True)[:2]))
+    with pytest.raises(DataError, match="expected more examples to part, found 1"):
+        build_task("msac").read(tmp_path, "train")
+
+
+def test_the_names_are_those_of_the_makers():
+    assert tuple(reviews.MAKERS) == tasks.REVIEWS
+
+
+def test_cfimdb_is_read_as_cs224n_has_it(tmp_path):
+    rows = "".join(f"{i}\tA{i}\t Long Review {i} \t{i % 2}.0\n" for i in range(4))
+    (tmp_path / "ids-cfimdb-dev.csv").write_text(f"\tid\tsentence\tsentiment\n{rows}")
+    found = build_task("cfimdb").read(tmp_path, "dev")
+    assert found.ids == ["a0", "a1", "a2", "a3"]
+    assert found.texts[0][1] == "long review 1"
+    assert found.targets.tolist() == [0, 1, 0, 1]
