@@ -63,6 +63,9 @@ def add_training_flags(
     data.add_argument(
         "--limit", type=COUNT, metavar="N", help="train on N examples of a task, drawn at random"
     )
+    data.add_argument(
+        "--dev-limit", type=COUNT, metavar="N", help="score N dev examples of a task alone"
+    )
 
     encoder = parser.add_argument_group("encoder")
     add_encoder_flags(encoder)

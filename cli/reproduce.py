@@ -1,4 +1,4 @@
-"""A paper's tables from its configurations: run.py --mode reproduce --table bees | scl-moo
+"""A paper's tables from its configurations: run.py --mode reproduce --table bees
 
 Every finished run is kept as one JSON file under --results and not repeated; an unfinished one goes
 on where it was.
@@ -19,8 +19,10 @@ TABLES = {
     "bees": "studies.reproduce_bees",
     "best": "studies.best",
     "scl-moo": "studies.reproduce_scl_moo",
+    "supercontext": "studies.reproduce_supercontext",
 }
-PRECISION = {"bees": "bf16", "best": "fp32", "scl-moo": "fp32"}
+PRECISION = {"bees": "bf16"}  # fp32 of the others
+BY_BEGINNING = ("scl-moo", "supercontext")  # whose rows are named by how they begin
 PAPERS = {
     "bees": "the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
     "on the dev set that is reported, by the paper as by us.",
@@ -28,6 +30,8 @@ PAPERS = {
     "encoder's own training data holds duplicates of Quora.",
     "scl-moo": "the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
     "chosen on test.",
+    "supercontext": "a tenth of train, --dev-limit of it at most, is dev, the files' dev is test. "
+    "Learning rate and temperature of the encoder given were chosen on dev.",
 }
 
 
@@ -38,7 +42,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="ROW",
         help="models such as M6 M13, runs such as qqp-smart of best, or how cells' names begin of "
-        "scl-moo, such as few-shot-sst2; default: all (of bees, all of Table 1)",
+        "scl-moo and supercontext, such as few-shot-sst2 or given-trec; "
+        "default: all (of bees, all of Table 1; of supercontext, none of its large setting)",
     )
     parser.add_argument(
         "--further",
@@ -55,6 +60,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(
         "--limit", type=COUNT, metavar="N", help="training examples of a task; not of few-shot rows"
+    )
+    parser.add_argument(
+        "--dev-limit", type=COUNT, metavar="N", help="of supercontext: dev examples of a task"
+    )
+    parser.add_argument(
+        "--vectors", type=path, metavar="FILE", help="of supercontext: GloVe's, for its BiLSTMs"
     )
     parser.add_argument("--epochs", type=COUNT, metavar="N", help="default: the paper's, by row")
     parser.add_argument("--lr", type=RATE, metavar="RATE", help="default: the paper's")
@@ -77,12 +88,13 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     study = importlib.import_module(TABLES[args.table])
     name = args.table.replace("-", "_")
     check_rows(args, parser, study.names())
-    args.precision = args.precision or PRECISION[args.table]
+    args.precision = args.precision or PRECISION.get(args.table, "fp32")
     base = RunConfig(
         mode="single",
         tasks=(),
         data=args.data,
         limit=args.limit,
+        dev_limit=args.dev_limit,
         encoder=args.encoder,
         precision=args.precision,
     )
@@ -96,6 +108,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         seeds=args.seeds,
         epochs=args.epochs,
         lr=args.lr,
+        vectors=args.vectors,
     )
     print(study.reproduce(asked, command_of(args), notes_of(args)))
     print(f"tables: {results.with_suffix('.md')}; figures and cells: {results}")
@@ -106,7 +119,7 @@ def check_rows(
     args: argparse.Namespace, parser: argparse.ArgumentParser, names: Sequence[str]
 ) -> None:
     """Refuse rows that a table does not have."""
-    begins = args.table == "scl-moo"
+    begins = args.table in BY_BEGINNING
     for row in args.rows or ():
         if row not in names and not (begins and any(name.startswith(row) for name in names)):
             parser.error(f"--rows: expected some of {', '.join(names)}, found {row}")
@@ -115,7 +128,11 @@ def check_rows(
     if args.further and args.table != "bees":
         parser.error(f"--further: expected --table bees, found {args.table}")
     if args.seeds and args.table == "best":
-        parser.error("--seeds: expected --table bees or scl-moo, for best has seeds of its own")
+        parser.error("--seeds: expected another --table than best, which has seeds of its own")
+    for flag in ("dev_limit", "vectors"):
+        if getattr(args, flag) and args.table != "supercontext":
+            shown = flag.replace("_", "-")
+            parser.error(f"--{shown}: expected --table supercontext, found {args.table}")
 
 
 def command_of(args: argparse.Namespace) -> str:
@@ -123,9 +140,10 @@ def command_of(args: argparse.Namespace) -> str:
     parts = ["python run.py --mode reproduce --table", args.table, "--data DIR"]
     parts += ["--rows", *args.rows] if args.rows else []
     parts += ["--further"] if args.further else []
-    for name in ("seeds", "limit", "epochs", "lr", "encoder", "precision"):
+    for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
         value = getattr(args, name)
-        parts += [f"--{name} {value}"] if value is not None else []
+        flag = name.replace("_", "-")
+        parts += [f"--{flag} {value}"] if value is not None else []
     return " ".join(parts)
 
 

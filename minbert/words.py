@@ -122,11 +122,13 @@ def build_bilstm(
     encoder = random_bilstm(config, seed)
     if known:
         fill(encoder, words, known, seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_encoder(encoder, folder)
-    word_tokenizer(words, max_tokens).save(folder)
+    unfinished = folder.with_name(f"{folder.name}.tmp")
+    unfinished.mkdir(parents=True, exist_ok=True)
+    save_encoder(encoder, unfinished)
+    word_tokenizer(words, max_tokens).save(unfinished)
     settings = SentenceSettings(pooling, False, max_tokens, False)
-    write_sentence_settings(folder, settings, config.hidden_size)
+    write_sentence_settings(unfinished, settings, config.hidden_size)
+    unfinished.replace(folder)  # an empty one may be there
     share = f", {len(known) / len(words):.0%} of them with a vector" if vectors else ""
     return f"{len(words):,} words{share}, {num_layers} x {units} units: {folder}"
 

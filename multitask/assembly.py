@@ -104,7 +104,7 @@ def load_splits(
                 folder,
                 split,
                 bi_encoder.tokenizer,
-                config.limit if split == "train" else None,
+                {"train": config.limit, "dev": config.dev_limit}.get(split),
             )
             for split in task.source.splits
         }

@@ -25,6 +25,7 @@ class RunConfig:
     task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     data: str = "sample"
     limit: int | None = None
+    dev_limit: int | None = None
     protocol: str = "files"  # or "few-shot", "held-out": see tasks/subsets.py
     shots: int | None = None  # of few-shot: labelled examples in all
     drop_leaks: bool = False  # training examples that are in dev or test of a CS224N task, too

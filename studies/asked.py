@@ -23,3 +23,4 @@ class Asked:
     seeds: int | None = None
     epochs: int | None = None
     lr: float | None = None
+    vectors: str | None = None

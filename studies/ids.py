@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from minbert.errors import UserError
@@ -23,12 +24,13 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
     UserError where the file has others.
     """
     folder = data_folder(config.data)
-    for name, task in build_tasks(config).items():
+    for name, task in build_tasks(replace(config, objective=None)).items():
         few = config.protocol == "few-shot"
         train = f"train, {config.shots}, seed {config.seed}" if few else "train"
         drawn = {}
         for key, split in (("dev", "dev"), ("test", "test"), (train, "train")):
-            examples = task.read(folder, split, config.limit if split == "train" else None)
+            limit = {"train": config.limit, "dev": config.dev_limit}.get(split)
+            examples = task.read(folder, split, limit).some(limit)
             drawn[f"{key}, hash"] = digest(examples)
             if few or split != "train":
                 drawn[key] = " ".join(examples.ids)

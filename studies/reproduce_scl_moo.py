@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-from minbert.errors import UserError
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
+from studies.chosen import there
 from studies.scl_moo import SWEEPS, Experiments
-from studies.scl_moo_maps import draw_maps
+from studies.scl_moo_maps import draw_trained
 from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
 from studies.seeds import SeedCell, kept, run_seed_cells
-from tasks import build_task, data_folder
 
 RATE = 1e-5  # section 4.1
 WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
@@ -41,7 +39,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
     write_whole(asked.results.with_suffix(".md"), text)
     if asked.rows is None and any("sst2" in one.config.tasks for one in chosen):
-        draw_maps(cells, asked.results, asked.runs)
+        draw_trained(cells, asked.results, asked.runs)
     return text
 
 
@@ -53,19 +51,3 @@ def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
         or any(one.name.startswith(row) for row in rows)
         or (one.name in swept and any(row in WHOLE_SWEEPS for row in rows))
     )
-
-
-def there(cells: list[SeedCell]) -> list[SeedCell]:
-    """Those whose data is there; absent tasks are told."""
-    absent = set()
-    for name in dict.fromkeys(task for one in cells for task in one.config.tasks):
-        source, folder = build_task(name).source, data_folder(cells[0].config.data)
-        files = [Path(source.where(folder, split)) for split in source.splits]
-        for file in files:
-            if not file.exists() and name not in absent:
-                print(f"{name} is left out, for there is no {file}", flush=True)
-                absent.add(name)
-    found = [one for one in cells if not absent & set(one.config.tasks)]
-    if not found:
-        raise UserError(f"{cells[0].config.data}: expected data of a task asked for, found none")
-    return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from reports.drawing import new_figure, save_figure
-from reports.statistics import holm, signed_rank
 from reports.tables import markdown_table
+from studies.claims import READING, Table, claims_table
 from studies.scl_moo import (
     DATA_PAPER,
     FEW_SHOT_PAPER,
@@ -27,7 +27,6 @@ from studies.scl_moo import (
 from studies.seeds import SeedCell, kept, shown, values
 from tasks import build_task, data_folder
 
-Table = tuple[list[str], list[list[str]]]
 OURS = ("ls", "epo")
 AGAINST = ("ce", "scl")
 
@@ -114,29 +113,14 @@ def data_table(results: Results) -> Table:
 
 
 def significance_table(results: Results) -> Table:
-    """Wilcoxon's signed-rank test of LS and EPO against CE and CE + SCL, adjusted after Holm."""
-    pairs = [(method, other) for method in OURS for other in AGAINST]
-    cells = [differences(results, *pair) for pair in pairs]
-    adjusted = holm([signed_rank(found) for found in cells])
-    rows = [
-        [
-            f"{METHODS[method]} - {METHODS[other]}",
-            str(len(found)),
-            f"{100 * np.mean(found):+.2f}" if found else "",
-            "not testable" if p is None else f"{p:.4f}",
-            verdict(found, p),
-        ]
-        for (method, other), found, p in zip(pairs, cells, adjusted, strict=True)
-    ]
-    return ["", "pairs", "mean difference", "p (Holm)", "better than it, as the paper says?"], rows
-
-
-def verdict(differences: Sequence[float], p: float | None) -> str:
-    if p is None:
-        return ""
-    if p >= 0.05:
-        return "no difference shown"
-    return "yes" if np.mean(differences) > 0 else "no: worse"
+    """LS and EPO against CE and CE + SCL."""
+    return claims_table(
+        {
+            f"{METHODS[method]} - {METHODS[other]}": differences(results, method, other)
+            for method in OURS
+            for other in AGAINST
+        }
+    )
 
 
 def status_table(results: Results) -> Table:
@@ -215,9 +199,9 @@ def report(results: Results, command: str, notes: str) -> str:
         markdown_table(*few_shot_table(results)),
         "## Do LS and EPO beat the baselines?",
         markdown_table(*significance_table(results)),
-        "Wilcoxon's signed-rank test over (task, seed) pairs, each the mean over N; methods share "
-        "a seed's examples. LS and EPO have batches of as many examples of each class (Algorithm "
-        "1), CE and CE + SCL random ones: a difference may be the batches'.",
+        f"{READING} A pair is the mean over N; methods share a seed's examples. LS and EPO have "
+        "batches of as many examples of each class (Algorithm 1), CE and CE + SCL random ones: a "
+        "difference may be the batches'.",
         "## All data (Table 3)",
         markdown_table(*full_table(results)),
         "## What EPO did",

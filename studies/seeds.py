@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,24 @@ from studies.ids import keep_ids
 KEPT = ("dev", "test", "best_epoch", "steps", "combiner_steps", "training_seconds", "seconds")
 
 
+Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folder -> what is kept
+
+
+def training(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """One run."""
+    metrics = complete(config, folder, resume=True, make_tasks=tasks_of)
+    found = {key: metrics[key] for key in KEPT if key in metrics}
+    return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
+
+
 @dataclass(frozen=True)
 class SeedCell:
-    """The runs of one configuration, but for their seed."""
+    """The runs of one configuration, but for their seed, and what is done with each."""
 
     name: str
     config: RunConfig
     seeds: tuple[int, ...]
+    work: Work = training
 
 
 def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None:
@@ -73,9 +84,7 @@ def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = T
             return True
         config = replace(one.config, seed=seed)
         keep_ids(config, results, runs)
-        metrics = complete(config, folder, resume=True, make_tasks=tasks_of)
-        found = {key: metrics[key] for key in KEPT if key in metrics}
-        found |= {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
+        found = one.work(config, folder)
         with alone(runs / one.name):
             seeds = {**{str(s): m for s, m in kept(one, results).items()}, str(seed): found}
             write_json(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
@@ -110,9 +119,12 @@ def file_of(one: SeedCell, results: Path) -> Path:
     return results / f"{one.name}.json"
 
 
-def values(one: SeedCell, results: Path, split: str, task: str, metric: str) -> dict[int, float]:
-    """A metric by seed, for the seeds that are kept."""
-    return {seed: found[split][task][metric] for seed, found in kept(one, results).items()}
+def values(one: SeedCell, results: Path, *keys: str) -> dict[int, float]:
+    """A figure by seed, such as that of test, sst2, accuracy, for the seeds that are kept."""
+    found: dict[int, Any] = dict(kept(one, results))
+    for key in keys:
+        found = {seed: inner[key] for seed, inner in found.items()}
+    return found
 
 
 def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:

@@ -39,7 +39,7 @@ def load_split(
     task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: int | None = None
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` draws some examples."""
-    examples = task.read(folder, split, limit)
+    examples = task.read(folder, split, limit).some(limit)
     if task.joint:
         first, second = examples.texts
         return Split(examples, (tokenizer(first, second),))

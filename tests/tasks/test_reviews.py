@@ -93,9 +93,7 @@ def test_an_unknown_label_and_too_few_rows_are_told(tmp_path):
     file = tmp_path / REVIEWS["msac"].train
     text = file.read_text()
     file.write_text(text.replace('"negative"', '"awful"', 1))
-    with pytest.raises(
-        DataError, match="MSAC.csv, line 3: label: expected 0, negative, "
-    ):
+    with pytest.raises(DataError, match=r"MSAC\.csv, line 3: label: expected 0, negative, "):
         build_task("msac").read(tmp_path, "train")
     file.write_text("".join(text.splitlines(keepends=True)[:2]))
     with pytest.raises(DataError, match="expected more examples to part, found 1"):

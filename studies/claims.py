@@ -1,0 +1,43 @@
+"""Whether a paper's claims hold: paired differences, tested, in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from reports.statistics import holm, signed_rank
+
+Table = tuple[list[str], list[list[str]]]
+LEVEL = 0.05
+READING = (
+    "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
+    "of a table; below six pairs nothing can be shown."
+)
+
+
+def claims_table(differences: Mapping[str, Sequence[float]]) -> Table:
+    """A line a claim, such as `A - B`, that says whether A is better than B.
+
+    `differences` are those of the pairs, in shares of one.
+    """
+    adjusted = holm([signed_rank(list(found)) for found in differences.values()])
+    rows = [
+        [
+            claim,
+            str(len(found)),
+            f"{100 * np.mean(found):+.2f}" if found else "",
+            "not testable" if p is None else f"{p:.4f}",
+            verdict(found, p),
+        ]
+        for (claim, found), p in zip(differences.items(), adjusted, strict=True)
+    ]
+    return ["", "pairs", "mean difference", "p (Holm)", "better, as the paper says?"], rows
+
+
+def verdict(differences: Sequence[float], p: float | None) -> str:
+    if p is None:
+        return ""
+    if p >= LEVEL:
+        return "no difference shown"
+    return "yes" if np.mean(differences) > 0 else "no: worse"

@@ -1,0 +1,73 @@
+"""Runs the cells of SuperConText and writes its tables and figures beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from minbert.files import alone, write_whole
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+from studies.asked import Asked
+from studies.chosen import there
+from studies.maps import draw_maps
+from studies.seeds import SeedCell, kept, run_seed_cells
+from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
+from studies.supercontext_table import Results, draw_sweeps, report
+from tasks import data_folder
+
+SHOWN = ("superloss", "ce")  # Figure 2
+TASK = "sst2"
+
+
+def names() -> list[str]:
+    """Of all cells; the beginning of one asks for all that begin so."""
+    return [one.name for one in Experiments(RunConfig(mode="single", tasks=())).every()]
+
+
+def reproduce(asked: Asked, command: str, notes: str) -> str:
+    """Run what is not there yet; writes and returns the report of all finished cells."""
+    cells = Experiments(asked.base, asked.epochs, asked.lr, asked.vectors)
+    for one in cells.every():
+        kept(one, asked.results)  # one of another configuration is told before hours of work
+    chosen = [one for one in cells.every() if wanted(one, asked.rows)]
+    if asked.seeds is not None:
+        chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
+    chosen = there(chosen)
+    run_seed_cells(chosen, asked.results, asked.runs)
+    results = Results(cells, asked.results)
+    draw_sweeps(results)
+    text = report(results, command, notes)
+    write_whole(asked.results.with_suffix(".md"), text)
+    for setting in SETTINGS:
+        if asked.rows is None and any(one.name == f"{setting}-{TASK}-ce" for one in chosen):
+            draw_pretrained(cells, setting, asked.results, asked.runs)
+    return text
+
+
+def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
+    """Whether its name begins as one asked for; the large setting has to be asked for.
+
+    A point of each whole sweep is a main cell.
+    """
+    if rows is None:
+        return one.name.startswith((*FIRST, "sweep"))
+    swept = [f"small-{SWEPT}-{loss}" for loss in SHOWN]
+    whole = ("sweep", *(f"sweep-{what}" for what in SWEEPS))
+    return any(one.name.startswith(row) for row in rows) or (
+        one.name in swept and any(row in whole for row in rows)
+    )
+
+
+def draw_pretrained(cells: Experiments, setting: str, results: Path, runs: Path) -> None:
+    """Figure 2: SST-2's test sentences after SuperLoss and after cross-entropy; the runs stay."""
+    found = {}
+    for loss in SHOWN:
+        one = cells.main(setting, TASK, loss)
+        folder = runs / f"map-{one.name}"
+        with alone(folder):
+            one.work(replace(one.config, seed=SEEDS[0]), folder)
+        found[LOSSES[loss]] = folder / "pretrained"
+    (task,) = build_tasks(replace(one.config, objective=None)).values()
+    test = task.read(data_folder(one.config.data), "test")
+    draw_maps(found, test, results / f"maps-{setting}.png")

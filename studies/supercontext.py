@@ -1,0 +1,182 @@
+"""SuperConText's experiments as configurations: losses, projection heads, hard negatives, sweeps.
+
+Moukafih, Sbihi, Ghogho and Smaili (2023): "SuperConText: Supervised Contrastive Learning Framework
+for Textual representations". Every cell pre-trains with a loss, then judges the encoder twice: by
+logistic regression on its frozen embeddings, and by fine-tuning it with cross-entropy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from multitask.config import RunConfig
+from studies.judged import Words, pretrained_and_judged
+from studies.seeds import SeedCell
+
+LOSSES = {
+    "ce": "Cross-entropy",
+    "class-triplet": "Triplet",
+    "npair": "N-pair",
+    "supcon": "SupCon",
+    "superloss": "SuperLoss",
+}
+TASKS = (
+    *("sst2", "sst", "trec", "cfimdb"),
+    *("imdb", "yelp2", "yelp5", "amazon2", "amazon5", "msac", "asac"),
+)
+HEADS = ("none", "linear", "nonlinear")
+SEEDS = tuple(range(1, 7))
+FEW_SEEDS = {"cfimdb": SEEDS[:2]}  # of long texts
+SWEEP_SEEDS = SEEDS[:3]
+JUDGED = ("sst2", "sst")  # of hard negatives and projection heads
+SWEPT = "sst"  # five classes, as Yelp-F, on which the paper varies its settings
+HARD = {"top_k": (5, 20), "threshold": (0.0, 0.5), "top_fraction": (0.1, 0.5)}
+HARD_AFTER = 1 / 3  # of the epochs: 20 of 60 in the paper
+SWEEPS: dict[str, tuple[float, ...]] = {  # Figures 4 and 5
+    "layers": (1, 2, 3),
+    "units": (100, 200, 300, 512, 768),
+    "batch": (50, 100, 200, 400),
+    "tau": (0.05, 0.1, 0.3, 0.5, 1.0),
+    "positives": (5, 10, 20, 39),
+    "negatives": (10, 40, 80, 160),
+}
+BOTH = ("layers", "units", "batch")  # which the paper also shows of cross-entropy
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Numbers of a kind of encoder; `words` of a BiLSTM, None for the encoder that is asked for."""
+
+    lr: float
+    epochs: int
+    batch_size: int
+    ce_batch_size: int  # the best of cross-entropy
+    words: Words | None
+
+
+# Section IV.B: for MSAC and ASAC, and for the large sets. `given` is ours.
+SETTINGS = {
+    "small": Setting(0.003, 15, 200, 64, Words(1, 128, 0.2)),
+    "given": Setting(1e-4, 2, 64, 16, None),
+    "large": Setting(0.001, 60, 800, 500, Words(3, 512, 0.3)),
+}
+TEMPERATURE = 0.1
+FIRST = ("small", "given")  # what is run unless `large` is asked for
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """The cells of a base configuration, which has data, limits, encoder and precision.
+
+    `epochs` and, of the encoder that is given, `lr` take the place of the study's numbers.
+    """
+
+    base: RunConfig
+    epochs: int | None = None
+    lr: float | None = None
+    vectors: str | None = None
+
+    def main(self, setting: str, task: str, loss: str) -> SeedCell:
+        """Tables 3 and 4."""
+        return self.cell(f"{setting}-{task}-{loss}", setting, task, loss)
+
+    def head(self, setting: str, task: str, head: str) -> SeedCell:
+        """Table 2; with the non-linear head it is SuperLoss' cell of Table 4."""
+        if head == "nonlinear":
+            return self.main(setting, task, "superloss")
+        name = f"{setting}-{task}-head-{head}"
+        return self.cell(name, setting, task, "superloss", projection_head=head)
+
+    def hard(self, setting: str, task: str, kind: str, amount: float) -> SeedCell:
+        """Table 5 and Figure 5c: hard negatives alone, after a third of the epochs."""
+        epochs = self.epochs or SETTINGS[setting].epochs
+        after = max(1, round(epochs * HARD_AFTER))
+        name = f"{setting}-{task}-hard-{kind}-{amount:g}"
+        hard: dict[str, Any] = {"hard_negatives": {kind: amount}, "hard_after": after}
+        return self.cell(name, setting, task, "superloss", **hard)
+
+    def sweep(self, what: str, value: float, loss: str = "superloss") -> SeedCell:
+        """Figures 4, 5a and 5b: one number at another value; at its own it is the main cell."""
+        words = SETTINGS["small"].words
+        assert words is not None
+        changes: dict[str, Any] = {}
+        if what in ("layers", "units"):
+            words = replace(words, **{what: int(value)})
+        elif what == "batch":
+            changes["batch_size"] = int(value)
+        elif what == "tau":
+            changes["contrast_temperature"] = value
+        else:
+            changes[what] = int(value)
+        name = f"sweep-{what}-{value:g}-{loss}"
+        one = self.cell(name, "small", SWEPT, loss, words, SWEEP_SEEDS, **changes)
+        own = self.main("small", SWEPT, loss)
+        return own if one.config == own.config else one
+
+    def every(self) -> list[SeedCell]:
+        """All there are, in the order of the tables and figures."""
+        found = [self.main(s, t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES]
+        for setting in FIRST:
+            found += [self.head(setting, task, head) for task in JUDGED for head in HEADS]
+            found += [
+                self.hard(setting, task, kind, amount)
+                for task in JUDGED
+                for kind, amounts in HARD.items()
+                for amount in amounts
+            ]
+        for what, values in SWEEPS.items():
+            losses = ("superloss", "ce") if what in BOTH else ("superloss",)
+            found += [self.sweep(what, value, loss) for loss in losses for value in values]
+        return list({one.name: one for one in found}.values())
+
+    def cell(
+        self,
+        name: str,
+        setting: str,
+        task: str,
+        loss: str,
+        words: Words | None = None,
+        seeds: tuple[int, ...] | None = None,
+        **changes: Any,
+    ) -> SeedCell:
+        """What pre-trains is the configuration; the encoder's name tells a BiLSTM's shape."""
+        numbers = SETTINGS[setting]
+        words = words or numbers.words
+        epochs = self.epochs or numbers.epochs
+        lr = self.lr if self.lr and words is None else numbers.lr
+        settings: dict[str, Any] = {
+            "mode": "single",
+            "batch_size": numbers.ce_batch_size,
+        }
+        if loss != "ce":
+            settings = {
+                "mode": "pretrain",
+                "objective": loss,
+                "batch_size": numbers.batch_size,
+                "per_class": True,
+                "projection_head": "nonlinear",
+                "contrast_temperature": TEMPERATURE,
+            }
+        config = replace(
+            self.base,
+            tasks=(task,),
+            protocol="held-out",
+            encoder=self.base.encoder if words is None else words.name(self.vectors),
+            epochs=epochs,
+            evaluate_every=epochs,
+            keep="last",
+            lr=lr,
+            head_lr=lr,
+            weight_decay=0.0,  # Adam
+            **(settings | changes),
+        )
+        work = partial(
+            pretrained_and_judged,
+            words=words,
+            vectors=self.vectors,
+            tuned_batch_size=numbers.ce_batch_size,
+        )
+        own = FEW_SEEDS.get(task, SEEDS)
+        return SeedCell(name, config, seeds or own, work)

@@ -1,0 +1,156 @@
+"""SuperConText's cells as configurations, the command that runs them, and its tables."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cli
+from multitask.config import RunConfig
+from studies import supercontext_paper as paper
+from studies.supercontext import FIRST, JUDGED, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
+from studies.supercontext_table import Results, claims, hard_table, losses_table, sweep_table
+
+CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
+
+
+def test_every_cell_is_another_run():
+    every = CELLS.every()
+    assert len({one.name for one in every}) == len(every)
+    assert len({one.config.digest() for one in every}) == len(every)
+    assert {f"{s}-{t}-{loss}" for s in SETTINGS for t in TASKS for loss in LOSSES} <= {
+        one.name for one in every
+    }
+
+
+def test_settings_are_the_papers():
+    small, large = CELLS.main("small", "msac", "superloss"), CELLS.main("large", "sst2", "ce")
+    config = small.config
+    assert (config.lr, config.epochs, config.batch_size) == (0.003, 15, 200)
+    assert (config.encoder, config.per_class) == ("bilstm-1x128-dropout0.2", True)
+    assert CELLS.main("small", "msac", "ce").config.batch_size == 64
+    assert (large.config.lr, large.config.epochs) == (0.001, 60)
+    assert large.config.encoder == "bilstm-3x512-dropout0.3"
+    assert CELLS.hard("large", "sst2", "top_k", 5).config.hard_after == 20
+    assert CELLS.main("given", "sst", "ce").config.encoder == "tiny"
+    assert CELLS.main("given", "cfimdb", "ce").seeds == (1, 2)
+    with_vectors = replace(CELLS, vectors="/data/glove.6B.300d.txt")
+    named = with_vectors.main("small", "sst", "ce").config.encoder
+    assert named == "bilstm-1x128-dropout0.2-glove.6B.300d"
+
+
+def test_a_sweep_at_its_own_value_is_the_main_cell():
+    assert CELLS.sweep("batch", 200).name == "small-sst-superloss"
+    assert CELLS.sweep("layers", 1, "ce").name == "small-sst-ce"
+    assert CELLS.sweep("tau", 0.1).name == "small-sst-superloss"
+    assert CELLS.sweep("units", 512).config.encoder == "bilstm-1x512-dropout0.2"
+    assert CELLS.sweep("positives", 5).config.positives == 5
+
+
+def test_the_papers_tables_have_every_set():
+    for table in (paper.HEADS, paper.JUDGED, paper.HARD, paper.LOSSES):
+        assert set(table) == set(TASKS) - {"sst", "trec", "cfimdb"}
+    assert all(len(row) == len(LOSSES) for row in paper.LOSSES.values())
+
+
+@pytest.fixture
+def data(tmp_path):
+    """SST-2 of a few words, whose class a word tells."""
+    place = tmp_path / "data" / "SST-2"
+    place.mkdir(parents=True)
+    for file, count in (("train.tsv", 80), ("dev.tsv", 24)):
+        rows = [f"a {('good', 'bad')[i % 2]} film {i} {file}\t{i % 2}\n" for i in range(count)]
+        (place / file).write_text("sentence\tlabel\n" + "".join(rows))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def reproduce(tmp_path, data, capsys):
+    def call(*argv):
+        folders = ("--results", tmp_path / "supercontext", "--runs", tmp_path / "runs")
+        flags = ("--mode", "reproduce", "--table", "supercontext", "--data", data)
+        short = ("--encoder", "tiny", "--epochs", 2, "--limit", 60, "--dev-limit", 6)
+        try:
+            status = cli.main([str(f) for f in (*flags, *short, *folders, *argv)])
+        except SystemExit as ended:
+            status = ended.code
+        return status, capsys.readouterr()
+
+    return call
+
+
+def test_some_cells_are_run_once_and_judged_twice(reproduce, tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("good 1 0\nbad 0 1\n")
+    rows = ("given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5", "small-trec-ce")
+    flags = ("--rows", *rows, "--seeds", "1", "--vectors", vectors)
+    status, said = reproduce(*flags)
+    assert status == 0, said.err
+    assert "trec is left out, for there is no" in said.out
+    results = tmp_path / "supercontext"
+    names = {"given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5"}
+    assert {path.stem for path in results.glob("*.json")} == names | {"ids-sst2-held-out"}
+    one = json.loads((results / "small-sst2-superloss.json").read_text())
+    assert one["config"]["encoder"] == "bilstm-1x128-dropout0.2-vectors"
+    found = one["seeds"]["1"]
+    assert found["pretrained"]["dev"]["sst2"].keys() == {"knn_accuracy"}
+    for how in ("linear", "tuned"):
+        for split in ("dev", "test"):
+            assert found[how][split]["sst2"].keys() == {"accuracy", "f1", "matthews"}
+    text = (tmp_path / "supercontext.md").read_text()
+    share = 100 * found["linear"]["test"]["sst2"]["accuracy"]
+    assert f"94.15 / {share:.1f} (1)" in text
+    assert "mixed up in print" in text
+    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    assert reproduce(*flags)[0] == 0
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def test_the_figure_of_embeddings(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.reproduce_supercontext.FIRST", ("given-sst2-ce",))
+    monkeypatch.setattr("studies.supercontext.SWEEPS", {})
+    status, said = reproduce("--seeds", "1")
+    assert status == 0, said.err
+    assert (tmp_path / "supercontext" / "maps-given.png").exists()
+
+
+def test_what_is_refused(reproduce, capsys):
+    assert "--rows: expected some of small-sst2-ce" in reproduce("--rows", "M1")[1].err
+    with pytest.raises(SystemExit):
+        cli.main(["--mode", "reproduce", "--table", "bees", "--dev-limit", "3"])
+    assert "--dev-limit: expected --table supercontext, found bees" in capsys.readouterr().err
+
+
+def invented(folder, better):
+    """Kept cells of two tasks: SuperLoss better than cross-entropy by `better`."""
+    draw = np.random.default_rng(0)
+    for one in CELLS.every():
+        (task,) = one.config.tasks
+        if task not in JUDGED or one.name.startswith("large"):
+            continue
+        figures = {}
+        for seed in one.seeds:
+            gain = better if one.name.endswith("-superloss") else 0.0
+            accuracy = 0.6 + task.count("2") / 10 + seed / 100 + gain + draw.normal(0, 0.001)
+            both = {split: {task: {"accuracy": accuracy}} for split in ("dev", "test")}
+            figures[str(seed)] = {"linear": both, "tuned": both}
+        content = {"config": one.config.to_json(), "seeds": figures}
+        (folder / f"{one.name}.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("better", [0.05, -0.05])
+def test_whether_a_claim_holds_is_tested(tmp_path, better):
+    invented(tmp_path, better)
+    results = Results(CELLS, tmp_path)
+    _, rows = claims(results, "small")
+    verdicts = {row[0]: row[-1] for row in rows}
+    assert verdicts["SuperLoss - Cross-entropy"] == ("yes" if better > 0 else "no: worse")
+    assert verdicts["frozen - fine-tuned (SuperLoss)"] == "no difference shown"
+    assert [row[1] for row in rows] == ["12"] * len(rows)
+    header, rows = losses_table(results, "given", "linear")
+    assert header[1:] == list(LOSSES.values())
+    assert [row[0] for row in rows] == list(JUDGED)
+    assert rows[0][1].startswith("91.28 / ")
+    assert len(hard_table(results, FIRST[0])[1]) == 4
+    assert {row[0] for row in sweep_table(results)[1]} == set(SWEEPS)
