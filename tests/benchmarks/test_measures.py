@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks import __main__, contrastive_step, encode, simcse_step, train_step
+from benchmarks import __main__, class_losses, contrastive_step, encode, simcse_step, train_step
 from minbert.json_files import read_json
 
 
@@ -61,3 +61,13 @@ def test_contrastive_step(measured, monkeypatch):
     (found,) = measured("contrastive-step", "--precisions", "fp32").values()
     assert set(found) == set(contrastive_step.SIDES)
     assert all(side["times_plain"] > 0 for side in found.values())
+
+
+@pytest.mark.slow
+def test_class_losses(measured, monkeypatch):
+    monkeypatch.setattr(class_losses, "SENTENCES", 40)
+    monkeypatch.setattr(class_losses, "TRIPLET_SENTENCES", 20)
+    pairs, triplets = measured("class-losses").values()
+    assert len(pairs) == 4
+    assert len(triplets) == 2
+    assert all(side["peak_mb"] > 0 for side in (*pairs.values(), *triplets.values()))

@@ -1,0 +1,90 @@
+"""Milliseconds and memory of losses over the classes of a batch, forward and backward.
+
+Ours beside pytorch-metric-learning's. Embeddings are random, for a loss sees nothing else; triplets
+have a smaller batch, for the peer writes each of them down.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.timing import in_turns, seconds_table, synchronize, timed
+from losses import supcon_loss, super_loss, triplet_loss
+
+CLASSES, WIDTH, TEMPERATURE, MARGIN, HARD = 5, 512, 0.1, 0.2, 50
+SENTENCES, TRIPLET_SENTENCES = 800, 200
+Loss = Callable[[Tensor, Tensor], Tensor]  # embeddings (N, H), classes (N,)
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    from pytorch_metric_learning.losses import SupConLoss, TripletMarginLoss
+
+    def unit(loss: Loss) -> Loss:
+        return lambda embeddings, classes: loss(F.normalize(embeddings, dim=-1), classes)
+
+    peer = "pytorch-metric-learning SupCon"
+    pairs: dict[str, Loss] = {
+        peer: SupConLoss(temperature=TEMPERATURE),
+        "ours SupCon": partial(supcon_loss, temperature=TEMPERATURE),
+        "ours SuperLoss": unit(partial(super_loss, temperature=TEMPERATURE)),
+        f"ours SuperLoss, {HARD} hard negatives": unit(
+            partial(super_loss, temperature=TEMPERATURE, top_k=HARD)
+        ),
+    }
+    triplets: dict[str, Loss] = {
+        "pytorch-metric-learning triplets": TripletMarginLoss(margin=MARGIN),
+        "ours triplets": partial(triplet_loss, margin=MARGIN),
+    }
+    groups = {}
+    for count, losses in ((SENTENCES, pairs), (TRIPLET_SENTENCES, triplets)):
+        device = torch.device(args.device)
+        embeddings = torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(0))
+        classes = torch.arange(count, device=device) % CLASSES
+        works = {
+            name: partial(step, loss, embeddings.to(device).requires_grad_(), classes)
+            for name, loss in losses.items()
+        }
+        found = in_turns({n: partial(timed, work) for n, work in works.items()}, args.repetitions)
+        sides = seconds_table(
+            {n: [1000 * value for value in several] for n, several in found.items()},
+            next(iter(losses)),
+        )
+        for name, work in works.items():
+            sides[name]["peak_mb"] = peak_megabytes(work, device)
+        groups[f"{count} sentences of {CLASSES} classes, width {WIDTH}"] = sides
+    return {"unit": "ms", "repetitions": args.repetitions, "groups": groups}
+
+
+def step(loss: Loss, embeddings: Tensor, classes: Tensor) -> None:
+    """Forward and backward."""
+    embeddings.grad = None
+    loss(embeddings, classes).backward()
+    synchronize(embeddings.device)
+
+
+def peak_megabytes(work: Callable[[], None], device: torch.device) -> float:
+    """The most that `work` holds at a time beyond what there was before it."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        work()
+        return (torch.cuda.max_memory_allocated(device) - before) / 1e6
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+        work()
+    assert recorded.profiler is not None
+    results = recorded.profiler.kineto_results
+    assert results is not None
+    changes = [(e.start_ns(), e.nbytes()) for e in results.events() if e.name() == "[memory]"]
+    held = most = 0
+    for _, change in sorted(changes, key=lambda item: item[0]):
+        held += change
+        most = max(most, held)
+    return most / 1e6
