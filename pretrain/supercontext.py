@@ -48,9 +48,12 @@ HEADS: dict[str, Callable[[int], nn.Module]] = {
 
 
 def class_tasks(config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration, each with the objective in the place of its own loss."""
-    tasks = build_tasks(replace(config, objective=None))
-    return {name: contrasted(task, config) for name, task in tasks.items()}
+    """The tasks of a configuration with the objective in the place of their losses.
+
+    They are named by both: their dev figures are others than the tasks' own.
+    """
+    tasks = build_tasks(replace(config, objective=None)).values()
+    return {one.name: one for one in (contrasted(task, config) for task in tasks)}
 
 
 def contrasted(task: Task, config: RunConfig) -> Task:
@@ -58,6 +61,7 @@ def contrasted(task: Task, config: RunConfig) -> Task:
     first, later = losses_of(config)
     return replace(
         task,
+        name=f"{task.name}-{config.objective}",
         kind=embeddings_of_classes(first, task.kind.classes),
         build_head=partial(ProjectionHead, kind=config.projection_head),
         output=None,

@@ -14,7 +14,7 @@ BLOCKS = "".join(re.findall(r"```bash\n(.*?)```", README, re.DOTALL))
 COMMANDS = re.findall(r"^(?:.*&& )?\S*python (run\.py .*)$", BLOCKS, re.MULTILINE)
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
-FLAGS = {"encode": TINY, "reproduce": [*TINY, "--epochs", "1"]} | dict.fromkeys(
+FLAGS = {"encode": TINY, "probe": TINY, "reproduce": [*TINY, "--epochs", "1"]} | dict.fromkeys(
     ("single", "multitask", "pretrain", "pareto"), SMALL
 )
 

@@ -55,7 +55,8 @@ def test_every_objective_trains_in_pieces_and_is_probed_and_tuned(run, tmp_path,
     found = run(*flags, "--projection-head", "nonlinear", "--output", str(folder))
     assert found.returncode == 0, found.stderr
     metrics = json.loads((folder / "metrics.json").read_text())
-    assert metrics["dev"]["sst"].keys() == metrics["before"]["sst"].keys() == {"knn_accuracy"}
+    name = f"sst-{objective}"
+    assert metrics["dev"][name].keys() == metrics["before"][name].keys() == {"knn_accuracy"}
     probed = run(*PROBE, *SHORT[:2], "--init", str(folder), "--output", str(tmp_path / "probe"))
     assert probed.returncode == 0, probed.stderr
     assert "logistic regression with C = " in probed.stdout

@@ -43,7 +43,7 @@ def test_each_objective_is_a_task_with_its_loss(name):
         "class-triplet": lambda: triplet_loss(texts, LABELS, 0.3),
         "npair": lambda: every_npair_loss(texts, LABELS, False),
     }[name]()
-    assert task.losses(task.build_head(4)(texts), (texts,), LABELS) == {"sst": expected}
+    assert task.losses(task.build_head(4)(texts), (texts,), LABELS) == {f"sst-{name}": expected}
     assert task.in_batch
     assert (task.kind.classes, task.output, task.later) == (5, None, None)
 
@@ -58,9 +58,9 @@ def test_hard_negatives_take_over_after_their_epochs():
     assert plain != hard
     for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
         found = task.in_epoch(epoch).losses(embeddings(), (), LABELS)
-        assert found == {"sst": expected}
+        assert found == {"sst-superloss": expected}
     (at_once,) = class_tasks(replace(config, hard_after=0)).values()
-    assert at_once.in_epoch(1).losses(embeddings(), (), LABELS) == {"sst": hard}
+    assert at_once.in_epoch(1).losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
 
 
 @pytest.mark.parametrize(("kind", "width"), [("none", 4), ("linear", 512), ("nonlinear", 512)])

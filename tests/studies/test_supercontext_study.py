@@ -94,7 +94,7 @@ def test_some_cells_are_run_once_and_judged_twice(reproduce, tmp_path):
     one = json.loads((results / "small-sst2-superloss.json").read_text())
     assert one["config"]["encoder"] == "bilstm-1x128-dropout0.2-vectors"
     found = one["seeds"]["1"]
-    assert found["pretrained"]["dev"]["sst2"].keys() == {"knn_accuracy"}
+    assert found["pretrained"]["dev"]["sst2-superloss"].keys() == {"knn_accuracy"}
     for how in ("linear", "tuned"):
         for split in ("dev", "test"):
             assert found[how][split]["sst2"].keys() == {"accuracy", "f1", "matthews"}
