@@ -17,7 +17,7 @@ from minbert.encoding import batch_tokens, in_bfloat16, windows
 from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
 from minbert.linear_choice import choose_linear
-from minbert.pooling import POOLINGS
+from minbert.pooling import POOLINGS, Pool
 from minbert.progress import bar
 from minbert.sources import find_folder
 from minbert.stored import AnyEncoder, load_encoder, read_config, save_encoder
@@ -103,14 +103,19 @@ class BiEncoder(nn.Module):
     def device(self) -> torch.device:
         return self.encoder.embeddings.word.weight.device
 
-    def embed(self, batch: Batch) -> Tensor:
-        """Sequences -> float32 embeddings (S, H), differentiable, never normalised."""
-        return self.pooled(self.encoder, batch)
+    def embed(self, batch: Batch, pool: Pool | None = None) -> Tensor:
+        """Sequences -> float32 embeddings (S, H), differentiable, never normalised.
 
-    def pooled(self, encoder: AnyEncoder, batch: Batch) -> Tensor:
+        `pool` takes the place of the model's own pooling; it decides the width.
+        """
+        return self.pooled(self.encoder, batch, pool)
+
+    def pooled(self, encoder: AnyEncoder, batch: Batch, pool: Pool | None = None) -> Tensor:
         """Embeddings (S, H) by `encoder`, which is ours or a copy of it in another precision."""
         batch = batch.to(self.device)
-        return POOLINGS[self.pooling](encoder(batch).float(), batch)
+        hidden = encoder(batch).float()
+        with torch.autocast(self.device.type, enabled=False):
+            return (pool or POOLINGS[self.pooling])(hidden, batch)
 
     def encode(
         self,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from minbert.batching import Batch
+
+Pool = Callable[[Tensor, Batch], Tensor]  # hidden states (T, H) -> embeddings (S, H)
 
 
 def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:
@@ -27,4 +31,4 @@ def max_pool(hidden: Tensor, batch: Batch) -> Tensor:
     return lowest.scatter_reduce(0, index, hidden, "amax", include_self=False)
 
 
-POOLINGS = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}
+POOLINGS: dict[str, Pool] = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}

@@ -38,7 +38,8 @@ def score_split(
         for number, rows in enumerate(batches):
             if number % processes.count == processes.rank or scores is None:
                 batch = split.batch(rows)
-                found = task.scores(head, batch.split(model.embed(batch, precision))).float()
+                texts = batch.split(model.embed(batch, precision, task.name))
+                found = task.scores(head, texts).float()
                 if scores is None:  # every process learns the shape from the first batch
                     scores = found.new_zeros((len(split.examples), *found.shape[1:]))
                 if number % processes.count == processes.rank:
@@ -96,7 +97,7 @@ def mean_losses(
         for part in sorted_batches(split.lengths[chosen], batch_tokens(model.bi_encoder.device)):
             rows = chosen[part]
             batch = split.batch(rows)
-            texts = batch.split(model.embed(batch, precision))
+            texts = batch.split(model.embed(batch, precision, name))
             targets = split.targets(rows, texts[0].device)
             for objective, loss in task.losses(model.heads[name](*texts), texts, targets).items():
                 totals[objective] += float(loss) * len(rows)

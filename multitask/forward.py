@@ -34,7 +34,7 @@ class Forward:
         """Each objective's loss on a part, its share of the step's; `step` decides the noise."""
         task, split = self.tasks[name], self.splits[name]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
-        clean_pass = EncoderPass(self.model, batches, self.precision, len(split.tokens))
+        clean_pass = EncoderPass(self.model, batches, self.precision, len(split.tokens), name)
         copies = self.processes.count if task.in_batch else 1
         texts = clean_pass.texts
         if copies > 1:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder, autocast
 from minbert.dropout import Dropout, DropoutStream
+from minbert.pooling import Pool
 from minbert.stored import load_encoder
 from multitask.checkpoint import load_tensors
 from tasks.base import Task
@@ -40,15 +41,27 @@ class MultiTaskModel(nn.Module):
         """What the dropout of encoder and heads draws from."""
         return self.bi_encoder.encoder.stream
 
-    def embed(self, batch: Batch, precision: str) -> Tensor:
-        """A batch -> float32 embeddings of all its sequences (S, H); `batch.split` parts them."""
+    def pooling_of(self, task: str | None) -> Pool | None:
+        """The pooling of a task's head, where it has one: it looks at tokens, not at embeddings."""
+        return None if task is None else getattr(self.heads[task], "pool", None)
+
+    def embedding_width(self, task: str | None) -> int:
+        """Of what `embed` gives for a task."""
+        head = None if task is None else self.heads[task]
+        return int(getattr(head, "pooled_width", self.bi_encoder.width))
+
+    def embed(self, batch: Batch, precision: str, task: str | None = None) -> Tensor:
+        """A batch -> float32 embeddings of all its sequences (S, H); `batch.split` parts them.
+
+        Pooled as the head of `task` wants it, or as the encoder's folder says.
+        """
         if self.training and self.frozen:  # the heads drop out; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen),
         ):
-            return self.bi_encoder.embed(batch)
+            return self.bi_encoder.embed(batch, self.pooling_of(task))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """The shared parameters by the part of the encoder they belong to, from the input on."""

@@ -22,9 +22,14 @@ class EncoderPass:
     """
 
     def __init__(
-        self, model: MultiTaskModel, batches: Sequence[Batch], precision: str, texts: int
+        self,
+        model: MultiTaskModel,
+        batches: Sequence[Batch],
+        precision: str,
+        texts: int,
+        task: str | None = None,
     ) -> None:
-        self.model, self.precision = model, precision
+        self.model, self.precision, self.task = model, precision, task
         self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
         self.cached = len(batches) != 1
         self.numbers: list[int] = []  # of dropout
@@ -34,12 +39,12 @@ class EncoderPass:
                 found.append(self.embed(batch))
             self.numbers.append(model.dropout_stream.passes)
         self.outputs = () if self.cached else found[0]
-        none = torch.zeros(0, model.bi_encoder.width, device=model.bi_encoder.device)
+        none = torch.zeros(0, model.embedding_width(task), device=model.bi_encoder.device)
         columns = zip(*found, strict=True) if found else [(none,)] * texts
         self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in columns)
 
     def embed(self, batch: Batch) -> tuple[Tensor, ...]:
-        return batch.split(self.model.embed(batch, self.precision))
+        return batch.split(self.model.embed(batch, self.precision, self.task))
 
     def push(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
         """Gradients on `texts` -> on the encoder; `keep` the graph if more are to come."""

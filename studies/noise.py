@@ -69,8 +69,7 @@ def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
 def divergence(clean: Clean, noise: Tensor) -> float:
     """Sum over the examples."""
     batch = replace(clean.batch, noise=noise)
-    texts = batch.split(clean.model.embed(batch, clean.precision))
-    return float(clean.divergence(clean.head(texts), clean.outputs)) * batch.examples
+    return float(clean.divergence(clean.head(clean.embed(batch)), clean.outputs)) * batch.examples
 
 
 def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:

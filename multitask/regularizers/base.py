@@ -43,6 +43,11 @@ class Clean:
     def precision(self) -> str:
         return self.encoder_pass.precision
 
+    def embed(self, batch: Batch, model: MultiTaskModel | None = None) -> Embeddings:
+        """Another batch's texts by this model or another one, for the task's head."""
+        found = (model or self.model).embed(batch, self.precision, self.task.name)
+        return batch.split(found)
+
     @property
     def number(self) -> int:
         """Of the dropout of the pass, which covers encoder and head."""
@@ -51,7 +56,7 @@ class Clean:
 
     def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
         """The same examples, perhaps with noise, through encoder and head again."""
-        one = EncoderPass(self.model, [batch], self.precision, batch.texts)
+        one = EncoderPass(self.model, [batch], self.precision, batch.texts, self.task.name)
         return one, self.head(one.texts)
 
     def head(self, texts: Embeddings) -> Outputs:

@@ -27,7 +27,7 @@ class Proximal:
 
     def __call__(self, clean: Clean) -> Term:
         with torch.no_grad():
-            texts = clean.batch.split(self.teacher.embed(clean.batch, clean.precision))
+            texts = clean.embed(clean.batch, self.teacher)
             expected = self.teacher.heads[clean.task.name](*texts)
         divergence = clean.divergence(clean.outputs, expected)
         return Term(self.weights[clean.task.name] * divergence)

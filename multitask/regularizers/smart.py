@@ -60,9 +60,9 @@ class Smart(Stateless):
         def divergence(noise: Tensor) -> Tensor:
             batch = replace(clean.batch, noise=noise)
             with self.dropout(clean):
-                texts = batch.split(model.embed(batch, clean.precision))
+                outputs = clean.head(clean.embed(batch))
                 # The mean over all examples of the step, whatever piece these are.
-                return clean.divergence(clean.head(texts), expected) * clean.part.share
+                return clean.divergence(outputs, expected) * clean.part.share
 
         with without_weight_gradients(model):
             return adversarial_noise(
