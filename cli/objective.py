@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cli import lacon
 from cli.values import RATE, default, number
 
 # Plain copies of names, held equal to them by a test.
@@ -13,7 +14,15 @@ OBJECTIVES = {
     "scl": "and the supervised contrastive loss (Gunel et al.)",
     "ls": "and pull and push, weighted by --scl-preference (SCL-MOO)",
     "epo": "and pull and push, balanced by EPO (SCL-MOO)",
+    "cl": "and SimCSE's loss on a second view of each example (ConSERT)",
+    "lacon": "label embeddings contrasted with examples, and matched (LaCon)",
+    "lacon-fusion": "the same of tokens that are like the labels (LaCon)",
+    "leam": "cross-entropy of what the tokens have of the labels (LEAM)",
+    "lsan": "cross-entropy of an embedding for each label (LSAN)",
+    "projection": "cross-entropy behind LaCon's projection head",
 }
+# Whose terms compare the examples of a batch.
+IN_BATCH = ("scl", "ls", "epo", "cl", "lacon", "lacon-fusion")
 WITHOUT_CLASSES = ("sts",)
 APART = ("cross_entropy", "pull", "push")  # objectives of a task with `epo`
 INPUTS = ("contrastive", "combined")
@@ -55,6 +64,7 @@ def add_objective_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--per-class", action="store_true", help="batches of as many examples of each class"
     )
+    lacon.add_label_flags(parser)
 
 
 def objective_settings(
@@ -63,10 +73,11 @@ def objective_settings(
     """The settings of the configuration that these flags describe; contradictions are refused."""
     name = None if args.objective == "ce" else args.objective
     allowed = {
-        "scl_weight": ("scl", "ls", "epo"),
-        "scl_temperature": ("scl", "ls", "epo"),
+        "scl_weight": ("scl", "ls", "epo", "cl"),
+        "scl_temperature": ("scl", "ls", "epo", "cl"),
         "scl_preference": ("ls", "epo"),
         "scl_inputs": ("epo",),
+        **lacon.OWNERS,
     }
     for flag, owners in allowed.items():
         if getattr(args, flag) is not None and name not in owners:
@@ -81,6 +92,7 @@ def objective_settings(
     if name:
         check_objective(args, parser, name)
     found: dict[str, Any] = {"objective": name, "per_class": args.per_class}
+    found |= lacon.label_settings(args, parser, tasks)
     if args.scl_preference is not None:
         if name == "epo" and not 0 < args.scl_preference < 1:
             parser.error(
@@ -92,20 +104,20 @@ def objective_settings(
 
 
 def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, name: str) -> None:
-    """Refuse what would take the contrastive terms' effect or their batches away."""
-    if args.freeze_encoder:
+    """Refuse what would take the terms' effect or their batches away."""
+    if args.freeze_encoder and name != "projection":
         parser.error(
-            f"--objective {name} and --freeze-encoder: expected one of them, for contrastive terms "
-            "move nothing but the encoder"
+            f"--objective {name} and --freeze-encoder: expected one of them, for what it adds is "
+            "of the encoder"
         )
     if args.scl_weight == 1:
         parser.error("--scl-weight: expected a number below 1, or nothing teaches the heads")
     for flag in ("smart_weight", "r_drop_weight", "proximal_weight"):
         if getattr(args, flag, None):
             shown = flag.replace("_", "-")
+            why = "compares the examples of a batch" if name in IN_BATCH else "has its own head"
             parser.error(
-                f"--objective {name} and --{shown}: expected one of them, for contrastive terms "
-                "compare the examples of a batch"
+                f"--objective {name} and --{shown}: expected one of them, for {name} {why}"
             )
     if getattr(args, "qqp_loss", None) not in (None, "cross-entropy"):
         parser.error(f"--objective {name} and --qqp-loss {args.qqp_loss}: expected one of them")

@@ -18,9 +18,10 @@ from multitask.errors import RunError
 from multitask.model import MultiTaskModel
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Source, Task
-from tasks.contrastive import with_objective
 from tasks.data import Split, load_split
+from tasks.objectives import with_objective
 from tasks.parting import is_parted
+from tasks.settings import ObjectiveSettings
 from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
@@ -40,8 +41,17 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
     if config.objective is None:
         return tasks
-    settings = config.scl_temperature, config.scl_weight, config.scl_preference
-    return {n: with_objective(task, config.objective, *settings) for n, task in tasks.items()}
+    settings = ObjectiveSettings(
+        temperature=config.scl_temperature,
+        weight=config.scl_weight,
+        preference=config.scl_preference,
+        label_temperature=config.label_temperature,
+        label_heads=config.label_heads,
+        label_spread=config.label_spread,
+        label_terms=config.label_terms,
+        projection_layers=config.projection_layers,
+    )
+    return {n: with_objective(task, config.objective, settings) for n, task in tasks.items()}
 
 
 def source_of(config: RunConfig, task: Task) -> Source:
@@ -83,12 +93,24 @@ def build_model(
     if bi_encoder.skipped_tensors:
         print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
     model = MultiTaskModel(bi_encoder, chosen, config.seed)
+    if config.label_start == "names":
+        start_at_names(model, chosen)
     if config.init is not None:
         heads = model.load_matching_heads(Path(source))
         print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
+
+
+def start_at_names(model: MultiTaskModel, chosen: Mapping[str, Task]) -> None:
+    """Let the labels' embeddings begin where the encoder has the names of the classes."""
+    for name, task in chosen.items():
+        start = getattr(model.heads[name], "start", None)
+        if start is not None:
+            if not task.kind.class_names:
+                raise RunError(f"--label-start names: expected names of {name}'s classes")
+            start(torch.from_numpy(model.bi_encoder.encode(task.kind.class_names)))
 
 
 def load_splits(

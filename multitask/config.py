@@ -52,6 +52,13 @@ class RunConfig:
     scl_weight: float = 0.3  # of the contrastive terms beside cross-entropy
     scl_preference: tuple[float, float] = (0.1, 0.9)  # of pull and push
     scl_inputs: str = "contrastive"  # of EPO: pull and push, or "combined" with cross-entropy
+    # Of LaCon and other objectives with embeddings of labels: see tasks/settings.py.
+    label_temperature: float = 0.1
+    label_heads: int | None = None
+    label_spread: float = 0.5
+    label_terms: tuple[str, ...] = ("icl", "lcl", "ler")
+    label_start: str = "random"  # or "names": the embeddings of the classes' names
+    projection_layers: int = 3
     per_class: bool = False  # batches of as many examples of each class
     sampling: str = "round-robin"
     temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)

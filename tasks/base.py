@@ -31,7 +31,7 @@ class Kind:
     `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
     at best 1, selects the best epoch. `divergence(outputs, outputs)` says how far two predictions
     of the same examples lie apart, where that means something; `classes` how many there are, where
-    there are any.
+    there are any, `class_names` what people call them.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -42,6 +42,7 @@ class Kind:
     worst: float
     divergence: Callable[[Outputs, Outputs], Tensor] | None = None
     classes: int | None = None
+    class_names: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -131,8 +132,9 @@ class Task:
     None for a task whose predictions nobody asks for. `several` are named losses where they are not
     its kind's alone: of the head's outputs, the texts' embeddings and the targets.
     `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
-    and a batch goes through them whole. `joint` says that both texts of a pair share a sequence,
-    and one embedding. `later` is a number of epochs, and the loss that takes over after them.
+    and a batch goes through them whole. An example has so many `texts`; `joint` says that both of
+    a pair share a sequence, and one embedding. `later` is a number of epochs, and the
+    loss that takes over after them.
     """
 
     name: str
@@ -143,7 +145,13 @@ class Task:
     several: Mapping[str, Loss] = field(default_factory=dict)
     in_batch: bool = False
     joint: bool = False
+    texts: int = 1
     later: tuple[int, Loss] | None = None
+
+    @property
+    def vectors(self) -> int:
+        """Embeddings of an example."""
+        return 1 if self.joint else self.texts
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -190,7 +198,9 @@ def identity(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def classification(classes: int, f1_average: str, matthews: bool = False) -> Kind:
+def classification(
+    classes: int, f1_average: str, matthews: bool = False, names: tuple[str, ...] = ()
+) -> Kind:
     """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes.
 
     With `matthews` also Matthews' correlation.
@@ -213,6 +223,7 @@ def classification(classes: int, f1_average: str, matthews: bool = False) -> Kin
         worst=0.0,
         divergence=symmetric_kl,
         classes=classes,
+        class_names=names,
     )
 
 

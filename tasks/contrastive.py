@@ -1,8 +1,8 @@
-"""Classification tasks trained with contrastive terms beside cross-entropy."""
+"""Cross-entropy with supervised contrastive terms beside it, on the embeddings of a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -11,73 +11,58 @@ from torch import Tensor
 
 from losses import contrastive_objectives, ideal_points, supcon_loss
 from tasks.base import Embeddings, Loss, Outputs, Task
+from tasks.settings import ObjectiveSettings
 
 
-def with_objective(
-    task: Task,
-    objective: str,
-    temperature: float,
-    weight: float,
-    preference: tuple[float, float],
-) -> Task:
-    """A task whose losses are those of an objective; one without classes stays as it is.
+def scl(task: Task, settings: ObjectiveSettings) -> Task:
+    """(1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1)."""
 
-    `scl`:  (1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1). `ls`:  (1 - weight) CE +
-    weight (r_1 pull + r_2 push)  (Moukafih et al., 2022, Eq. 4 to 6). `epo`: the three apart, for
-    a combiner to weigh. Pull and push are counted from their ideal points.
+    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+        contrast = supcon_loss(example_embedding(texts), targets, settings.temperature)
+        own = task.kind.loss(outputs, targets)
+        return (1 - settings.weight) * own + settings.weight * contrast
+
+    return over_batches(task, {"loss": loss})
+
+
+def linear(task: Task, settings: ObjectiveSettings) -> Task:
+    """(1 - weight) CE + weight (r_1 pull + r_2 push)  (Moukafih et al., 2022, Eq. 4 to 6).
+
+    Pull and push are counted from their ideal points.
     """
-    if task.kind.classes is None:
-        return task
-    return replace(
-        task, several=LOSSES[objective](task, temperature, weight, preference), in_batch=True
-    )
-
-
-def scl(
-    task: Task, temperature: float, weight: float, preference: tuple[float, float]
-) -> Mapping[str, Loss]:
-    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        contrast = supcon_loss(example_embedding(texts), targets, temperature)
-        return (1 - weight) * task.kind.loss(outputs, targets) + weight * contrast
-
-    return {"loss": loss}
-
-
-def linear(
-    task: Task, temperature: float, weight: float, preference: tuple[float, float]
-) -> Mapping[str, Loss]:
     assert task.kind.classes is not None
-    first, second = preference
-    lowest = ideal_points(temperature, task.kind.classes)
+    first, second = settings.preference
+    lowest = ideal_points(settings.temperature, task.kind.classes)
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        pull, push = both(texts, targets, temperature)
+        pull, push = both(texts, targets, settings.temperature)
         # No gradient changes; a combiner that wants losses of zero or more gets them.
         contrast = first * (pull - lowest[0]) + second * (push - lowest[1])
-        return (1 - weight) * task.kind.loss(outputs, targets) + weight * contrast
+        own = task.kind.loss(outputs, targets)
+        return (1 - settings.weight) * own + settings.weight * contrast
 
-    return {"loss": loss}
+    return over_batches(task, {"loss": loss})
 
 
-def apart(
-    task: Task, temperature: float, weight: float, preference: tuple[float, float]
-) -> Mapping[str, Loss]:
+def apart(task: Task, settings: ObjectiveSettings) -> Task:
+    """Cross-entropy, pull and push as objectives of their own, for a combiner to weigh."""
     assert task.kind.classes is not None
-    lowest = ideal_points(temperature, task.kind.classes)
+    lowest = ideal_points(settings.temperature, task.kind.classes)
 
     def one(place: int) -> Loss:
         return lambda outputs, texts, targets: (
-            both(texts, targets, temperature)[place] - lowest[place]
+            both(texts, targets, settings.temperature)[place] - lowest[place]
         )
 
     def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        return (1 - weight) * task.kind.loss(outputs, targets)  # the head's share, too
+        return (1 - settings.weight) * task.kind.loss(outputs, targets)  # the head's share, too
 
-    return {"cross_entropy": cross_entropy, "pull": one(0), "push": one(1)}
+    return over_batches(task, {"cross_entropy": cross_entropy, "pull": one(0), "push": one(1)})
 
 
-Maker = Callable[[Task, float, float, tuple[float, float]], Mapping[str, Loss]]
-LOSSES: dict[str, Maker] = {"scl": scl, "ls": linear, "epo": apart}
+def over_batches(task: Task, several: Mapping[str, Loss]) -> Task:
+    """The task with these losses, which compare the examples of a batch."""
+    return replace(task, several=several, in_batch=True)
 
 
 def both(texts: Embeddings, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:

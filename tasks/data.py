@@ -40,9 +40,14 @@ def load_split(
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` draws some examples."""
     examples = task.read(folder, split, limit).some(limit)
-    if task.joint:
-        first, second = examples.texts
-        return Split(examples, (tokenizer(first, second),))
-    # Two views of a sentence are the same list of texts, tokenised once.
-    tokens = {id(texts): tokenizer(texts) for texts in {id(t): t for t in examples.texts}.values()}
-    return Split(examples, tuple(tokens[id(texts)] for texts in examples.texts))
+    # Two views of a text are the same list of texts, tokenised once.
+    known: dict[tuple[int, ...], TokenLists] = {}
+    together = 2 if task.joint else 1
+    tokens = []
+    for begin in range(0, len(examples.texts), together):
+        texts = examples.texts[begin : begin + together]
+        key = tuple(map(id, texts))
+        if key not in known:
+            known[key] = tokenizer(*texts)
+        tokens.append(known[key])
+    return Split(examples, tuple(tokens))

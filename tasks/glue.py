@@ -26,7 +26,10 @@ DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
 @dataclass(frozen=True)
 class Declared:
-    """Where a task's texts and labels are; `header` names the columns of files that do not."""
+    """Where a task's texts and labels are; `header` names the columns of files that do not.
+
+    `names` are what people call the classes, where the labels do not say it.
+    """
 
     folder: str
     texts: tuple[str, ...]
@@ -35,14 +38,26 @@ class Declared:
     train: str = "train.tsv"
     dev: str = "dev.tsv"
     header: tuple[str, ...] | None = None
+    names: tuple[str, ...] = ()
 
 
 GLUE = {
-    "sst2": Declared("SST-2", ("sentence",), "label", ("0", "1")),
+    "sst2": Declared("SST-2", ("sentence",), "label", ("0", "1"), names=("negative", "positive")),
     "cola": Declared(
-        "CoLA", ("sentence",), "label", ("0", "1"), header=("source", "label", "mark", "sentence")
+        "CoLA",
+        ("sentence",),
+        "label",
+        ("0", "1"),
+        header=("source", "label", "mark", "sentence"),
+        names=("unacceptable", "acceptable"),
     ),
-    "mrpc": Declared("MRPC", ("#1 String", "#2 String"), "Quality", ("0", "1")),
+    "mrpc": Declared(
+        "MRPC",
+        ("#1 String", "#2 String"),
+        "Quality",
+        ("0", "1"),
+        names=("different", "equivalent"),
+    ),
     "rte": Declared("RTE", ("sentence1", "sentence2"), "label", ("entailment", "not_entailment")),
     "qnli": Declared("QNLI", ("question", "sentence"), "label", ("entailment", "not_entailment")),
     "mnli": Declared(
@@ -52,7 +67,13 @@ GLUE = {
         ("entailment", "neutral", "contradiction"),
         dev="dev_matched.tsv",
     ),
-    "trec": Declared("TREC", ("sentence",), "label", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")),
+    "trec": Declared(
+        "TREC",
+        ("sentence",),
+        "label",
+        ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"),
+        names=("abbreviation", "description", "entity", "human", "location", "number"),
+    ),
 }
 
 
@@ -69,7 +90,12 @@ def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
         head = partial(PairClassifier, classes=classes, difference=True)
     return Task(
         name=name,
-        kind=classification(classes, "binary" if classes == 2 else "macro", matthews=True),
+        kind=classification(
+            classes,
+            "binary" if classes == 2 else "macro",
+            matthews=True,
+            names=declared.names or tuple(name.replace("_", " ") for name in declared.labels),
+        ),
         source=LabelledFiles(
             files={
                 "train": f"{declared.folder}/{declared.train}",
@@ -94,4 +120,5 @@ def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
             parse=one_of([str(label) for label in range(classes)]),
         ),
         joint=joint and name in PAIRS,
+        texts=len(declared.texts),
     )

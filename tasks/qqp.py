@@ -38,7 +38,7 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
     """
     return Task(
         name="qqp",
-        kind=classification(2, "binary"),
+        kind=classification(2, "binary", names=("different questions", "the same question")),
         source=LabelledFiles(
             files={
                 "train": "quora-train.csv",
@@ -59,4 +59,5 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
             parse=one_of(["0.0", "1.0"]),
         ),
         several=LOSSES[loss],
+        texts=2,
     )

@@ -20,6 +20,10 @@ from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_sentence, spelled_label
 
 DROPOUT = 0.1
+NAMES = {
+    2: ("negative", "positive"),
+    5: ("very negative", "negative", "neutral", "positive", "very positive"),
+}
 POLARITY = {"0": 0, "negative": 0, "neg": 0, "1": 1, "positive": 1, "pos": 1}
 
 
@@ -112,7 +116,9 @@ def sentiment(name: str, classes: int, source: Source) -> Task:
     """Cross-entropy on a softmax layer."""
     return Task(
         name=name,
-        kind=classification(classes, "binary" if classes == 2 else "macro"),
+        kind=classification(
+            classes, "binary" if classes == 2 else "macro", names=NAMES.get(classes, ())
+        ),
         source=source,
         build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
         output=PredictionFile(

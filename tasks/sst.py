@@ -13,6 +13,7 @@ from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_sentence
 
 CLASSES = 5
+NAMES = ("very negative", "negative", "neutral", "positive", "very positive")
 HEADS: dict[str, Callable[[int], nn.Module]] = {
     "hidden": lambda width: HiddenClassifier(width, CLASSES),
     "softmax": lambda width: SoftmaxClassifier(width, CLASSES),
@@ -23,7 +24,7 @@ def sst(head: str = "hidden") -> Task:
     """Sentiment; `hidden` is BEES' M4, `softmax` its baseline M1."""
     return Task(
         name="sst",
-        kind=classification(CLASSES, "macro"),
+        kind=classification(CLASSES, "macro", names=NAMES),
         source=LabelledFiles(
             files={
                 "train": "ids-sst-train.csv",

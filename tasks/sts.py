@@ -36,4 +36,5 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
             CosineSimilarity, scale=SCALE, hidden=HEADS[head], activation=activation
         ),
         output=PredictionFile("sts", "Predicted_Similiary", show=str, parse=finite_number),
+        texts=2,
     )

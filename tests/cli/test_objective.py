@@ -4,16 +4,18 @@ import json
 
 import pytest
 
-from cli import objective
+from cli import lacon, objective
 from tasks import TASK_NAMES, build_task
-from tasks.contrastive import LOSSES
+from tasks.objectives import OBJECTIVES as MAKERS
+from tasks.settings import TERMS as LABEL_TERMS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 ALL = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "1")
 
 
 def test_plain_names_are_the_registries():
-    assert set(objective.OBJECTIVES) == {"ce", *LOSSES}
+    assert set(objective.OBJECTIVES) == {"ce", *MAKERS}
+    assert lacon.TERMS == LABEL_TERMS
     without = {name for name in TASK_NAMES if build_task(name).kind.classes is None}
     assert set(objective.WITHOUT_CLASSES) == without
 
@@ -55,13 +57,13 @@ def test_a_multi_task_run_with_surgery_between_the_tasks(run, data, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ((*SST, "--scl-weight", "0.5"), "expected --objective scl or ls or epo, found ce"),
+        ((*SST, "--scl-weight", "0.5"), "expected --objective scl or ls or epo or cl, found ce"),
         ((*SST, "--objective", "scl", "--scl-preference", "0.5"), "ls or epo, found scl"),
         ((*SST, "--objective", "ls", "--scl-inputs", "combined"), "expected --objective epo"),
         ((*SST, "--objective", "epo", "--scl-preference", "0"), "between 0 and 1 for EPO"),
-        ((*SST, "--objective", "ls", "--freeze-encoder"), "move nothing but the encoder"),
+        ((*SST, "--objective", "ls", "--freeze-encoder"), "for what it adds is of the encoder"),
         ((*SST, "--objective", "scl", "--scl-weight", "1"), "expected a number below 1"),
-        ((*SST, "--objective", "scl", "--smart-weight", "1"), "compare the examples of a batch"),
+        ((*SST, "--objective", "scl", "--smart-weight", "1"), "compares the examples of a batch"),
         (("--mode", "single", "--task", "sts", "--per-class"), "a task with classes, found sts"),
         (("--mode", "single", "--task", "sts", "--objective", "ls"), "found sts alone"),
         (
@@ -142,3 +144,50 @@ def test_every_loss_of_a_balanced_multi_task_run_can_be_combined(run, data, tmp_
     flags = ("--tasks", "sst", "qqp", "--objective", "ls", "--scl-preference", "0.9")
     found = run(*ALL, "--data", data, *flags, "--combiner", "epo", "--output", tmp_path / "run")
     assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("objective", ["cl", "projection", "leam", "lsan", "lacon", "lacon-fusion"])
+@pytest.mark.parametrize(
+    "task", [("--task", "sst"), ("--task", "mrpc", "--pair", "joint")], ids=["one text", "joint"]
+)
+def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, objective, task):
+    folder = tmp_path / "run"
+    flags = ("--mode", "single", *task, "--encoder", "tiny", "--objective", objective)
+    short = ("--epochs", "1", "--limit", "40", "--micro-batch", "5")
+    found = run(*flags, *short, "--output", folder)
+    assert found.returncode == 0, found.stderr
+    again = run(*flags, *short, "--init", folder, "--output", tmp_path / "again")
+    assert again.returncode == 0, again.stderr
+    assert f"heads that start from {folder}: {task[1]}" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (("--label-heads", "2"), "--label-heads: expected --objective lacon or lacon-fusion"),
+        (("--objective", "leam", "--label-terms", "icl"), "--label-terms: expected --objective"),
+        (("--objective", "lacon", "--scl-weight", "0.5"), "--scl-weight: expected --objective"),
+        (
+            ("--objective", "lacon", "--label-terms", "icl", "--label-spread", "1"),
+            "--label-spread: expected ler among the --label-terms",
+        ),
+        (("--objective", "lsan", "--smart-weight", "1"), "expected one of them, for lsan has its"),
+        (("--objective", "lacon-fusion", "--freeze-encoder"), "expected one of them"),
+    ],
+)
+def test_flags_of_labels_that_make_no_sense_are_refused(refused, flags, expected):
+    assert expected in refused(2, *SST, *flags)
+
+
+@pytest.mark.parametrize("task", ["qqp", "mrpc"])
+def test_label_attention_wants_one_text(refused, task):
+    argv = ("--mode", "single", "--task", task, "--objective", "leam")
+    assert "--objective leam: expected tasks of single texts" in refused(2, *argv)
+
+
+def test_labels_may_begin_at_their_names(run, tmp_path):
+    folder = tmp_path / "run"
+    flags = ("--objective", "lacon", "--label-start", "names", "--limit", "40")
+    found = run(*SST, *flags, "--output", folder)
+    assert found.returncode == 0, found.stderr
+    assert json.loads((folder / "config.json").read_text())["label_start"] == "names"

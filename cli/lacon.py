@@ -1,0 +1,93 @@
+"""Flags of objectives with embeddings of labels (LaCon, LEAM, LSAN), and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cli.values import COUNT, MANY, RATE, default, number
+from tasks import PAIRS
+
+# Plain copies of names, held equal to them by a test.
+WITH_LABELS = ("lacon", "lacon-fusion", "leam", "lsan")
+LACON = ("lacon", "lacon-fusion")
+ONE_VECTOR = ("leam", "lsan")  # which have no place for a second text's embedding
+LABEL_STARTS = ("random", "names")
+TERMS = ("icl", "lcl", "ler")
+OWNERS = {  # flag -> objectives that have it
+    "label_temperature": LACON,
+    "label_heads": LACON,
+    "label_spread": LACON,
+    "label_terms": LACON,
+    "label_start": WITH_LABELS,
+    "projection_layers": (*LACON, "projection"),
+}
+
+
+def add_label_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("objectives with embeddings of labels")
+    group.add_argument(
+        "--label-temperature",
+        type=RATE,
+        metavar="X",
+        help="of lacon: what cosines are divided by" + default("label_temperature"),
+    )
+    group.add_argument(
+        "--label-heads",
+        type=COUNT,
+        metavar="N",
+        help="of lacon: slices of the embeddings in which examples find their labels (default: 6, "
+        "or as many fewer as fit the width)",
+    )
+    group.add_argument(
+        "--label-spread",
+        type=number(float, 0, MANY),
+        metavar="X",
+        help="of lacon: weight of the term that spreads the labels" + default("label_spread"),
+    )
+    group.add_argument(
+        "--label-terms",
+        nargs="+",
+        choices=TERMS,
+        metavar="TERM",
+        help="of lacon: icl (each example finds its label), lcl (each label its examples), "
+        "ler (labels are spread); default: all",
+    )
+    group.add_argument(
+        "--label-start",
+        choices=LABEL_STARTS,
+        help="where embeddings of labels begin: at random, or at those of the classes' names"
+        + default("label_start"),
+    )
+    group.add_argument(
+        "--projection-layers",
+        type=number(int, 0, 100),
+        metavar="N",
+        help="of lacon and projection: layers before the labels" + default("projection_layers"),
+    )
+
+
+def label_settings(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
+) -> dict[str, Any]:
+    """The settings of the configuration that are not the flags' values as they stand."""
+    if args.objective in ONE_VECTOR:
+        check_one_vector(args, parser, tasks)
+    if args.label_terms is None:
+        return {}
+    terms = tuple(term for term in TERMS if term in args.label_terms)
+    if args.label_spread is not None and "ler" not in terms:
+        parser.error("--label-spread: expected ler among the --label-terms")
+    return {"label_terms": terms}
+
+
+def check_one_vector(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
+) -> None:
+    """Refuse pairs of texts with an embedding each."""
+    for task in tasks:
+        if task == "qqp" or (task in PAIRS and args.pair != "joint"):
+            also = ", or --pair joint" if task in PAIRS else ""
+            parser.error(
+                f"--objective {args.objective}: expected tasks of single texts{also}, found {task}"
+            )

@@ -1,0 +1,220 @@
+"""Objectives with embeddings of labels: LaCon, LEAM, LSAN and their neighbours, by plain loops."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from losses import (
+    instance_centered_loss,
+    label_centered_loss,
+    label_embedding_regularizer,
+    simcse_loss,
+)
+from minbert.batching import Batch
+from minbert.dropout import Dropout, DropoutStream
+from minbert.errors import UserError
+from tasks import build_task
+from tasks.contrastive import example_embedding
+from tasks.label_attention import LabelAttention, padded, softmax_over_tokens
+from tasks.objectives import with_objective
+from tasks.settings import ObjectiveSettings
+
+SST, QQP = build_task("sst"), build_task("qqp")
+LENGTHS = [3, 1, 5, 2]
+WIDTH = 12
+
+
+def head_of(task, width=WIDTH):
+    torch.manual_seed(0)
+    head = task.build_head(width)
+    for module in head.modules():
+        if isinstance(module, Dropout):
+            module.stream = DropoutStream()
+    return head.eval()
+
+
+@pytest.fixture
+def tokens():
+    """States of four packed sequences, and the batch they are of."""
+    torch.manual_seed(1)
+    hidden = torch.randn(sum(LENGTHS), WIDTH, requires_grad=True)
+    return hidden, Batch(torch.tensor(LENGTHS), torch.zeros(sum(LENGTHS), dtype=torch.long))
+
+
+@pytest.fixture
+def text():
+    torch.manual_seed(2)
+    return torch.randn(7, WIDTH)
+
+
+LABELS = torch.tensor([0, 1, 2, 4, 1, 0, 2])
+
+
+@pytest.mark.parametrize("heads", [None, 1, 4])
+def test_lacon_is_its_three_losses(text, heads):
+    settings = ObjectiveSettings(label_heads=heads, label_temperature=0.2, label_spread=0.7)
+    task = with_objective(SST, "lacon", settings)
+    head = head_of(task)
+    outputs = head(text)
+    instances = head.projection(text)
+    expected = {
+        "icl": instance_centered_loss(instances, head.labels, LABELS, 0.2, heads or 6),
+        "lcl": label_centered_loss(instances, head.labels, LABELS, 0.2),
+        "ler": 0.7 * label_embedding_regularizer(head.labels),
+    }
+    found = task.losses(outputs, (text,), LABELS)["sst"]
+    torch.testing.assert_close(found, sum(expected.values()))
+    for name, value in expected.items():
+        alone = with_objective(SST, "lacon", replace(settings, label_terms=(name,)))
+        torch.testing.assert_close(alone.losses(outputs, (text,), LABELS)["sst"], value)
+
+
+@pytest.mark.parametrize("objective", ["lacon", "lacon-fusion"])
+def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
+    task = with_objective(SST, objective, ObjectiveSettings())
+    head = head_of(task)
+    scores = task.scores(head, (text,)).detach()
+    labels, instances = head.labels.detach(), head.projection(text).detach()
+    cosines = [[float(F.cosine_similarity(x, y, 0)) for y in labels] for x in instances]
+    assert task.kind.predictions(scores.numpy()).tolist() == np.argmax(cosines, 1).tolist()
+    logits = torch.tensor(cosines) / 0.1  # those of the instance-centred loss with one head
+    torch.testing.assert_close(scores, logits.softmax(-1), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(scores.sum(1), torch.ones(7))
+
+
+def test_layers_of_the_projection(text):
+    for layers, count in ((0, 0), (1, 1), (3, 3)):
+        settings = ObjectiveSettings(projection_layers=layers)
+        head = head_of(with_objective(SST, "lacon", settings))
+        linear = [m for m in head.projection.modules() if isinstance(m, torch.nn.Linear)]
+        relu = [m for m in head.projection.modules() if isinstance(m, torch.nn.ReLU)]
+        assert (len(linear), len(relu)) == (count, max(0, count - 1))
+    pair = head_of(with_objective(QQP, "lacon", ObjectiveSettings(projection_layers=0)))
+    assert pair.projection.in_features == 3 * WIDTH
+
+
+def test_heads_that_do_not_divide_the_width_are_refused():
+    task = with_objective(SST, "lacon", ObjectiveSettings(label_heads=5))
+    with pytest.raises(UserError, match="expected a divisor of the embedding's width 12, found 5"):
+        task.build_head(WIDTH)
+
+
+def test_labels_begin_where_the_names_are(text):
+    for objective in ("lacon", "lacon-fusion", "leam", "lsan"):
+        head = head_of(with_objective(SST, objective, ObjectiveSettings()))
+        head.start(text[:5])
+        expected = {
+            "leam": lambda: text[:5],
+            "lsan": lambda: F.normalize(text[:5], dim=-1),
+        }.get(objective, lambda head=head: head.projection(text[:5]))()
+        torch.testing.assert_close(head.labels, expected)
+
+
+def attended(hidden, labels, convolution):
+    """One sequence at a time, without padding or packing."""
+    weight, bias = convolution.weight.flatten(), convolution.bias
+    reach, found, begin = len(weight) // 2, [], 0
+    for length in LENGTHS:
+        states = hidden[begin : begin + length]
+        begin += length
+        scores = []
+        for place in range(length):
+            best = torch.tensor(-torch.inf)
+            for label in labels:
+                total = bias[0]
+                for offset in range(-reach, reach + 1):
+                    if 0 <= place + offset < length:
+                        cosine = F.cosine_similarity(states[place + offset], label, 0)
+                        total = total + weight[offset + reach] * cosine
+                best = torch.maximum(best, torch.relu(total))
+            scores.append(best)
+        found.append(torch.stack(scores).softmax(0) @ states)
+    return torch.stack(found)
+
+
+def test_label_attention_by_plain_loops(tokens):
+    hidden, batch = tokens
+    torch.manual_seed(3)
+    attention, labels = LabelAttention(), torch.randn(4, WIDTH)
+    found = attention(hidden, batch, labels)
+    expected = attended(hidden, labels, attention.convolution)
+    torch.testing.assert_close(found, expected)
+    mine, theirs = (torch.autograd.grad(x.sum(), hidden)[0] for x in (found, expected))
+    torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_lsan_by_plain_loops(tokens):
+    hidden, batch = tokens
+    head = head_of(with_objective(SST, "lsan", ObjectiveSettings()))
+    pooled = head.pool(hidden, batch)
+    assert pooled.shape == (4, head.pooled_width)
+    expected, begin = [], 0
+    for length in LENGTHS:
+        states = hidden[begin : begin + length]
+        begin += length
+        own = head.queries(torch.tanh(head.tokens(states))).softmax(0)
+        rows = []
+        for place, label in enumerate(head.labels):
+            first = own[:, place] @ states
+            second = (states @ label) @ states / length
+            gates = [g(m).sigmoid() for g, m in zip(head.gates, (first, second), strict=True)]
+            share = gates[0] / (gates[0] + gates[1])
+            rows.append(share * first + (1 - share) * second)
+        expected.append(torch.stack(rows))
+    expected = torch.stack(expected)
+    torch.testing.assert_close(pooled, expected.flatten(1), rtol=1e-4, atol=1e-5)
+    logits = head.output(torch.relu(head.hidden(expected)))[:, :, 0]
+    torch.testing.assert_close(head(pooled), logits, rtol=1e-4, atol=1e-5)
+
+
+def test_tokens_of_a_sequence_share_a_softmax(tokens):
+    _, batch = tokens
+    scores = torch.randn(sum(LENGTHS), 2) * 100
+    found = softmax_over_tokens(scores, batch).split(LENGTHS)
+    for mine, theirs in zip(found, scores.split(LENGTHS), strict=True):
+        torch.testing.assert_close(mine, theirs.softmax(0))
+    grid = padded(scores, batch)
+    assert grid.shape == (4, 5, 2)
+    assert (grid[1, 1:] == 0).all()
+
+
+def test_leam_classifies_the_labels_too(tokens):
+    hidden, batch = tokens
+    task = with_objective(SST, "leam", ObjectiveSettings())
+    head, targets = head_of(task), torch.tensor([0, 1, 2, 4])
+    pooled = head.pool(hidden, batch)
+    outputs = head(pooled)
+    own = F.cross_entropy(head.classifier(head.labels), torch.arange(5))
+    expected = F.cross_entropy(head.classifier(pooled), targets) + own
+    torch.testing.assert_close(task.losses(outputs, (pooled,), targets)["sst"], expected)
+    torch.testing.assert_close(task.scores(head, (pooled,)), outputs.logits.softmax(-1))
+
+
+@pytest.mark.parametrize("plain", [SST, QQP], ids=["one text", "a pair"])
+def test_a_second_view_is_contrasted(plain, text):
+    task = with_objective(plain, "cl", ObjectiveSettings(temperature=0.2, weight=0.4))
+    head = head_of(task)
+    texts = tuple(text.roll(i, 0) + i for i in range(2 * plain.texts))
+    labels = LABELS.clamp(max=1)
+    outputs = head(*texts)
+    torch.testing.assert_close(outputs, head.head(*texts[: plain.texts]))
+    views = example_embedding(texts[: plain.texts]), example_embedding(texts[plain.texts :])
+    expected = 0.6 * F.cross_entropy(outputs, labels) + 0.4 * simcse_loss(*views, 0.2)
+    torch.testing.assert_close(task.losses(outputs, texts, labels)[plain.name], expected)
+
+
+def test_training_alone_has_second_views():
+    from tasks import data_folder
+
+    for plain in (SST, build_task("mrpc", pair="joint")):
+        task = with_objective(plain, "cl", ObjectiveSettings())
+        for split, times in (("train", 2), ("dev", 1)):
+            assert len(task.read(data_folder("sample"), split).texts) == times * plain.texts
+
+
+def test_a_task_without_classes_stays_as_it_is():
+    sts = build_task("sts")
+    assert with_objective(sts, "lacon", ObjectiveSettings()) is sts
