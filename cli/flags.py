@@ -15,7 +15,7 @@ from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
 from cli.values import COUNT, DEFAULTS, MANY, RATE, default, number, path
 from multitask.config import RunConfig
 from multitask.run_folder import encoder_of
-from tasks import GLUE, PAIRS, REVIEWS
+from tasks import CLUE, GLUE, PAIRS, REVIEWS
 
 # Plain copies of the registries' names, held equal to them by a test.
 POOLINGS = ("mean", "cls", "max")
@@ -27,7 +27,7 @@ TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "sst": {"head": ("hidden", "softmax")},
     "qqp": {"head": ("difference", "concat"), "loss": ("cross-entropy", "with-contrastive")},
     "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
-    **{name: {} for name in (*GLUE, *REVIEWS)},
+    **{name: {} for name in (*GLUE, *CLUE, *REVIEWS)},
 }
 # Objectives of a task with these losses, where they are more than the task itself.
 OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {
@@ -168,6 +168,9 @@ def training_config(
         for task in PAIRS:
             if task in options:
                 options[task]["pair"] = args.pair
+    if getattr(args, "classes", None):
+        for task in options:
+            options[task]["classes"] = str(args.classes)
     options = {task: given for task, given in options.items() if given}
     return replace(defaults or DEFAULTS, **(given | {"task_options": options} | mode))
 

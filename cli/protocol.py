@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 
-from cli.values import COUNT, default
-from tasks import PAIRS
+from cli.values import COUNT, MANY, default, number
+from tasks import MANY_CLASSES, PAIRS
 
 # Plain copies of names, held equal to them by a test.
 PROTOCOLS = {
     "files": "the files as they are",
     "few-shot": "--shots of the training examples, half of dev for dev, its rest for test",
     "held-out": "a tenth of train for dev, dev for test",
+    "capped": "at most --shots of each class of train, a twentieth of them for dev, dev for test",
+    "few-a-class": "--shots of each class, as many others for dev, dev for test",
+    "imbalanced": "--shots of the rarest class, --imbalance times as many of the most frequent",
 }
+SHOTS = ("few-shot", "capped", "few-a-class", "imbalanced")  # which have a number of examples
 PAIR_OPTIONS = ("bi", "joint")
 
 
@@ -31,7 +35,22 @@ def add_protocol_flags(data: argparse._ArgumentGroup) -> None:
         help="leave out training examples that are in dev or test of sst, qqp or sts, too",
     )
     data.add_argument(
-        "--shots", type=COUNT, metavar="N", help="labelled examples of a task, classes alike"
+        "--shots",
+        type=COUNT,
+        metavar="N",
+        help="labelled examples of a task, classes alike, or of a class: see --protocol",
+    )
+    data.add_argument(
+        "--imbalance",
+        type=number(float, 1, MANY, above=True),
+        metavar="X",
+        help="of --protocol imbalanced: the most frequent class over the rarest",
+    )
+    data.add_argument(
+        "--classes",
+        type=number(int, 2, 1000),
+        metavar="N",
+        help=f"the first N classes alone, of {', '.join(MANY_CLASSES)}",
     )
 
 
@@ -48,13 +67,24 @@ def add_pair_flag(encoder: argparse._ArgumentGroup) -> None:
 def check_protocol(
     args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
 ) -> None:
-    """Refuse shots without few-shot and the other way round, or of a task without classes."""
-    few, shots = getattr(args, "protocol", None) == "few-shot", getattr(args, "shots", None)
-    if few and shots is None:
-        parser.error("--protocol few-shot: expected --shots N, found none")
-    if shots is not None and not few:
-        parser.error(f"--shots: expected --protocol few-shot, found {args.protocol or 'files'}")
-    if few and "sts" in tasks:
-        parser.error("--protocol few-shot: expected tasks with classes, found sts")
-    if few and args.limit is not None:
+    """Refuse shots without a protocol of them and the other way round, tasks without classes."""
+    protocol, shots = args.protocol or "files", args.shots
+    if protocol in SHOTS and shots is None:
+        parser.error(f"--protocol {protocol}: expected --shots N, found none")
+    if shots is not None and protocol not in SHOTS:
+        parser.error(f"--shots: expected --protocol {' or '.join(SHOTS)}, found {protocol}")
+    if shots is not None and "sts" in tasks:
+        parser.error(f"--protocol {protocol}: expected tasks with classes, found sts")
+    if shots is not None and args.limit is not None:
         parser.error("--limit and --shots: expected one of them")
+    if (args.imbalance is not None) != (protocol == "imbalanced"):
+        found = "none" if args.imbalance is None else f"--protocol {protocol}"
+        parser.error(f"--imbalance: expected it with --protocol imbalanced, found {found}")
+    for task in tasks:
+        most = MANY_CLASSES.get(task, 0)
+        if args.classes is not None and args.classes > most:
+            found = f"{task}, which has {most}" if most else task
+            parser.error(
+                f"--classes {args.classes}: expected a task of as many, of "
+                f"{', '.join(MANY_CLASSES)}, found {found}"
+            )

@@ -21,6 +21,7 @@ from tasks.base import Source, Task
 from tasks.data import Split, load_split
 from tasks.objectives import with_objective
 from tasks.parting import is_parted
+from tasks.sampled import Capped, Even
 from tasks.settings import ObjectiveSettings
 from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
 
@@ -58,10 +59,14 @@ def source_of(config: RunConfig, task: Task) -> Source:
     """A task's files, or what protocol and leak guard make of them."""
     others = tuple(build_task(name).source for name in CS224N)
     guarded = WithoutHeldOut(task.source, others) if config.drop_leaks else task.source
-    if config.protocol == "few-shot":
-        assert config.shots is not None
+    if config.shots is not None:
         assert task.kind.classes is not None
-        return FewShot(guarded, config.shots, config.seed, task.kind.classes)
+        numbers = config.shots, task.kind.classes, config.seed
+        if config.protocol == "few-shot":
+            return FewShot(guarded, *numbers)
+        if config.protocol == "capped":
+            return Capped(guarded, *numbers)
+        return Even(guarded, *numbers, config.imbalance or 1.0)
     if config.protocol == "held-out" and not is_parted(task.source):
         source = HeldOut(task.source)  # whose dev is a part of train, in which texts come twice
         return WithoutHeldOut(source, others) if config.drop_leaks else source

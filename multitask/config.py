@@ -26,8 +26,11 @@ class RunConfig:
     data: str = "sample"
     limit: int | None = None
     dev_limit: int | None = None
-    protocol: str = "files"  # or "few-shot", "held-out": see tasks/subsets.py
-    shots: int | None = None  # of few-shot: labelled examples in all
+    # Or "few-shot", "held-out": see tasks/subsets.py; "capped", "few-a-class", "imbalanced": see
+    # tasks/sampled.py.
+    protocol: str = "files"
+    shots: int | None = None  # of few-shot: labelled examples in all; of the others a class
+    imbalance: float | None = None  # the most frequent class over the rarest
     drop_leaks: bool = False  # training examples that are in dev or test of a CS224N task, too
     encoder: str = "minilm"  # with `init`, the encoder that run began from
     pooling: str | None = None

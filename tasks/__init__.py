@@ -12,21 +12,24 @@ if TYPE_CHECKING:
 
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
 GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
-PAIRS = ("mrpc", "rte", "qnli", "mnli")  # of GLUE, whose texts may share a sequence
-REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "msac", "asac")
-TASK_NAMES = (*CS224N, *GLUE, *REVIEWS)  # all there are
+CLUE = ("tnews", "iflytek", "afqmc", "ocnli", "eprstmt", "bustm")
+PAIRS = ("mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")  # which may share a sequence
+REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "dbpedia", "msac", "asac")
+# Of those with more than two classes, of which some may be left out, how many.
+MANY_CLASSES = {"mnli": 3, "trec": 6, "tnews": 15, "iflytek": 119, "ocnli": 3, "dbpedia": 14}
+TASK_NAMES = (*CS224N, *GLUE, *CLUE, *REVIEWS)  # all there are
 
 
 def build_task(name: str, **options: str) -> Task:
     """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
-    from tasks.glue import GLUE, glue
+    from tasks.glue import DECLARED, glue
     from tasks.qqp import qqp
     from tasks.reviews import MAKERS
     from tasks.sst import sst
     from tasks.sts import sts
 
     makers: dict[str, Callable[..., Task]] = {"sst": sst, "qqp": qqp, "sts": sts}
-    makers |= MAKERS | {one: partial(glue, one) for one in GLUE}
+    makers |= MAKERS | {one: partial(glue, one) for one in DECLARED}
     return makers[name](**options)
 
 

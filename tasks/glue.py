@@ -8,37 +8,22 @@ GLUE's, such as `train.csv`, which may have commas and quotes. Its name, too, go
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from torch import nn
 
 from tasks import PAIRS
-from tasks.base import LabelledFiles, Task, classification
+from tasks.base import LabelledFiles, Source, Task, classification
+from tasks.clue import CLUE
+from tasks.declared import Declared
 from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import named_label
+from tasks.sampled import FirstClasses
 
 PAIR_OPTIONS = ("bi", "joint")
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
-
-
-@dataclass(frozen=True)
-class Declared:
-    """Where a task's texts and labels are; `header` names the columns of files that do not.
-
-    `names` are what people call the classes, where the labels do not say it.
-    """
-
-    folder: str
-    texts: tuple[str, ...]
-    label: str
-    labels: tuple[str, ...]
-    train: str = "train.tsv"
-    dev: str = "dev.tsv"
-    header: tuple[str, ...] | None = None
-    names: tuple[str, ...] = ()
 
 
 GLUE = {
@@ -77,48 +62,56 @@ GLUE = {
 }
 
 
-def glue(name: str, pair: str = PAIR_OPTIONS[0]) -> Task:
+DECLARED = GLUE | CLUE
+
+
+def glue(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = None) -> Task:
     """A task of this name, with a softmax layer on the embedding of a sentence.
 
     Pairs go through two towers and BEES' head for pairs (`bi`), or as one sequence
-    `[CLS] a [SEP] b [SEP]` through the softmax layer, too (`joint`).
+    `[CLS] a [SEP] b [SEP]` through the softmax layer, too (`joint`). With `classes` the first ones
+    alone.
     """
-    declared = GLUE[name]
-    classes, joint = len(declared.labels), pair == "joint"
-    head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT)
+    declared = DECLARED[name]
+    count, joint = int(classes or len(declared.labels)), pair == "joint"
+    head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=count, dropout=DROPOUT)
     if name in PAIRS and not joint:
-        head = partial(PairClassifier, classes=classes, difference=True)
+        head = partial(PairClassifier, classes=count, difference=True)
+    names = declared.names or tuple(name.replace("_", " ") for name in declared.labels)
     return Task(
         name=name,
         kind=classification(
-            classes,
-            "binary" if classes == 2 else "macro",
-            matthews=True,
-            names=declared.names or tuple(name.replace("_", " ") for name in declared.labels),
+            count, "binary" if count == 2 else "macro", matthews=True, names=names[:count]
         ),
-        source=LabelledFiles(
-            files={
-                "train": f"{declared.folder}/{declared.train}",
-                "dev": f"{declared.folder}/{declared.dev}",
-            },
-            text_columns=declared.texts,
-            label_column=declared.label,
-            parse_label=named_label(declared.labels),
-            clean_text=str.strip,
-            target_type=np.int64,
-            places=("glue", "."),
-            id_column=None,
-            quoted=declared.train.endswith(".csv"),
-            header=declared.header,
-            comma=declared.train.endswith(".csv"),
-        ),
+        source=source_of(declared, count),
         build_head=head,
         output=PredictionFile(
             name,
             "Predicted_Label",
             show=lambda value: str(int(value)),
-            parse=one_of([str(label) for label in range(classes)]),
+            parse=one_of([str(label) for label in range(count)]),
         ),
         joint=joint and name in PAIRS,
         texts=len(declared.texts),
     )
+
+
+def source_of(declared: Declared, count: int) -> Source:
+    """The files of a task, or the examples of its first classes."""
+    files = LabelledFiles(
+        files={
+            "train": f"{declared.folder}/{declared.train}",
+            "dev": f"{declared.folder}/{declared.dev}",
+        },
+        text_columns=declared.texts,
+        label_column=declared.label,
+        parse_label=named_label(declared.labels),
+        clean_text=str.strip,
+        target_type=np.int64,
+        places=("glue", "."),
+        id_column=None,
+        quoted=declared.train.endswith(".csv"),
+        header=declared.header,
+        comma=declared.train.endswith(".csv"),
+    )
+    return files if count == len(declared.labels) else FirstClasses(files, count)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tasks.base import LabelledFiles, Source
 from tasks.readers import Examples
+from tasks.sampled import FirstClasses
 from tasks.text_files import DataError
 
 DEV, MOST = 0.1, 10_000  # share of the training file, and examples at most
@@ -66,4 +67,6 @@ class Joined:
 
 def is_parted(source: Source) -> bool:
     """Whether dev and test with labels are held out already."""
-    return isinstance(source, Parted) or (isinstance(source, Joined) and is_parted(source.source))
+    while isinstance(source, Joined | FirstClasses):
+        source = source.source
+    return isinstance(source, Parted)

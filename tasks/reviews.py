@@ -1,8 +1,8 @@
-"""Reviews and posts by sentiment, in the files they are usually published as: CSV, a label a row.
+"""Reviews by sentiment and articles by topic, in their usual files: CSV, a label a row.
 
-The sets of SuperConText (Table 1) and CFIMDB. A further one is a line of `REVIEWS`, its name in
-`tasks/__init__.py` included. They lie in `--data DIR`. Large ones are read row by row: only the
-rows that are used are held.
+The sets of SuperConText (Table 1), CFIMDB and DBpedia. A further one is a line of `REVIEWS`, its
+name in `tasks/__init__.py` included. They lie in `--data DIR`. Large ones are read row by row: only
+the rows that are used are held.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from tasks.heads import SoftmaxClassifier
 from tasks.parting import Joined, Parted
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_sentence, spelled_label
+from tasks.sampled import FirstClasses
 
 DROPOUT = 0.1
-NAMES = {
-    2: ("negative", "positive"),
-    5: ("very negative", "negative", "neutral", "positive", "very positive"),
-}
+MOODS = ("negative", "positive")
+STARS = ("very negative", "negative", "neutral", "positive", "very positive")
+TOPICS = (
+    *("company", "educational institution", "artist", "athlete", "office holder"),
+    *("mean of transportation", "building", "natural place", "village", "animal", "plant"),
+    *("album", "film", "written work"),
+)
 POLARITY = {"0": 0, "negative": 0, "neg": 0, "1": 1, "positive": 1, "pos": 1}
 
 
@@ -41,6 +45,7 @@ class Declared:
     label: str
     labels: dict[str, int]
     header: tuple[str, ...] | None = None
+    names: tuple[str, ...] = MOODS
 
 
 def stars(count: int) -> dict[str, int]:
@@ -48,19 +53,20 @@ def stars(count: int) -> dict[str, int]:
     return {str(label + 1): label for label in range(count)}
 
 
-def with_test(folder: str, classes: int, columns: tuple[str, ...]) -> Declared:
+def with_test(folder: str, columns: tuple[str, ...], names: tuple[str, ...] = MOODS) -> Declared:
     """`train.csv` and `test.csv` without header lines, as Zhang et al. (2015) published them."""
     files = f"{folder}/train.csv", f"{folder}/test.csv"
-    return Declared(*files, columns[1:], columns[0], stars(classes), header=columns)
+    return Declared(*files, columns[1:], columns[0], stars(len(names)), columns, names)
 
 
 YELP, AMAZON = ("label", "text"), ("label", "title", "text")
 REVIEWS = {
     "imdb": Declared("IMDB/IMDB Dataset.csv", 0.5, ("review",), "sentiment", POLARITY),
-    "yelp2": with_test("yelp_review_polarity_csv", 2, YELP),
-    "yelp5": with_test("yelp_review_full_csv", 5, YELP),
-    "amazon2": with_test("amazon_review_polarity_csv", 2, AMAZON),
-    "amazon5": with_test("amazon_review_full_csv", 5, AMAZON),
+    "yelp2": with_test("yelp_review_polarity_csv", YELP),
+    "yelp5": with_test("yelp_review_full_csv", YELP, STARS),
+    "amazon2": with_test("amazon_review_polarity_csv", AMAZON),
+    "amazon5": with_test("amazon_review_full_csv", AMAZON, STARS),
+    "dbpedia": with_test("dbpedia_csv", AMAZON, TOPICS),
     "msac": Declared("MSAC/MSAC.csv", 0.1, ("text",), "label", POLARITY),
     "asac": Declared("ASAC/ASAC.csv", 0.1, ("text",), "label", POLARITY),
 }
@@ -71,8 +77,11 @@ def clean_review(text: str) -> str:
     return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
 
 
-def reviews(name: str) -> Task:
-    """A task of this name, with a softmax layer on the embedding of a text."""
+def reviews(name: str, classes: str | None = None) -> Task:
+    """A task of this name, with a softmax layer on the embedding of a text.
+
+    With `classes` the first ones alone.
+    """
     declared = REVIEWS[name]
     own_test = isinstance(declared.test, str)
     files = LabelledFiles(
@@ -89,12 +98,15 @@ def reviews(name: str) -> Task:
     source: Source = Parted(files, None if own_test else float(declared.test))
     if len(declared.texts) > 1:
         source = Joined(source)
-    return sentiment(name, len(set(declared.labels.values())), source)
+    count = int(classes or len(declared.names))
+    if count < len(declared.names):
+        source = FirstClasses(source, count)
+    return classified(name, count, source, declared.names)
 
 
 def cfimdb() -> Task:
     """Long movie reviews, two classes, in the files of CS224N."""
-    return sentiment(
+    return classified(
         "cfimdb",
         2,
         LabelledFiles(
@@ -109,27 +121,26 @@ def cfimdb() -> Task:
             clean_text=clean_sentence,
             target_type=np.int64,
         ),
+        MOODS,
     )
 
 
-def sentiment(name: str, classes: int, source: Source) -> Task:
+def classified(name: str, classes: int, source: Source, names: tuple[str, ...]) -> Task:
     """Cross-entropy on a softmax layer."""
     return Task(
         name=name,
-        kind=classification(
-            classes, "binary" if classes == 2 else "macro", names=NAMES.get(classes, ())
-        ),
+        kind=classification(classes, "binary" if classes == 2 else "macro", names=names[:classes]),
         source=source,
         build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
         output=PredictionFile(
             name,
-            "Predicted_Sentiment",
+            "Predicted_Label" if names == TOPICS else "Predicted_Sentiment",
             show=lambda value: str(int(value)),
             parse=one_of([str(label) for label in range(classes)]),
         ),
     )
 
 
-MAKERS: dict[str, Callable[[], Task]] = {"cfimdb": cfimdb} | {
+MAKERS: dict[str, Callable[..., Task]] = {"cfimdb": cfimdb} | {
     name: partial(reviews, name) for name in REVIEWS
 }

@@ -29,8 +29,8 @@ class FewShot:
 
     source: Source
     shots: int
-    seed: int
     classes: int
+    seed: int
     splits: tuple[str, ...] = ("train", "dev", "test")
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:

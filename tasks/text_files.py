@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from minbert.errors import UserError
 
@@ -16,6 +17,7 @@ class DataError(UserError):
     """A data file that cannot be used."""
 
 
+JSON_LINES = (".json", ".jsonl")
 Lines = Iterator[tuple[int, str]]  # line number from 1, its text with the line break
 
 
@@ -70,8 +72,11 @@ def rows_by_name(
 
     Fields are separated by tabs or, with `comma`, by commas if the header holds no tab. They may
     be quoted; between tabs not, unless `quoted_tabs`. `names` are those of the columns of a file
-    without a header line.
+    without a header line. A file that ends in .json or .jsonl has an object a line.
     """
+    if path.suffix.lower() in JSON_LINES:
+        yield from json_rows(path, needed)
+        return
     lines = csv_lines(path)
     first = next(lines, None)
     if first is None:
@@ -120,20 +125,42 @@ def csv_column(path: Path, column: str) -> Iterator[str]:
     return (row[column] for _, row in rows_by_name(path, [column], path.suffix.lower() == ".csv"))
 
 
+def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, these fields) of a file with a JSON object a line.
+
+    Numbers become text, and `-`, on which annotators did not agree, nothing.
+    """
+    for number, row in json_lines(path):
+        fields = {}
+        for name in needed:
+            value = row.get(name) if isinstance(row, dict) else None
+            if isinstance(value, int) and not isinstance(value, bool):
+                value = str(value)
+            if not isinstance(value, str) or not encodable(value):
+                found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
+                raise DataError(f"{path}, line {number}: expected text in {name!r}, found {found}")
+            fields[name] = "" if value == "-" else value
+        yield number, fields
+
+
 def json_field(path: Path, column: str) -> Iterator[str]:
     """One field of a file with a JSON object a line."""
-    for number, text in decoded_lines(path):
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}, line {number}: expected JSON, found: {error}") from error
+    for number, row in json_lines(path):
         value = row.get(column) if isinstance(row, dict) else None
         if not isinstance(value, str) or not encodable(value):
             found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
             raise DataError(f"{path}, line {number}: expected text in {column!r}, found {found}")
         yield value
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """(line number, what stands there) for each line that is not blank."""
+    for number, text in decoded_lines(path):
+        if text.strip():
+            try:
+                yield number, json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{path}, line {number}: expected JSON, found: {error}") from error
 
 
 def encodable(text: str) -> bool:

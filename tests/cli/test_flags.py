@@ -31,7 +31,8 @@ FLAGS_OF = {  # whose modes' help shows them
     "--objective": ("single", "multitask", "pretrain"),
     "--combiner --sst-head": TASKS,
     "--protocol --shots --drop-leaks": (*TRAINING, "probe", "bilstm"),
-    "--vectors --units": ("bilstm",),
+    "--vectors": ("bilstm", "reproduce"),
+    "--units": ("bilstm",),
     "--projection-head --hard-top-k": ("pretrain",),
     "--init": (*TRAINING, "probe"),
     "--resume --micro-batch --keep": TRAINING,
@@ -107,7 +108,9 @@ def test_pairs_are_those_of_glue():
     from tasks import PAIRS, glue
 
     assert protocol.PAIR_OPTIONS == glue.PAIR_OPTIONS
-    assert {name for name, declared in glue.GLUE.items() if len(declared.texts) == 2} == set(PAIRS)
+    assert {name for name, declared in glue.DECLARED.items() if len(declared.texts) == 2} == set(
+        PAIRS
+    )
 
 
 # Help

@@ -6,9 +6,10 @@ from sklearn.metrics import matthews_corrcoef
 
 import tasks
 from minbert.bi_encoder import BiEncoder
-from tasks import PAIRS, build_task
+from tasks import MANY_CLASSES, PAIRS, TASK_NAMES, build_task
 from tasks.data import load_split
-from tasks.glue import GLUE, Declared, glue
+from tasks.declared import Declared
+from tasks.glue import DECLARED, GLUE, glue
 from tasks.text_files import DataError
 
 FILES = {
@@ -103,10 +104,24 @@ def test_metrics():
 
 def test_a_csv_is_declared_in_a_line(tmp_path, monkeypatch):
     own = Declared("mine", ("text",), "mood", ("bad", "good"), train="a.csv", dev="b.csv")
-    monkeypatch.setitem(GLUE, "mine", own)
+    monkeypatch.setitem(DECLARED, "mine", own)
     (tmp_path / "mine").mkdir()
     for file in ("a.csv", "b.csv"):
         (tmp_path / "mine" / file).write_text('mood,text\ngood,"so, ""fine"""\nbad,no\n')
     found = glue("mine").read(tmp_path, "train")
     assert found.texts == (['so, "fine"', "no"],)
     assert found.targets.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", MANY_CLASSES)
+def test_the_first_classes_alone(name, folder):
+    assert build_task(name).kind.classes == MANY_CLASSES[name]
+    task = build_task(name, classes="2")
+    assert (task.kind.classes, len(task.kind.class_names)) == (2, 2)
+    if name == "trec":
+        assert task.read(folder, "train").targets.tolist() == [1]
+
+
+def test_no_other_task_has_many_classes():
+    single = {n for n in TASK_NAMES if (build_task(n).kind.classes or 0) > 2}
+    assert single - set(MANY_CLASSES) == {"sst", "yelp5", "amazon5"}

@@ -33,18 +33,18 @@ FOLDER = Path()
 
 
 def test_few_shots_are_as_many_of_each_class():
-    found = FewShot(Invented(COUNTS), 14, 1, 3).read(FOLDER, "train")
+    found = FewShot(Invented(COUNTS), 14, 3, 1).read(FOLDER, "train")
     assert np.bincount(found.targets).tolist() == [5, 5, 4]
     assert len(set(found.ids)) == 14
-    again = FewShot(Invented(COUNTS), 14, 1, 3).read(FOLDER, "train")
-    other = FewShot(Invented(COUNTS), 14, 2, 3).read(FOLDER, "train")
+    again = FewShot(Invented(COUNTS), 14, 3, 1).read(FOLDER, "train")
+    other = FewShot(Invented(COUNTS), 14, 3, 2).read(FOLDER, "train")
     assert found.ids == again.ids != other.ids
     assert found.texts[0] == found.ids
 
 
 @pytest.mark.parametrize("count", [(30, 20, 10), (900, 700, 400)])
 def test_dev_and_test_part_the_dev_file_whatever_the_seed(count):
-    one, other = (FewShot(Invented(COUNTS | {"dev": count}), 9, seed, 3) for seed in (1, 2))
+    one, other = (FewShot(Invented(COUNTS | {"dev": count}), 9, 3, seed) for seed in (1, 2))
     dev, test = one.read(FOLDER, "dev"), one.read(FOLDER, "test")
     assert not set(dev.ids) & set(test.ids)
     assert len(dev) == min(500, sum(count) // 2)
@@ -62,15 +62,15 @@ def test_dev_and_test_part_the_dev_file_whatever_the_seed(count):
 )
 def test_more_than_there_is(shots, expected):
     with pytest.raises(DataError, match=expected):
-        FewShot(Invented(COUNTS), shots, 0, 3).read(FOLDER, "train")
+        FewShot(Invented(COUNTS), shots, 3, 0).read(FOLDER, "train")
 
 
 def test_a_class_that_is_not_there_and_files_too_small_to_part():
     with pytest.raises(DataError, match="expected 4 examples of class 3 for 19 shots, found 0"):
-        FewShot(Invented(COUNTS), 19, 0, 4).read(FOLDER, "train")
+        FewShot(Invented(COUNTS), 19, 4, 0).read(FOLDER, "train")
     tiny = Invented({"train": (1, 0, 0), "dev": (1, 0, 0)})
     with pytest.raises(DataError, match=r"dev\.tsv: expected two examples or more to part"):
-        FewShot(tiny, 1, 0, 1).read(FOLDER, "test")
+        FewShot(tiny, 1, 1, 0).read(FOLDER, "test")
     with pytest.raises(DataError, match=r"train\.tsv: expected two examples or more to part"):
         HeldOut(tiny).read(FOLDER, "dev")
 

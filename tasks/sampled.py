@@ -1,0 +1,122 @@
+"""Training examples drawn class by class, for LaCon's protocols; the dev file is test.
+
+Zhang et al. (2022), sections 3.1, 4.1, 4.2 and 4.5. What is drawn depends on the seed, test does
+not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tasks.base import Source
+from tasks.readers import Examples
+from tasks.text_files import DataError
+
+KEPT_FOR_DEV = 0.05  # of what is drawn, where dev is a part of it
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Capped:
+    """At most `shots` examples a class, of which a twentieth is dev."""
+
+    source: Source
+    shots: int
+    classes: int
+    seed: int
+    splits: tuple[str, ...] = SPLITS
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        if split == "test":
+            return self.source.read(folder, "dev")
+        examples = self.source.read(folder, "train")
+        drawn = by_class(examples, self.classes, self.seed)
+        rows = np.concatenate([several[: self.shots] for several in drawn])
+        rows = np.random.default_rng([self.seed, 1]).permutation(rows)
+        held = max(1, round(KEPT_FOR_DEV * len(rows)))
+        if len(rows) <= held:
+            where = self.where(folder, split)
+            raise DataError(f"{where}: expected two examples or more to part, found {len(rows)}")
+        if split == "dev":
+            return replace(examples.at(np.sort(rows[:held])), blank_labels=0)
+        return examples.at(np.sort(rows[held:])).some(limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, "dev" if split == "test" else "train")
+
+
+@dataclass(frozen=True)
+class Even:
+    """`shots` examples a class, and as many others for dev.
+
+    With a `ratio` above 1 the most frequent class has so many times `shots`, the rarest `shots`,
+    those between what lies between on a geometric scale (Cao et al., 2019).
+    """
+
+    source: Source
+    shots: int
+    classes: int
+    seed: int
+    ratio: float = 1.0
+    splits: tuple[str, ...] = SPLITS
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        if split == "test":
+            return self.source.read(folder, "dev")
+        examples = self.source.read(folder, "train")
+        drawn = by_class(examples, self.classes, self.seed)
+        where = self.where(folder, split)
+        rows = []
+        for label, (several, wanted) in enumerate(zip(drawn, self.counts(drawn), strict=True)):
+            if len(several) <= wanted:
+                raise DataError(
+                    f"{where}: expected more than {wanted} examples of class {label}, "
+                    f"found {len(several)}"
+                )
+            rows.append(several[:wanted] if split == "train" else several[wanted : 2 * wanted])
+        found = examples.at(np.sort(np.concatenate(rows)))
+        return found.some(limit) if split == "train" else replace(found, blank_labels=0)
+
+    def counts(self, drawn: list[np.ndarray]) -> list[int]:
+        """Examples of each class."""
+        order = np.argsort([len(rows) for rows in drawn], kind="stable")  # the rarest first
+        steps = np.empty(len(drawn))
+        steps[order] = np.linspace(0, 1, len(drawn))
+        return [round(self.shots * float(self.ratio**step)) for step in steps]
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, "dev" if split == "test" else "train")
+
+
+@dataclass(frozen=True)
+class FirstClasses:
+    """The examples of the first `count` classes alone; all of a test file without labels."""
+
+    source: Source
+    count: int
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return self.source.splits
+
+    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+        examples = self.source.read(folder, split)
+        if examples.targets is None:
+            return examples
+        rows = np.flatnonzero(examples.targets < self.count)
+        if not len(rows):
+            where = self.where(folder, split)
+            raise DataError(f"{where}: expected examples of the first {self.count} classes")
+        return examples.at(rows).some(limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, split)
+
+
+def by_class(examples: Examples, classes: int, seed: int) -> list[np.ndarray]:
+    """The rows of each class, shuffled."""
+    draw = np.random.default_rng(seed)
+    return [draw.permutation(np.flatnonzero(examples.targets == c)) for c in range(classes)]
