@@ -20,9 +20,10 @@ TABLES = {
     "best": "studies.best",
     "scl-moo": "studies.reproduce_scl_moo",
     "supercontext": "studies.reproduce_supercontext",
+    "lacon": "studies.reproduce_lacon",
 }
 PRECISION = {"bees": "bf16"}  # fp32 of the others
-BY_BEGINNING = ("scl-moo", "supercontext")  # whose rows are named by how they begin
+BY_BEGINNING = ("scl-moo", "supercontext", "lacon")  # whose rows are named by how they begin
 PAPERS = {
     "bees": "the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
     "on the dev set that is reported, by the paper as by us.",
@@ -32,6 +33,8 @@ PAPERS = {
     "chosen on test.",
     "supercontext": "a tenth of train, --dev-limit of it at most, is dev, the files' dev is test. "
     "Learning rate and temperature of the encoder given were chosen on dev.",
+    "lacon": "training examples are counted a class, a twentieth of them stops early, the files' "
+    "dev is test.",
 }
 
 
@@ -42,7 +45,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="ROW",
         help="models such as M6 M13, runs such as qqp-smart of best, or how cells' names begin of "
-        "scl-moo and supercontext, such as few-shot-sst2 or given-trec; "
+        "scl-moo, supercontext and lacon, such as few-shot-sst2 or given-trec; "
         "default: all (of bees, all of Table 1; of supercontext, none of its large setting)",
     )
     parser.add_argument(
@@ -59,7 +62,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(
-        "--limit", type=COUNT, metavar="N", help="training examples of a task; not of few-shot rows"
+        "--limit",
+        type=COUNT,
+        metavar="N",
+        help="training examples of a task, of lacon a class; not of few-shot rows",
     )
     parser.add_argument(
         "--dev-limit", type=COUNT, metavar="N", help="of supercontext: dev examples of a task"
@@ -149,7 +155,10 @@ def command_of(args: argparse.Namespace) -> str:
 
 def notes_of(args: argparse.Namespace) -> str:
     """What a reader has to know before he sets the figures side by side."""
-    limit = f"{args.limit:,} training examples of a task" if args.limit else "all training data"
+    of = "a class" if args.table == "lacon" else "a task"
+    limit = f"{args.limit:,} training examples of {of}" if args.limit else "all training data"
+    if args.table == "lacon" and not args.limit:
+        limit = "at most 5,000 training examples a class of two, 1,000 a class of more"
     epochs = f"{args.epochs} epochs" if args.epochs else "the numbers of epochs named by the study"
     return (
         f"Ours: encoder {args.encoder}, {limit}, {epochs}, {args.precision}; {PAPERS[args.table]}"

@@ -1,0 +1,38 @@
+"""A run whose cell also keeps F1 of each class on test, and how many it was trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+from studies.seeds import training
+from tasks import data_folder
+from tasks.predictions import read_scores, scores_name
+
+
+def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """One run; `f1_by_class` and `training_counts` have a figure a class."""
+    from sklearn.metrics import f1_score
+
+    found = training(config, folder)
+    (task,) = config.tasks
+    train = build_tasks(config)[task].read(data_folder(config.data), "train", config.limit)
+    assert train.targets is not None
+    found["training_counts"] = np.bincount(train.targets).tolist()
+    file = folder / "predictions" / scores_name(task, "test")
+    scores = read_scores(file)
+    if scores.targets is not None:
+        labels = range(scores.values.shape[1])
+        figures = f1_score(
+            scores.targets,
+            scores.values.argmax(1),
+            labels=labels,
+            average=None,
+            zero_division=0,
+        )
+        found["f1_by_class"] = [round(float(figure), 6) for figure in figures]
+    return found

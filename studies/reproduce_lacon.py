@@ -1,0 +1,68 @@
+"""Runs the cells of LaCon and writes its tables and figures beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from minbert.files import alone, write_whole
+from multitask.config import RunConfig
+from multitask.run import complete
+from reports.tables import markdown_table
+from studies.asked import Asked
+from studies.chosen import there
+from studies.lacon import METHODS, SEEDS, Experiments
+from studies.lacon_figures import draw_spaces, draw_spectra, effective_rank, space_of, spectrum
+from studies.lacon_table import Results, draw_lines, report
+from studies.seeds import kept, run_seed_cells
+
+RATE = 2e-5  # the middle one of section 3.1
+SHOWN = ("ce", "scl", "lacon")
+MAPPED = ("mrpc", "cola")  # Figure 4
+
+
+def names() -> list[str]:
+    """Of all cells; the beginning of one asks for all that begin so."""
+    return [one.name for one in Experiments(RunConfig(mode="single", tasks=())).every()]
+
+
+def reproduce(asked: Asked, command: str, notes: str) -> str:
+    """Run what is not there yet; writes and returns the report of all finished cells."""
+    rate = asked.lr or RATE
+    cells = Experiments(asked.base, asked.epochs, rate)
+    for one in cells.every():
+        kept(one, asked.results)  # one of another configuration is told before hours of work
+    rows = asked.rows or ("",)
+    chosen = [one for one in cells.every() if one.name.startswith(rows)]
+    if asked.seeds is not None:
+        chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
+    chosen = there(chosen)
+    run_seed_cells(chosen, asked.results, asked.runs)
+    results = Results(cells, asked.results)
+    draw_lines(results)
+    spaces = draw_trained(cells, asked.results, asked.runs) if asked.rows is None else ""
+    text = report(results, command, f"{notes} Learning rate {rate:g}.", spaces)
+    write_whole(asked.results.with_suffix(".md"), text)
+    return text
+
+
+def draw_trained(cells: Experiments, results: Path, runs: Path) -> str:
+    """Figure 4 and the appendix's singular values, of runs that stay; a table of the latter."""
+    rows = []
+    for one in there([cells.main(task, "ce") for task in MAPPED]):
+        (task,) = one.config.tasks
+        spaces = {}
+        for method in SHOWN:
+            config = replace(cells.main(task, method).config, seed=SEEDS[0])
+            folder = runs / f"map-{task}-{method}"
+            with alone(folder):
+                complete(config, folder, resume=True)
+            spaces[METHODS[method]] = space_of(folder)
+        draw_spaces(spaces, results / f"maps-{task}.png")
+        draw_spectra(spaces, results / f"spectrum-{task}.png")
+        rows.append([task, *(f"{effective_rank(spectrum(s)):.1f}" for s in spaces.values())])
+    table = markdown_table(["", *(METHODS[method] for method in SHOWN)], rows)
+    return (
+        "## Singular values of the test embeddings (appendix A.3)\n\nEffective rank, the "
+        f"exponential of their entropy, of seed {SEEDS[0]}:\n\n{table}"
+    )

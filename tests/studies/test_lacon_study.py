@@ -1,0 +1,198 @@
+"""LaCon's cells as configurations, the command that runs them, and its tables and figures."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+import cli
+from minbert.json_files import read_json
+from multitask.config import RunConfig
+from studies import lacon_paper as paper
+from studies.lacon import ABLATED, ABLATIONS, FEW_METHODS, METHODS, SEEDS, TASKS, Experiments
+from studies.lacon_figures import Space, effective_rank, space_of, spectrum
+from studies.lacon_table import (
+    Results,
+    ablation_table,
+    by_class_table,
+    claims,
+    few_shot_table,
+    main_table,
+)
+
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
+CELLS = Experiments(BASE)
+
+
+def test_every_cell_is_another_run():
+    every = CELLS.every()
+    assert len({one.name for one in every}) == len(every)
+    assert len({one.config.digest() for one in every}) == len(every)
+
+
+def test_settings_are_the_papers():
+    config = CELLS.main("mrpc", "lacon").config
+    assert (config.pooling, config.warmup, config.epochs) == ("cls", 0.06, 10)
+    assert (config.protocol, config.shots, config.limit) == ("capped", 200, None)
+    assert config.task_options == {"mrpc": {"pair": "joint"}}
+    plain = Experiments(RunConfig(mode="single", tasks=()))
+    assert plain.main("sst2", "ce").config.shots == 5000
+    assert plain.main("trec", "ce").config.shots == 1000
+    few = CELLS.few_shot("rte", 20, "names").config
+    assert (few.protocol, few.shots, few.epochs, few.label_start) == (
+        "few-a-class", 20, 20, "names",
+    )  # fmt: skip
+    assert CELLS.imbalanced("cola", 10, "ce").config.imbalance == 10
+    assert CELLS.ablation("rte", "icl-single").config.label_terms == ("icl",)
+    assert CELLS.ablation("rte", "no-projection").config.projection_layers == 0
+
+
+def test_what_is_another_cell_already_is_that_cell():
+    assert CELLS.first_classes("trec", 6, "scl").name == "main-trec-scl"
+    options = CELLS.first_classes("trec", 4, "scl").config.task_options
+    assert options == {"trec": {"classes": "4"}}
+    assert CELLS.sweep("tau", 0.1).name == "main-rte-lacon"
+    assert CELLS.sweep("lambda", 0.5).name == "main-rte-lacon"
+
+
+def test_the_papers_tables_are_whole():
+    assert tuple(METHODS) == paper.METHODS
+    assert all(len(row) == len(METHODS) for row in paper.MAIN.values())
+    assert set(paper.ABLATION) == {"lacon", "projection", *ABLATIONS}
+    assert all(set(row) == set(ABLATED) for row in paper.ABLATION.values())
+    assert {*paper.MAIN, *paper.FURTHER} <= set(TASKS)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """CoLA and MRPC of a few words, whose class a word tells."""
+    for folder, header, row in (
+        ("CoLA", "", "x\t{label}\t\ta {word} film {i}"),
+        (
+            "MRPC",
+            "Quality\t#1 String\t#2 String\n",
+            "{label}\ta {word} film {i}\tthe {word} film {i}",
+        ),
+    ):
+        place = tmp_path / "data" / folder
+        place.mkdir(parents=True)
+        for file, count in (("train.tsv", 100), ("dev.tsv", 24)):
+            rows = []
+            for i in range(count):
+                label = int(i % 3 > 0)
+                word = ("bad", "good")[label]
+                rows.append(row.format(label=label, word=word, i=f"{i} {file}"))
+            (place / file).write_text(header + "\n".join(rows) + "\n")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def reproduce(tmp_path, data, capsys):
+    def call(*argv):
+        folders = ("--results", tmp_path / "lacon", "--runs", tmp_path / "runs")
+        flags = ("--mode", "reproduce", "--table", "lacon", "--data", data)
+        short = ("--encoder", "tiny", "--epochs", 1, "--limit", 20, "--seeds", 1)
+        try:
+            status = cli.main([str(f) for f in (*flags, *short, *folders, *argv)])
+        except SystemExit as ended:
+            status = ended.code
+        return status, capsys.readouterr()
+
+    return call
+
+
+def test_some_cells(reproduce, tmp_path):
+    rows = ("main-mrpc-lacon", "ablation-cola-single", "main-trec-ce", "classes-trec-2-ce")
+    status, said = reproduce("--rows", *rows)
+    assert status == 0, said.err
+    assert "trec is left out, for there is no" in said.out
+    results = tmp_path / "lacon"
+    names = {"main-mrpc-lacon", "main-mrpc-lacon-fusion", "ablation-cola-single-head"}
+    ids = {"ids-mrpc-capped", "ids-cola-capped"}
+    assert {path.stem for path in results.glob("*.json")} == names | ids
+    found = read_json(results / "main-mrpc-lacon.json", ValueError)["seeds"]["1"]
+    assert len(found["f1_by_class"]) == 2
+    assert found["f1_by_class"][1] == pytest.approx(found["test"]["mrpc"]["f1"], abs=1e-5)
+    assert sum(found["training_counts"]) == 38
+    text = (tmp_path / "lacon.md").read_text()
+    accuracy = 100 * found["test"]["mrpc"]["accuracy"]
+    assert f"87.5 ± 0.9 / {accuracy:.1f} (1)" in text
+    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    assert reproduce("--rows", *rows)[0] == 0
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.reproduce_lacon.SHOWN", ("ce", "lacon"))
+    monkeypatch.setattr("studies.reproduce_lacon.MAPPED", ("cola",))
+    monkeypatch.setattr("studies.lacon.TASKS", ("cola",))
+    monkeypatch.setattr("studies.lacon.METHODS", {"ce": "CE"})
+    for name in ("ABLATED", "FEW_TASKS", "IMBALANCED"):
+        monkeypatch.setattr(f"studies.lacon.{name}", ())
+    status, said = reproduce()
+    assert status == 0, said.err
+    for file in ("maps-cola.png", "spectrum-cola.png"):
+        assert (tmp_path / "lacon" / file).exists()
+    assert "## Singular values" in (tmp_path / "lacon.md").read_text()
+    space = space_of(tmp_path / "runs" / "map-cola-lacon")
+    assert space.examples.shape == (24, 32)
+    assert space.labels.shape == (2, 32)
+    np.testing.assert_allclose(np.linalg.norm(space.examples, axis=1), 1, rtol=1e-5)
+    # What is matched is what is predicted.
+    with np.load(tmp_path / "runs/map-cola-lacon/predictions/cola-test-probabilities.npz") as file:
+        predicted = file["probabilities"].argmax(1)
+    assert (space.examples @ space.labels.T).argmax(1).tolist() == predicted.tolist()
+    assert space_of(tmp_path / "runs" / "map-cola-ce").labels is None
+
+
+def test_effective_ranks():
+    even = Space(np.eye(4), np.zeros(4), None)
+    one = Space(np.ones((4, 3)), np.zeros(4), None)
+    assert effective_rank(spectrum(even)) == pytest.approx(4)
+    assert effective_rank(spectrum(one)) == pytest.approx(1, abs=1e-6)
+
+
+def invented(folder, better):
+    """Kept cells of two tasks: LaCon better than the others by `better`."""
+    draw = np.random.default_rng(0)
+    for one in CELLS.every():
+        (task,) = one.config.tasks
+        if task not in ("cola", "rte"):
+            continue
+        figures = {}
+        for seed in one.seeds:
+            gain = better if one.config.objective in ("lacon", "lacon-fusion") else 0.0
+            value = 0.6 + seed / 100 + gain + draw.normal(0, 0.001)
+            found = {"accuracy": value, "matthews": value}
+            classes = {"f1_by_class": [0.2 + gain, 0.8], "training_counts": [32, 320]}
+            figures[str(seed)] = {"test": {task: found}} | classes
+        content = {"config": one.config.to_json(), "seeds": figures}
+        (folder / f"{one.name}.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("better", [0.05, -0.05])
+def test_whether_a_claim_holds_is_tested(tmp_path, better):
+    invented(tmp_path, better)
+    results = Results(CELLS, tmp_path)
+    _, rows = claims(results)
+    verdicts = {row[0]: row[-1] for row in rows}
+    expected = "yes" if better > 0 else "no: worse"
+    for claim in ("LaCon-vanilla - CE", "LaCon-fusion - CE + SCL", "imbalance: LaCon - CE"):
+        assert verdicts[claim] == expected
+    assert verdicts["few-shot: LaCon - CE"] == expected
+    assert "LaCon - LaCon without ICL" in verdicts
+    assert "LaCon - LaCon with one head" in verdicts
+    header, rows = main_table(results)
+    assert header[1:] == ["cola", "rte"]
+    assert rows[0][2].startswith("67.3 ± 1.9 / ")
+    assert [row[0] for row in few_shot_table(results)[1]] == ["rte"]
+    assert len(ablation_table(results)[1]) == len(paper.ABLATION)
+    minor = f"2.3 / {20.0:.1f}"
+    assert [minor, "81.3 / 80.0"] in [row[2:] for row in by_class_table(results)[1]]
+
+
+def test_every_few_shot_method_has_a_column():
+    assert set(FEW_METHODS) == {"ce", "lacon", "names"}
+    assert len(SEEDS) == 6
+    assert f1_score([0, 1], [0, 1]) == 1
