@@ -17,7 +17,7 @@ BENCHMARKS = {
     "train-step": "a training step on STS, 32 pairs",
     "simcse-step": "a SimCSE step, 64 sentences in two dropout views",
     "smart-step": "a training step with adversarial regularisation, 32 examples",
-    "contrastive-step": "a training step with contrastive terms, 32 examples",
+    "contrastive-step": "a training step with contrastive terms or label embeddings, 32 examples",
     "class-losses": "losses over the classes of a batch, forward and backward",
     "surgery": "a three-task step with PCGrad",
     "all-pairs": "all pairs of 1,000 and 10,000 sentences",

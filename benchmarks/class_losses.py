@@ -1,7 +1,8 @@
 """Milliseconds and memory of losses over the classes of a batch, forward and backward.
 
 Ours beside pytorch-metric-learning's. Embeddings are random, for a loss sees nothing else; triplets
-have a smaller batch, for the peer writes each of them down.
+have a smaller batch, for the peer writes each of them down. LaCon's losses grow with the number of
+examples, those over pairs of examples with its square.
 """
 
 from __future__ import annotations
@@ -17,10 +18,19 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.timing import in_turns, seconds_table, synchronize, timed
-from losses import supcon_loss, super_loss, triplet_loss
+from losses import (
+    instance_centered_loss,
+    label_centered_loss,
+    label_embedding_regularizer,
+    supcon_loss,
+    super_loss,
+    triplet_loss,
+)
 
 CLASSES, WIDTH, TEMPERATURE, MARGIN, HARD = 5, 512, 0.1, 0.2, 50
+LABEL_HEADS = 4  # six do not divide this width
 SENTENCES, TRIPLET_SENTENCES = 800, 200
+GROWING = (200, 800, 3200)
 Loss = Callable[[Tensor, Tensor], Tensor]  # embeddings (N, H), classes (N,)
 
 
@@ -43,8 +53,11 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         "pytorch-metric-learning triplets": TripletMarginLoss(margin=MARGIN),
         "ours triplets": partial(triplet_loss, margin=MARGIN),
     }
+    growing: dict[str, Loss] = {"ours SupCon": pairs["ours SupCon"], "ours LaCon": LabelAnchored()}
+    wanted = [(SENTENCES, pairs), (TRIPLET_SENTENCES, triplets)]
+    wanted += [(count, growing) for count in GROWING]
     groups = {}
-    for count, losses in ((SENTENCES, pairs), (TRIPLET_SENTENCES, triplets)):
+    for count, losses in wanted:
         device = torch.device(args.device)
         embeddings = torch.randn(count, WIDTH, generator=torch.Generator().manual_seed(0))
         classes = torch.arange(count, device=device) % CLASSES
@@ -59,8 +72,24 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         )
         for name, work in works.items():
             sides[name]["peak_mb"] = peak_megabytes(work, device)
-        groups[f"{count} sentences of {CLASSES} classes, width {WIDTH}"] = sides
+        first = next(iter(losses))
+        groups[f"{count} sentences of {CLASSES} classes, width {WIDTH}, beside {first}"] = sides
     return {"unit": "ms", "repetitions": args.repetitions, "groups": groups}
+
+
+class LabelAnchored:
+    """LaCon's three losses beside labels of its own."""
+
+    def __init__(self) -> None:
+        self.labels = torch.randn(CLASSES, WIDTH, requires_grad=True)
+
+    def __call__(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        labels = self.labels.to(embeddings.device)
+        return (
+            instance_centered_loss(embeddings, labels, classes, TEMPERATURE, LABEL_HEADS)
+            + label_centered_loss(embeddings, labels, classes, TEMPERATURE)
+            + label_embedding_regularizer(labels)
+        )
 
 
 def step(loss: Loss, embeddings: Tensor, classes: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Examples/s of a training step with contrastive terms beside cross-entropy (SCL-MOO).
+"""Examples/s of a training step with contrastive terms (SCL-MOO) or label embeddings (LaCon).
 
 EPO needs a gradient an objective: at the embeddings three small ones and one pass back through the
 encoder, at the parameters three passes back.
@@ -20,6 +20,8 @@ SIDES: dict[str, dict[str, Any]] = {
     "CE + LS": {"objective": "ls"},
     "CE + EPO, at the embeddings": {"objective": "epo", "gradients": "representation"},
     "CE + EPO, at the parameters": {"objective": "epo"},
+    "LaCon-vanilla": {"objective": "lacon"},
+    "LaCon-fusion": {"objective": "lacon-fusion"},
 }
 
 

@@ -67,7 +67,9 @@ def test_contrastive_step(measured, monkeypatch):
 def test_class_losses(measured, monkeypatch):
     monkeypatch.setattr(class_losses, "SENTENCES", 40)
     monkeypatch.setattr(class_losses, "TRIPLET_SENTENCES", 20)
-    pairs, triplets = measured("class-losses").values()
+    monkeypatch.setattr(class_losses, "GROWING", (10, 30))
+    pairs, triplets, *growing = measured("class-losses").values()
+    assert [set(sides) for sides in growing] == [{"ours SupCon", "ours LaCon"}] * 2
     assert len(pairs) == 4
     assert len(triplets) == 2
     assert all(side["peak_mb"] > 0 for side in (*pairs.values(), *triplets.values()))
