@@ -41,6 +41,7 @@ class LabelAnchors(nn.Module):
     def __init__(self, wide: int, width: int, classes: int, layers: int) -> None:
         super().__init__()
         self.projection = perceptron(wide, width, layers)
+        self.texts = 1 if wide == width else 2
         self.labels = nn.Parameter(torch.randn(classes, width))
 
     def forward(self, *texts: Tensor) -> Anchored:
@@ -48,8 +49,8 @@ class LabelAnchors(nn.Module):
 
     @torch.no_grad()
     def start(self, names: Tensor) -> None:
-        """Begin with the labels where texts of these embeddings (C, H) are."""
-        self.labels.copy_(self.projection(names))
+        """Begin with the labels where texts of these embeddings (C, H) are, or pairs of them."""
+        self.labels.copy_(self(*[names] * self.texts).instances)
 
 
 class FusedAnchors(LabelAnchors):

@@ -113,6 +113,14 @@ def test_labels_begin_where_the_names_are(text):
         torch.testing.assert_close(head.labels, expected)
 
 
+def test_a_name_stands_for_both_texts_of_a_pair(text):
+    head = head_of(with_objective(QQP, "lacon", ObjectiveSettings()))
+    names = text[:2]
+    head.start(names)
+    whole = torch.cat([names, names, torch.zeros_like(names)], 1)
+    torch.testing.assert_close(head.labels, head.projection(whole))
+
+
 def attended(hidden, labels, convolution):
     """One sequence at a time, without padding or packing."""
     weight, bias = convolution.weight.flatten(), convolution.bias
