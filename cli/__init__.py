@@ -15,7 +15,7 @@ from minbert.errors import UserError
 MODES = {
     "single": "train one task",
     "multitask": "train several tasks on one shared encoder",
-    "pretrain": "train the encoder further on sentences or pairs",
+    "pretrain": "train the encoder further on sentences, pairs or classes",
     "probe": "fit a logistic regression on a frozen encoder's embeddings",
     "bilstm": "write an untrained BiLSTM encoder over the words of a task",
     "pareto": "train once for each of several preferences between tasks",

@@ -12,7 +12,7 @@ from pathlib import Path
 from cli.flags import POOLINGS, training_config
 from cli.multitask import add_task_list, distinct_tasks
 from cli.protocol import add_protocol_flags, check_protocol
-from cli.values import COUNT, DEFAULTS, default, number, path
+from cli.values import COUNT, DEFAULTS, MANY, default, number, path
 from tasks import CS224N
 
 # Those of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
@@ -36,14 +36,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "each; words without one begin at random with the same deviation",
     )
     numbers = (
-        ("units", UNITS, "in each direction"),
-        ("layers", LAYERS, "on each other"),
-        ("max-tokens", TOKENS, "of a text; the rest is cut off"),
+        ("units", COUNT, UNITS, "in each direction"),
+        ("layers", COUNT, LAYERS, "on each other"),
+        ("max-tokens", number(int, 3, MANY), TOKENS, "of a text; the rest is cut off"),
     )
-    for name, value, text in numbers:
+    for name, kind, value, text in numbers:
         shape.add_argument(
             f"--{name}",
-            type=COUNT,
+            type=kind,
             default=value,
             metavar="N",
             help=f"{text} (default: {value})",
@@ -86,18 +86,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     config = training_config(args, mode="bilstm", tasks=tasks)
 
     from minbert.words import build_bilstm
-    from multitask.assembly import build_tasks
-    from tasks import data_folder
+    from multitask.assembly import training_texts
 
-    texts = [
-        text
-        for task in build_tasks(config).values()
-        for column in task.read(data_folder(config.data), "train", config.limit).texts
-        for text in column
-    ]
     told = build_bilstm(
         folder,
-        texts,
+        training_texts(config),
         Path(args.vectors) if args.vectors else None,
         args.units,
         args.layers,

@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.objective import WITHOUT_CLASSES
 from cli.values import COUNT, MANY, default, number
+from pretrain import DEFAULTS
 from tasks import PAIRS
 
 # Plain copies of names, held equal to them by a test.
@@ -76,6 +77,11 @@ def class_settings(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
         parser.error(f"{' and '.join(shown)}: expected one of them at most")
     if args.hard_after is not None and not hard:
         parser.error(f"--hard-after: expected one of {', '.join(hard_flags())}, found none")
+    epochs = args.epochs or DEFAULTS.epochs
+    if args.hard_after is not None and args.hard_after >= epochs:
+        parser.error(
+            f"--hard-after: expected fewer than --epochs {epochs}, found {args.hard_after}"
+        )
     return {"hard_negatives": hard, "per_class": True}
 
 

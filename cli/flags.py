@@ -185,8 +185,6 @@ def check_training_flags(
                 parser.error(
                     f"--{task}-{option}: expected {task} among the tasks, found {', '.join(tasks)}"
                 )
-    if getattr(args, "pair", None) and not set(tasks) & set(PAIRS):
-        parser.error(f"--pair: expected one of {', '.join(PAIRS)}, found {', '.join(tasks)}")
     check_protocol(args, parser, tasks)
     if args.resume and args.overwrite:
         parser.error("--resume and --overwrite: expected at most one of them")

@@ -121,7 +121,7 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser) -
     if args.projection and name in classes.OBJECTIVES:
         parser.error(f"--projection: expected --projection-head with --objective {name}")
     if name not in classes.OBJECTIVES:
-        for flag in ("protocol", "shots", "drop_leaks", "pair"):
+        for flag in ("protocol", "shots", "drop_leaks", "pair", "classes"):
             if getattr(args, flag):
                 shown = flag.replace("_", "-")
                 parser.error(f"--{shown}: expected an objective of classes, found {name}")

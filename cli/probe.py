@@ -30,11 +30,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--data", type=path, metavar="DIR", help="folder with the task's files" + default("data")
     )
     data.add_argument("--limit", type=COUNT, metavar="N", help="fit on N examples, drawn at random")
+    data.add_argument("--dev-limit", type=COUNT, metavar="N", help="choose on N dev examples alone")
     data.add_argument(
         "--seed",
         type=number(int, 0, 2**32 - 1),
         metavar="N",
-        help="of --protocol few-shot" + default("seed"),
+        help="of the examples that a --protocol draws" + default("seed"),
     )
     encoder = parser.add_argument_group("encoder")
     add_protocol_flags(data)

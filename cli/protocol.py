@@ -42,7 +42,7 @@ def add_protocol_flags(data: argparse._ArgumentGroup) -> None:
     )
     data.add_argument(
         "--imbalance",
-        type=number(float, 1, MANY, above=True),
+        type=number(float, 1, MANY),
         metavar="X",
         help="of --protocol imbalanced: the most frequent class over the rarest",
     )
@@ -69,6 +69,8 @@ def check_protocol(
 ) -> None:
     """Refuse shots without a protocol of them and the other way round, tasks without classes."""
     protocol, shots = args.protocol or "files", args.shots
+    if getattr(args, "pair", None) and not set(tasks) & set(PAIRS):
+        parser.error(f"--pair: expected one of {', '.join(PAIRS)}, found {', '.join(tasks)}")
     if protocol in SHOTS and shots is None:
         parser.error(f"--protocol {protocol}: expected --shots N, found none")
     if shots is not None and protocol not in SHOTS:

@@ -31,8 +31,9 @@ PAPERS = {
     "encoder's own training data holds duplicates of Quora.",
     "scl-moo": "the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
     "chosen on test.",
-    "supercontext": "a tenth of train, --dev-limit of it at most, is dev, the files' dev is test. "
-    "Learning rate and temperature of the encoder given were chosen on dev.",
+    "supercontext": "a tenth of train, --dev-limit of it at most, is dev; test is the files' dev, "
+    "of reviews the published test file or a fixed share. Texts of dev and test are left out of "
+    "train.",
     "lacon": "training examples are counted a class, a twentieth of them stops early, the files' "
     "dev is test.",
 }
@@ -150,6 +151,7 @@ def command_of(args: argparse.Namespace) -> str:
         value = getattr(args, name)
         flag = name.replace("_", "-")
         parts += [f"--{flag} {value}"] if value is not None else []
+    parts += ["--vectors FILE"] if args.vectors else []
     return " ".join(parts)
 
 

@@ -38,7 +38,8 @@ def super_loss(
             (section VI): the k nearest, those of at least this cosine or else the nearest, or the
             nearest share of them. At most one of the three.
         positives, negatives: at most so many of an anchor count (section V.D): the first of its
-            class in the batch, and the first of the others, one of each class after the other.
+            class in the batch, and the first of the others, one of each class after the other, the
+            class after its own coming first.
     """
     check(variant, top_k, threshold, top_fraction, positives, negatives)
     order = labels.argsort(stable=True)
@@ -54,9 +55,9 @@ def super_loss(
         begin += size
         if variant == "algorithm1" and size == 1:
             continue
-        others = torch.cat([before, after], 1)
+        others = torch.cat([after, before], 1)
         if negatives is not None:
-            turns = torch.cat([places[: begin - size], places[begin:]]).argsort(stable=True)
+            turns = torch.cat([places[begin:], places[: begin - size]]).argsort(stable=True)
             others = others[:, turns[:negatives]]
         near = positives_of(own, positives, variant == "equation8")
         far, count = hardest(others, top_k, threshold, top_fraction)

@@ -59,8 +59,9 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
     """Vectors of these words from a file in GloVe's format: a word and its numbers, a line each.
 
     The file is mapped, not read into memory, and only the lines of wanted words are parsed. A first
-    line of two numbers, as word2vec's format has it, is passed over. EncoderError names the line of
-    what is no vector, or has another width than the first.
+    line of two numbers, as word2vec's format has it, is passed over, and so is what stands for
+    several words. EncoderError names the line of what is no vector, or has another width than the
+    first.
     """
     wanted = {word.encode(): word for word in words}
     found: dict[str, np.ndarray] = {}
@@ -71,10 +72,12 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
                 word, _, rest = line.rstrip().partition(b" ")
                 if word not in wanted or (number == 1 and rest.isdigit()):
                     continue
-                try:
-                    vector = np.array(rest.split(), np.float32)
-                except ValueError:
-                    vector = np.array([], np.float32)
+                fields = rest.split()
+                if fields and not is_number(fields[0]):
+                    continue  # the beginning of several words, as glove.840B has some
+                vector = np.array([], np.float32)
+                if all(map(is_number, fields)):
+                    vector = np.array(fields, np.float32)
                 if not len(vector) or not np.isfinite(vector).all():
                     raise EncoderError(
                         f"{file}, line {number}: expected a word and its numbers, "
@@ -95,6 +98,14 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
     return found
 
 
+def is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
 def build_bilstm(
     folder: Path,
     texts: Iterable[str],
@@ -110,25 +121,30 @@ def build_bilstm(
     """Write the folder of an untrained BiLSTM for the words of these texts; says what it holds.
 
     With `vectors` its words begin there, and their width is the file's; words without a vector
-    begin normal, with the deviation of those that have one. Without, all words are learnt.
+    begin normal, with the deviation of those that have one. Without, all words are learnt. A word
+    that comes once and has no vector is left out: it teaches what is unknown.
     """
+    texts = list(texts)
     words = vocabulary_of(texts)
     if not words:
         raise EncoderError("expected texts with words, found none")
     known = read_vectors(vectors, words) if vectors else {}
+    frequent = set(vocabulary_of(texts, least=2))
+    words = [word for word in words if word in frequent or word in known] or words
     width = len(next(iter(known.values()))) if known else embedding_size
     size = len(SPECIAL) + len(words)
     config = BiLSTMConfig(size, width, units, num_layers, dropout, max_tokens)
     encoder = random_bilstm(config, seed)
     if known:
         fill(encoder, words, known, seed)
-    unfinished = folder.with_name(f"{folder.name}.tmp")
+    place = folder.resolve()
+    unfinished = place.with_name(f"{place.name}.tmp")
     unfinished.mkdir(parents=True, exist_ok=True)
     save_encoder(encoder, unfinished)
     word_tokenizer(words, max_tokens).save(unfinished)
     settings = SentenceSettings(pooling, False, max_tokens, False)
     write_sentence_settings(unfinished, settings, config.hidden_size)
-    unfinished.replace(folder)  # an empty one may be there
+    unfinished.replace(place)  # an empty one may be there
     share = f", {len(known) / len(words):.0%} of them with a vector" if vectors else ""
     return f"{len(words):,} words{share}, {num_layers} x {units} units: {folder}"
 

@@ -55,6 +55,16 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     return {n: with_objective(task, config.objective, settings) for n, task in tasks.items()}
 
 
+def training_texts(config: RunConfig) -> list[str]:
+    """Every text of the training examples, whatever is learnt from them."""
+    return [
+        text
+        for task in build_tasks(replace(config, objective=None)).values()
+        for column in task.read(data_folder(config.data), "train", config.limit).texts
+        for text in column
+    ]
+
+
 def source_of(config: RunConfig, task: Task) -> Source:
     """A task's files, or what protocol and leak guard make of them."""
     others = tuple(build_task(name).source for name in CS224N)

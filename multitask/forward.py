@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from multitask.distributed import Processes
@@ -37,8 +38,10 @@ class Forward:
         clean_pass = EncoderPass(self.model, batches, self.precision, len(split.tokens), name)
         copies = self.processes.count if task.in_batch else 1
         texts = clean_pass.texts
-        if copies > 1:
-            texts = tuple(self.processes.joined(text) for text in texts)
+        if copies > 1:  # of all processes, in the batch's own order
+            back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
+            order = torch.from_numpy(back).to(texts[0].device)
+            texts = tuple(self.processes.joined(text)[order] for text in texts)
         passes = [clean_pass]
         if len(part.indices):
             targets = split.targets(part.indices, self.model.bi_encoder.device)

@@ -30,7 +30,8 @@ class MultiTaskModel(nn.Module):
         self.heads = nn.ModuleDict()
         for name, task in tasks.items():
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed << 32 | crc32(name.encode()))
+                # 32 bits are all that the generator takes.
+                torch.manual_seed(crc32(f"{seed} {name}".encode()))
                 self.heads[name] = task.build_head(bi_encoder.width)
         for module in self.heads.modules():
             if isinstance(module, Dropout):

@@ -49,7 +49,7 @@ def whole_part(
     """A batch in one part, which in a loss over it holds the other processes' examples too."""
     pieces = tuple(pieces_of(indices, processes, micro_batch))
     if task.in_batch:
-        return Part(pieces, processes.joined_order(indices), share)
+        return Part(pieces, indices, share)
     mine = processes.share(indices)
     return Part(pieces, mine, share * len(mine) / len(indices))
 

@@ -27,6 +27,12 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
                 f"{task.name}, of which batches hold as many examples, found {config.batch_size}"
             )
         assert split.examples.targets is not None
+        counts = np.bincount(split.examples.targets)
+        if config.objective and ((counts > 0).sum() < 2 or counts.max() < 2):
+            raise RunError(
+                f"{task.name}: expected training examples of two classes, two of one at least, "
+                f"found {', '.join(map(str, counts))} of each"
+            )
         return partial(class_batches, split.examples.targets, config.batch_size)
     return partial(bucketed_batches, split.lengths, config.batch_size)
 

@@ -1,4 +1,4 @@
-"""Further training of the encoder on text without labels, or on pairs, before any task."""
+"""Further training of the encoder before any task: on sentences, pairs, or classes of texts."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from tasks.data import Split
 from tasks.predictions import Scores
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # of C, the inverse of regularisation
-ITERATIONS = 1000
+ITERATIONS = 5000
 Tables = dict[str, dict[str, Scores]]  # task -> split -> probabilities
 
 

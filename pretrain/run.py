@@ -27,7 +27,9 @@ def build_and_check(config: RunConfig) -> dict[str, Task]:
     folder = data_folder(config.data)
     examples = [task.read(folder, "train", config.limit) for task in tasks.values()]
     texts = tuple(column for some in examples for column in some.texts)
-    for name in CS224N:
+    # Of pre-training on classes also its own tasks' dev and test, as their files have them.
+    own = config.tasks if config.objective in supercontext.OBJECTIVES else ()
+    for name in dict.fromkeys((*CS224N, *own)):
         try:
             (shared,) = overlap(texts, folder, [name]).values()
         except DataError as error:

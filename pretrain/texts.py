@@ -125,7 +125,9 @@ def overlap(texts: Columns, folder: Path, names: Sequence[str]) -> dict[str, dic
     found: dict[str, dict[str, int]] = {}
     for name in names:
         task = build_task(name)
-        for split in ("dev", "test"):
+        for split in task.source.splits:
+            if split == "train":
+                continue
             columns = task.read(folder, split).texts
             distinct = {bare(text) for column in columns for text in column}
             found.setdefault(name, {})[split] = len(distinct & known)

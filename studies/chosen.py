@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from minbert.errors import UserError
+from multitask.assembly import build_tasks
 from studies.seeds import SeedCell
-from tasks import build_task, data_folder
+from tasks import data_folder
 
 
-def there(cells: list[SeedCell]) -> list[SeedCell]:
-    """Those whose data is there; absent tasks are told."""
-    absent = set()
-    for name in dict.fromkeys(task for one in cells for task in one.config.tasks):
-        source, folder = build_task(name).source, data_folder(cells[0].config.data)
-        files = [Path(source.where(folder, split)) for split in source.splits]
-        for file in files:
-            if not file.exists() and name not in absent:
-                print(f"{name} is left out, for there is no {file}", flush=True)
-                absent.add(name)
-    found = [one for one in cells if not absent & set(one.config.tasks)]
+def there(cells: Sequence[SeedCell]) -> list[SeedCell]:
+    """Those whose data is there; absent tasks are told. UserError where none is."""
+    absent = absent_tasks(cells)
+    for name, file in absent.items():
+        print(f"{name} is left out, for there is no {file}", flush=True)
+    found = [one for one in cells if not absent.keys() & set(one.config.tasks)]
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of a task asked for, found none")
     return found
+
+
+def absent_tasks(cells: Sequence[SeedCell]) -> dict[str, Path]:
+    """Tasks of which a file that their protocol reads is not there, and the first such file."""
+    absent: dict[str, Path] = {}
+    for config in {one.config.tasks: one.config for one in cells}.values():
+        folder = data_folder(config.data)
+        for name, task in build_tasks(replace(config, objective=None)).items():
+            for split in task.source.splits:
+                file = Path(task.source.where(folder, split))
+                if not file.exists():
+                    absent.setdefault(name, file)
+    return absent

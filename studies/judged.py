@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from minbert.words import build_bilstm
-from multitask.assembly import build_tasks
+from multitask.assembly import training_texts
+from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.run import complete
 from pretrain.probe import linear_evaluation
 from pretrain.run import tasks_of
-from tasks import data_folder
 
 
 @dataclass(frozen=True)
@@ -40,43 +40,29 @@ def pretrained_and_judged(
 ) -> dict[str, Any]:
     """Pre-train as `config` says; the figures of a linear evaluation and of fine-tuning.
 
-    A BiLSTM begins with the words of the training examples, and `vectors` where there are any.
-    Fine-tuning is cross-entropy for as many epochs again, with batches of its own size.
+    Fine-tuning is cross-entropy with a fresh head for as many epochs again, with batches of its
+    own size.
     """
     begin = time.perf_counter()
-    folder.mkdir(parents=True, exist_ok=True)
-    if words is not None:
-        encoder = folder / "words"
-        if not (encoder / "config.json").exists():
-            write_words(encoder, config, words, vectors)
-        config = replace(config, encoder=str(encoder))
-    pretrained = complete(config, folder / "pretrained", resume=True, make_tasks=tasks_of)
-    after = RunConfig(
+    pretrained = pretrain(config, folder, words, vectors)
+    best = published(folder / "pretrained" / "checkpoint" / "best")
+    assert best is not None, "a finished run keeps its weights"
+    plain = RunConfig(mode="probe", tasks=config.tasks)
+    after = replace(
+        config,
         mode="probe",
-        tasks=config.tasks,
-        data=config.data,
-        limit=config.limit,
-        dev_limit=config.dev_limit,
-        protocol=config.protocol,
-        encoder=config.encoder,
-        pooling=config.pooling,
-        init=str(folder / "pretrained"),
-        seed=config.seed,
-        precision=config.precision,
-        linear=config.linear,
+        encoder=str(best),
+        objective=None,
+        per_class=False,
+        projection_head=plain.projection_head,
+        super_loss=plain.super_loss,
+        hard_negatives=plain.hard_negatives,
+        hard_after=plain.hard_after,
+        positives=None,
+        negatives=None,
     )
     linear, _ = linear_evaluation(after)
-    tuning = replace(
-        after,
-        mode="single",
-        epochs=config.epochs,
-        evaluate_every=config.epochs,
-        keep="last",
-        lr=config.lr,
-        head_lr=config.head_lr,
-        weight_decay=config.weight_decay,
-        batch_size=tuned_batch_size,
-    )
+    tuning = replace(after, mode="single", batch_size=tuned_batch_size)
     tuned = complete(tuning, folder / "tuned", resume=True)
     kept = ("dev", "test")
     return {
@@ -88,21 +74,26 @@ def pretrained_and_judged(
     }
 
 
-def write_words(folder: Path, config: RunConfig, words: Words, vectors: str | None) -> None:
-    """A BiLSTM over the words of the training examples."""
-    texts = [
-        text
-        for task in build_tasks(replace(config, objective=None)).values()
-        for column in task.read(data_folder(config.data), "train", config.limit).texts
-        for text in column
-    ]
-    build_bilstm(
-        folder,
-        texts,
-        Path(vectors) if vectors else None,
-        units=words.units,
-        num_layers=words.layers,
-        dropout=words.dropout,
-        pooling=config.pooling or "mean",
-        seed=config.seed,
-    )
+def pretrain(
+    config: RunConfig, folder: Path, words: Words | None, vectors: str | None
+) -> dict[str, Any]:
+    """The run in the folder's `pretrained`, brought to its end; its metrics.
+
+    A BiLSTM begins with the words of the training examples, and `vectors` where there are any.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if words is not None:
+        encoder = folder / "words"
+        if not encoder.exists():
+            build_bilstm(
+                encoder,
+                training_texts(config),
+                Path(vectors) if vectors else None,
+                units=words.units,
+                num_layers=words.layers,
+                dropout=words.dropout,
+                pooling=config.pooling or "mean",
+                seed=config.seed,
+            )
+        config = replace(config, encoder=str(encoder))
+    return complete(config, folder / "pretrained", resume=True, make_tasks=tasks_of)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from minbert.errors import UserError
 from minbert.files import alone, write_whole
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import there
+from studies.judged import pretrain
 from studies.maps import draw_maps
 from studies.seeds import SeedCell, kept, run_seed_cells
 from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
@@ -28,6 +30,7 @@ def names() -> list[str]:
 def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     cells = Experiments(asked.base, asked.epochs, asked.lr, asked.vectors)
+    check(asked)
     for one in cells.every():
         kept(one, asked.results)  # one of another configuration is told before hours of work
     chosen = [one for one in cells.every() if wanted(one, asked.rows)]
@@ -43,6 +46,16 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
         if asked.rows is None and any(one.name == f"{setting}-{TASK}-ce" for one in chosen):
             draw_pretrained(cells, setting, asked.results, asked.runs)
     return text
+
+
+def check(asked: Asked) -> None:
+    """UserError for numbers that none of the rows asked for has."""
+    rows = asked.rows or FIRST
+    given = [row for row in rows if row.startswith("given") or "given".startswith(row)]
+    if asked.lr is not None and not given:
+        raise UserError("--lr: expected rows of the encoder given, found BiLSTMs' alone")
+    if asked.vectors is not None and all(row.startswith("given") for row in rows):
+        raise UserError("--vectors: expected rows of BiLSTMs, found those of the encoder given")
 
 
 def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
@@ -66,7 +79,9 @@ def draw_pretrained(cells: Experiments, setting: str, results: Path, runs: Path)
         one = cells.main(setting, TASK, loss)
         folder = runs / f"map-{one.name}"
         with alone(folder):
-            one.work(replace(one.config, seed=SEEDS[0]), folder)
+            pretrain(
+                replace(one.config, seed=SEEDS[0]), folder, cells.words(setting), cells.vectors
+            )
         found[LOSSES[loss]] = folder / "pretrained"
     (task,) = build_tasks(replace(one.config, objective=None)).values()
     test = task.read(data_folder(one.config.data), "test")

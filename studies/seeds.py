@@ -51,24 +51,31 @@ class SeedCell:
 def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None:
     """Bring every cell to its end; a seed that is kept in a cell's file is not run again.
 
-    The folders of runs are deleted once their figures are kept: there are hundreds.
+    The folders of runs are deleted once their figures are kept: there are hundreds. A run that
+    fails does not stop the others; UserError tells it at the end.
     """
     for folder in (results, runs):
         folder.mkdir(parents=True, exist_ok=True)
     left = [(one, seed) for one in cells for seed in one.seeds if seed not in kept(one, results)]
     count = sum(len(one.seeds) for one in cells)
     print(f"{count - len(left)} of {count} runs are kept, {len(left)} to do", flush=True)
-    begin, busy = time.monotonic(), []
+    begin, busy, failed = time.monotonic(), [], []
     for number, (one, seed) in enumerate(left):
         ahead = ""
         if number:
             seconds = (time.monotonic() - begin) / number * (len(left) - number)
             ahead = f", about {duration(seconds)} left"
         print(f"\n{one.name}, seed {seed}: {len(left) - number} runs left{ahead}", flush=True)
-        if not run_seed(one, seed, results, runs, wait=False):
-            busy.append((one, seed))
+        try:
+            if not run_seed(one, seed, results, runs, wait=False):
+                busy.append((one, seed))
+        except UserError as error:
+            failed.append(f"{one.name}, seed {seed}: {error}")
+            print(f"{failed[-1]}; the others go on", flush=True)
     for one, seed in busy:  # another worker is at them; should it stop, they are done here
         run_seed(one, seed, results, runs)
+    if failed:
+        raise UserError(f"{len(failed)} of {count} runs failed, the first: {failed[0]}")
 
 
 def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = True) -> bool:

@@ -30,7 +30,7 @@ HEADS = ("none", "linear", "nonlinear")
 SEEDS = tuple(range(1, 7))
 FEW_SEEDS = {"cfimdb": SEEDS[:2]}  # of long texts
 SWEEP_SEEDS = SEEDS[:3]
-JUDGED = ("sst2", "sst")  # of hard negatives and projection heads
+ABLATED = ("sst2", "sst")  # of hard negatives and projection heads
 SWEPT = "sst"  # five classes, as Yelp-F, on which the paper varies its settings
 HARD = {"top_k": (5, 20), "threshold": (0.0, 0.5), "top_fraction": (0.1, 0.5)}
 HARD_AFTER = 1 / 3  # of the epochs: 20 of 60 in the paper
@@ -42,6 +42,11 @@ SWEEPS: dict[str, tuple[float, ...]] = {  # Figures 4 and 5
     "positives": (5, 10, 20, 39),
     "negatives": (10, 40, 80, 160),
 }
+CE_BATCHES = (16, 32, 64, 200, 400)
+EVERY = {
+    "positives": 39,
+    "negatives": 160,
+}  # there are in the small setting's batches of 40 a class
 BOTH = ("layers", "units", "batch")  # which the paper also shows of cross-entropy
 
 
@@ -63,6 +68,7 @@ SETTINGS = {
     "large": Setting(0.001, 60, 800, 500, Words(3, 512, 0.3)),
 }
 TEMPERATURE = 0.1
+CHECKPOINT_EVERY = 5  # epochs; the last one counts
 FIRST = ("small", "given")  # what is run unless `large` is asked for
 
 
@@ -91,11 +97,21 @@ class Experiments:
 
     def hard(self, setting: str, task: str, kind: str, amount: float) -> SeedCell:
         """Table 5 and Figure 5c: hard negatives alone, after a third of the epochs."""
-        epochs = self.epochs or SETTINGS[setting].epochs
-        after = max(1, round(epochs * HARD_AFTER))
         name = f"{setting}-{task}-hard-{kind}-{amount:g}"
-        hard: dict[str, Any] = {"hard_negatives": {kind: amount}, "hard_after": after}
+        hard: dict[str, Any] = {
+            "hard_negatives": {kind: amount},
+            "hard_after": self.hard_after(setting),
+        }
         return self.cell(name, setting, task, "superloss", **hard)
+
+    def words(self, setting: str) -> Words | None:
+        """The BiLSTM of a setting."""
+        return SETTINGS[setting].words
+
+    def hard_after(self, setting: str) -> int:
+        """Epochs with all negatives; of a single epoch none."""
+        epochs = self.epochs or SETTINGS[setting].epochs
+        return min(max(1, round(epochs * HARD_AFTER)), epochs - 1)
 
     def sweep(self, what: str, value: float, loss: str = "superloss") -> SeedCell:
         """Figures 4, 5a and 5b: one number at another value; at its own it is the main cell."""
@@ -109,7 +125,7 @@ class Experiments:
         elif what == "tau":
             changes["contrast_temperature"] = value
         else:
-            changes[what] = int(value)
+            changes[what] = None if value == EVERY[what] else int(value)
         name = f"sweep-{what}-{value:g}-{loss}"
         one = self.cell(name, "small", SWEPT, loss, words, SWEEP_SEEDS, **changes)
         own = self.main("small", SWEPT, loss)
@@ -119,16 +135,14 @@ class Experiments:
         """All there are, in the order of the tables and figures."""
         found = [self.main(s, t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES]
         for setting in FIRST:
-            found += [self.head(setting, task, head) for task in JUDGED for head in HEADS]
+            found += [self.head(setting, task, head) for task in ABLATED for head in HEADS]
             found += [
                 self.hard(setting, task, kind, amount)
-                for task in JUDGED
+                for task in ABLATED
                 for kind, amounts in HARD.items()
                 for amount in amounts
             ]
-        for what, values in SWEEPS.items():
-            losses = ("superloss", "ce") if what in BOTH else ("superloss",)
-            found += [self.sweep(what, value, loss) for loss in losses for value in values]
+        found += [self.sweep(*point) for point in sweep_points()]
         return list({one.name: one for one in found}.values())
 
     def cell(
@@ -163,13 +177,15 @@ class Experiments:
             self.base,
             tasks=(task,),
             protocol="held-out",
+            drop_leaks=True,
             encoder=self.base.encoder if words is None else words.name(self.vectors),
             epochs=epochs,
-            evaluate_every=epochs,
+            evaluate_every=min(CHECKPOINT_EVERY, epochs),
             keep="last",
             lr=lr,
             head_lr=lr,
             weight_decay=0.0,  # Adam
+            precision=self.base.precision if words is None else "fp32",
             **(settings | changes),
         )
         work = partial(
@@ -180,3 +196,14 @@ class Experiments:
         )
         own = FEW_SEEDS.get(task, SEEDS)
         return SeedCell(name, config, seeds or own, work)
+
+
+def sweep_points() -> list[tuple[str, float, str]]:
+    """What is swept, its value, the loss."""
+    found: list[tuple[str, float, str]] = []
+    for what, values in SWEEPS.items():
+        found += [(what, value, "superloss") for value in values]
+        if what in BOTH:
+            points = CE_BATCHES if what == "batch" else values
+            found += [(what, value, "ce") for value in points]
+    return found

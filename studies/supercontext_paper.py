@@ -1,4 +1,8 @@
-"""Figures of SuperConText: accuracies on test, in per cent, of a BiLSTM of three layers of 512."""
+"""Figures of SuperConText: accuracies on test, in per cent.
+
+Of a BiLSTM of three layers of 512 over GloVe, 60 epochs; of MSAC and ASAC one of one layer of 128,
+15 epochs.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ HEADS = {
     "msac": {"none": 76.16, "linear": 76.89, "nonlinear": 80.10},
     "asac": {"none": 81.54, "linear": 81.87, "nonlinear": 82.63},
 }
-# Table 3: frozen, fine-tuned.
+# Table 3: frozen, fine-tuned. Of Yelp-P the frozen one is 95.45 in Tables 2 and 4.
 JUDGED = {
     "sst2": (94.15, 94.42),
     "yelp2": (95.53, 95.45),
@@ -36,7 +40,7 @@ LOSSES = {
     "asac": (78.70, 78.76, 79.73, 82.11, 82.63),
 }
 # Table 5: all negatives, hard ones. Two rows are mixed up in print: that of Yelp-F has Amazon-P's
-# 94.71 of Table 4, that of Amazon-P has Amazon-F's figures.
+# 94.71 of Table 4, that of Amazon-P nearly repeats Amazon-F's.
 HARD = {
     "sst2": (94.15, 94.62),
     "yelp2": (95.45, 95.89),

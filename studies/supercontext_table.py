@@ -13,21 +13,34 @@ from studies import supercontext_paper as paper
 from studies.claims import READING, Table, claims_table
 from studies.seeds import SeedCell, kept, shown, values
 from studies.supercontext import (
-    BOTH,
+    ABLATED,
     FIRST,
     HARD,
     HEADS,
-    JUDGED,
     LOSSES,
     SETTINGS,
     SWEEP_SEEDS,
-    SWEEPS,
     SWEPT,
     TASKS,
+    TEMPERATURE,
     Experiments,
+    sweep_points,
 )
 
+HARD_COLUMNS = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
 HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
+
+
+SAME_FOR_ALL = (
+    f"All contrastive losses: temperature {TEMPERATURE:g} (SuperLoss, SupCon), margin 0.5 between "
+    "Euclidean distances of unit vectors (triplets), inner products of vectors as they are (N-pairs), "
+    "the non-linear projection of 512, batches of as many examples of each class; none was tuned. "
+    "Adam with a linear warm-up over a tenth of the steps, linear decay and clipping at 1; units are "
+    "of each direction, where the paper's embedding has 512 in all. Fine-tuning begins with a fresh "
+    "head for every loss. Batches of cross-entropy have the size that the paper gives it, or ours "
+    "below; its sweep is among the figures. Figures 5a and 5b: batches stay at 40 of each class, of "
+    "which an anchor sees so many positives and negatives."
+)
 
 
 class Results:
@@ -50,33 +63,35 @@ def beside(printed: float | None, ours: Mapping[int, float]) -> str:
 
 
 def losses_table(results: Results, setting: str, how: str) -> Table:
-    """Table 4: a row a task, a column a loss."""
+    """Table 4: a row a task, a column a loss; of absent tasks the paper's figures alone."""
     rows = []
     for task in TASKS:
         printed = dict(zip(LOSSES, paper.LOSSES.get(task, ()), strict=False))
         found = {loss: results.of(results.cells.main(setting, task, loss), how) for loss in LOSSES}
-        if any(found.values()):
-            own = printed if how == "linear" else {}
+        own = printed if how == "linear" else {}
+        if own or any(found.values()):
             rows.append([task, *(beside(own.get(loss), found[loss]) for loss in LOSSES)])
     return ["", *LOSSES.values()], rows
 
 
 def judged_table(results: Results, setting: str) -> Table:
-    """Table 3: SuperLoss' encoder frozen and fine-tuned, and cross-entropy's."""
+    """Table 3: SuperLoss' encoder frozen and fine-tuned; cross-entropy's own classifier."""
     rows = []
     for task in TASKS:
         printed = dict(zip(HOW, paper.JUDGED.get(task, ()), strict=False))
         one = results.cells.main(setting, task, "superloss")
         found = {how: results.of(one, how) for how in HOW}
-        if any(found.values()):
-            rows.append([task, *(beside(printed.get(how), found[how]) for how in HOW)])
-    return ["", *HOW.values()], rows
+        plain = results.of(results.cells.main(setting, task, "ce"), "pretrained")
+        if printed or any(found.values()):
+            cells = [beside(printed.get(how), found[how]) for how in HOW]
+            rows.append([task, *cells, shown(plain.values())])
+    return ["", *HOW.values(), "cross-entropy's own classifier, before fine-tuning"], rows
 
 
 def heads_table(results: Results, setting: str) -> Table:
     """Table 2."""
     rows = []
-    for task in JUDGED:
+    for task in ABLATED:
         printed = paper.HEADS.get(task, {})
         found = {head: results.of(results.cells.head(setting, task, head)) for head in HEADS}
         if any(found.values()):
@@ -86,16 +101,15 @@ def heads_table(results: Results, setting: str) -> Table:
 
 def hard_table(results: Results, setting: str) -> Table:
     """Table 5, on dev and test: which hard negatives are best is for dev to say."""
-    columns = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
     rows = []
-    for task in JUDGED:
+    for task in ABLATED:
         every = results.cells.main(setting, task, "superloss")
-        several = [every, *(results.cells.hard(setting, task, *column) for column in columns)]
+        several = [every, *(results.cells.hard(setting, task, *column) for column in HARD_COLUMNS)]
         for split in ("dev", "test"):
             cells = [shown(results.of(one, split=split).values()) for one in several]
             if any(cells):
                 rows.append([task, split, *cells])
-    return ["", "", "all", *(f"{kind} {amount:g}" for kind, amount in columns)], rows
+    return ["", "", "all", *(f"{kind} {amount:g}" for kind, amount in HARD_COLUMNS)], rows
 
 
 def printed_hard_table() -> Table:
@@ -111,15 +125,35 @@ def printed_hard_table() -> Table:
     return ["", "SuperLoss", "SuperLoss*", ""], rows
 
 
+def best_hard(results: Results, setting: str, task: str) -> SeedCell | None:
+    """The hard negatives of the best mean dev accuracy, as the paper chooses its threshold."""
+    cells = [results.cells.hard(setting, task, *column) for column in HARD_COLUMNS]
+    means = [
+        np.mean(list(f.values()) or [np.nan]) for f in (results.of(o, split="dev") for o in cells)
+    ]
+    return None if np.isnan(means).all() else cells[int(np.nanargmax(means))]
+
+
+def best_hard_table(results: Results, setting: str) -> Table:
+    """Table 5: test figures of all negatives, and of the hard ones that dev chose."""
+    rows = []
+    for task in ABLATED:
+        printed = paper.HARD.get(task, (None, None))
+        best = best_hard(results, setting, task)
+        every = results.of(results.cells.main(setting, task, "superloss"))
+        if best is not None:
+            cells = beside(printed[0], every), beside(printed[1], results.of(best))
+            rows.append([task, *cells, best.name.partition("hard-")[2]])
+    return ["", "SuperLoss", "SuperLoss*", "chosen on dev"], rows
+
+
 def sweep_table(results: Results) -> Table:
     """Figures 4, 5a and 5b as numbers."""
-    rows = []
-    for what, points in SWEEPS.items():
-        for loss in ("superloss", "ce") if what in BOTH else ("superloss",):
-            found = [shown(swept(results, what, value, loss).values()) for value in points]
-            if any(found):
-                cells = [f"{v:g}: {cell}" for v, cell in zip(points, found, strict=True) if cell]
-                rows.append([what, LOSSES[loss], ", ".join(cells)])
+    found: dict[tuple[str, str], list[str]] = {}
+    for what, value, loss in sweep_points():
+        if cell := shown(swept(results, what, value, loss).values()):
+            found.setdefault((what, LOSSES[loss]), []).append(f"{value:g}: {cell}")
+    rows = [[*key, ", ".join(cells)] for key, cells in found.items()]
     return ["", "", f"{SWEPT}, dev accuracy of the linear evaluation"], rows
 
 
@@ -130,18 +164,24 @@ def swept(results: Results, what: str, value: float, loss: str) -> dict[int, flo
 
 
 def draw_sweeps(results: Results) -> None:
-    """Figures 4, 5a and 5b: a figure a setting."""
-    for what, points in SWEEPS.items():
+    """Figures 4, 5a and 5b: a figure a setting; 5c: the threshold of hard negatives."""
+    lines: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for what, value, loss in sweep_points():
+        if found := swept(results, what, value, loss):
+            point = value, 100 * float(np.mean(list(found.values())))
+            lines.setdefault(what, {}).setdefault(LOSSES[loss], []).append(point)
+    for threshold in HARD["threshold"]:
+        one = results.cells.hard("small", SWEPT, "threshold", threshold)
+        if found := results.of(one, split="dev"):
+            point = threshold, 100 * float(np.mean(list(found.values())))
+            lines.setdefault("threshold", {}).setdefault("SuperLoss*", []).append(point)
+    for what, several in lines.items():
         figure, axis = new_figure(4.2, 3.2)
-        for loss in ("superloss", "ce") if what in BOTH else ("superloss",):
-            found = {value: swept(results, what, value, loss) for value in points}
-            line = [(v, 100 * np.mean(list(s.values()))) for v, s in found.items() if s]
-            if line:
-                axis.plot(*zip(*line, strict=True), marker="o", label=LOSSES[loss])
-        if axis.lines:
-            axis.set(xlabel=what, ylabel=f"{SWEPT} dev accuracy")
-            axis.legend(fontsize=7)
-            save_figure(figure, results.folder / f"sweep-{what}.png")
+        for title, line in several.items():
+            axis.plot(*zip(*line, strict=True), marker="o", label=title)
+        axis.set(xlabel=what, ylabel=f"{SWEPT} dev accuracy")
+        axis.legend(fontsize=7)
+        save_figure(figure, results.folder / f"sweep-{what}.png")
 
 
 def differences(results: Results, first: list[SeedCell], second: list[SeedCell]) -> list[float]:
@@ -163,10 +203,15 @@ def claims(results: Results, setting: str) -> Table:
         if loss != "superloss"
     }
     if setting in FIRST:
-        heads = {h: [cells.head(setting, task, h) for task in JUDGED] for h in HEADS}
+        heads = {h: [cells.head(setting, task, h) for task in ABLATED] for h in HEADS}
         for head in ("none", "linear"):
             pair = heads["nonlinear"], heads[head]
             found[f"non-linear head - {head}"] = differences(results, *pair)
+        best = {task: best_hard(results, setting, task) for task in ABLATED}
+        hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
+        found["SuperLoss* - SuperLoss"] = differences(
+            results, [one for one, _ in hard], [every for _, every in hard]
+        )
     frozen = []
     for one in main["superloss"]:
         linear, tuned = results.of(one), results.of(one, "tuned")
@@ -196,8 +241,10 @@ def setting_parts(results: Results, setting: str) -> list[str]:
         parts += [
             "Projection heads (Table 2):",
             markdown_table(*heads_table(results, setting)),
-            "Hard negatives in the last two thirds of the epochs (Table 5, Figure 5c), linear "
-            "evaluation:",
+            f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "
+            "(Table 5), linear evaluation on test:",
+            markdown_table(*best_hard_table(results, setting)),
+            "All of them (Figure 5c):",
             markdown_table(*hard_table(results, setting)),
         ]
     return [*parts, "Do the claims hold?", markdown_table(*claims(results, setting))]
@@ -215,9 +262,10 @@ def report(results: Results, command: str, notes: str) -> str:
         "# SuperConText, beside ours",
         f"`{command}`",
         f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (BiLSTM of "
-        "three layers of 512 over GloVe, 60 epochs) / ours, test accuracy in per cent, mean ± "
-        "standard deviation (seeds).",
+        "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, test "
+        "accuracy in per cent, mean ± standard deviation (seeds).",
         notes,
+        SAME_FOR_ALL,
         READING,
     ]
     for setting in SETTINGS:

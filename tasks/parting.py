@@ -32,7 +32,7 @@ class Parted:
             return self.source.read(folder, "dev", limit)
         count = self.source.count(folder, "train")
         order = np.random.default_rng(0).permutation(count)
-        tested = round((self.test or 0) * count)
+        tested = max(1, round(self.test * count)) if self.test else 0
         held = tested + min(MOST, max(1, round(DEV * count)))
         if held >= count:
             where = self.source.where(folder, "train")

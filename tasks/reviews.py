@@ -1,8 +1,9 @@
 """Reviews by sentiment and articles by topic, in their usual files: CSV, a label a row.
 
 The sets of SuperConText (Table 1), CFIMDB and DBpedia. A further one is a line of `REVIEWS`, its
-name in `tasks/__init__.py` included. They lie in `--data DIR`. Large ones are read row by row: only
-the rows that are used are held.
+name in `tasks/__init__.py` included. MSAC and ASAC have no usual CSV; expected are columns `text`
+and `label`. They lie in `--data DIR`. Large ones are read row by row: only the rows that are used
+are held.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ POLARITY = {"0": 0, "negative": 0, "neg": 0, "1": 1, "positive": 1, "pos": 1}
 
 
 @dataclass(frozen=True)
-class Declared:
+class Published:
     """Where texts and labels are; `header` names the columns of files that do not.
 
     `labels` are what may stand in a file, and the class it means. `test` is a file of its own, or
@@ -53,22 +54,22 @@ def stars(count: int) -> dict[str, int]:
     return {str(label + 1): label for label in range(count)}
 
 
-def with_test(folder: str, columns: tuple[str, ...], names: tuple[str, ...] = MOODS) -> Declared:
+def with_test(folder: str, columns: tuple[str, ...], names: tuple[str, ...] = MOODS) -> Published:
     """`train.csv` and `test.csv` without header lines, as Zhang et al. (2015) published them."""
     files = f"{folder}/train.csv", f"{folder}/test.csv"
-    return Declared(*files, columns[1:], columns[0], stars(len(names)), columns, names)
+    return Published(*files, columns[1:], columns[0], stars(len(names)), columns, names)
 
 
 YELP, AMAZON = ("label", "text"), ("label", "title", "text")
 REVIEWS = {
-    "imdb": Declared("IMDB/IMDB Dataset.csv", 0.5, ("review",), "sentiment", POLARITY),
+    "imdb": Published("IMDB/IMDB Dataset.csv", 0.5, ("review",), "sentiment", POLARITY),
     "yelp2": with_test("yelp_review_polarity_csv", YELP),
     "yelp5": with_test("yelp_review_full_csv", YELP, STARS),
     "amazon2": with_test("amazon_review_polarity_csv", AMAZON),
     "amazon5": with_test("amazon_review_full_csv", AMAZON, STARS),
     "dbpedia": with_test("dbpedia_csv", AMAZON, TOPICS),
-    "msac": Declared("MSAC/MSAC.csv", 0.1, ("text",), "label", POLARITY),
-    "asac": Declared("ASAC/ASAC.csv", 0.1, ("text",), "label", POLARITY),
+    "msac": Published("MSAC/MSAC.csv", 0.1, ("text",), "label", POLARITY),
+    "asac": Published("ASAC/ASAC.csv", 0.1, ("text",), "label", POLARITY),
 }
 
 

@@ -81,7 +81,7 @@ def rows_by_name(
     first = next(lines, None)
     if first is None:
         raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
-    comma = comma and "\t" not in first
+    comma = comma and (names is not None or "\t" not in first)
     kind = "comma-separated" if comma else "tab-separated"
     rows = chain([first], lines)
     if comma:

@@ -146,9 +146,19 @@ def test_every_loss_of_a_balanced_multi_task_run_can_be_combined(run, data, tmp_
     assert found.returncode == 0, found.stderr
 
 
-@pytest.mark.parametrize("objective", ["cl", "projection", "leam", "lsan", "lacon", "lacon-fusion"])
+ONE, JOINT = ("--task", "sst"), ("--task", "mrpc", "--pair", "joint")
+
+
 @pytest.mark.parametrize(
-    "task", [("--task", "sst"), ("--task", "mrpc", "--pair", "joint")], ids=["one text", "joint"]
+    ("objective", "task"),
+    [
+        ("cl", JOINT),
+        ("projection", ONE),
+        ("leam", ONE),
+        ("lsan", JOINT),
+        ("lacon", ONE),
+        ("lacon-fusion", JOINT),
+    ],
 )
 def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, objective, task):
     folder = tmp_path / "run"

@@ -66,7 +66,11 @@ def by_loops(
         others = [j for j in positives if j != i][:most_positives]
         positives = others + [i] * (variant == "equation8")
         turns = {j: int((y[:j] == y[j]).sum()) for j in negatives}
-        negatives = sorted(negatives, key=lambda j: (turns[j], int(y[j])))[:most_negatives]
+
+        def rank(j, turns=turns, i=i):
+            return turns[j], int(y[j] - y[i]) % 3
+
+        negatives = sorted(negatives, key=rank)[:most_negatives]
         nearest = sorted(negatives, key=lambda j: (-cosines[j], j))
         if top_k is not None:
             negatives = nearest[:top_k]

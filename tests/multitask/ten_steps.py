@@ -49,7 +49,25 @@ CONTRASTIVE = {
     "batches_per_step": 1,
     "combiner": "sum",
 }
+CLASSES = PRETRAINING | {
+    "tasks": ("sst",),
+    "objective": "superloss",
+    "projection": False,
+    "projection_head": "linear",
+    "per_class": True,
+    "batch_size": 11,
+    "negatives": 4,
+}
+LABELS = {
+    "mode": "single",
+    "tasks": ("sst",),
+    "objective": "lacon-fusion",
+    "batches_per_step": 1,
+    "combiner": "sum",
+}
 CHANGES = {
+    "superloss": CLASSES,
+    "lacon-fusion": LABELS,
     "contrastive": CONTRASTIVE,
     "contrastive-representation": CONTRASTIVE | {"gradients": "representation"},
     "pcgrad-representation": REPRESENTATION,
