@@ -24,7 +24,6 @@ HARD = {
     "threshold": (number(float, -1, 1), "X", "those of at least this cosine, or else the nearest"),
     "top_fraction": (number(float, 0, 1, above=True), "X", "the nearest share"),
 }
-TWO_TEXTS = ("qqp", *PAIRS)
 
 
 def add_class_flags(parser: argparse.ArgumentParser) -> None:
@@ -96,8 +95,8 @@ def check_class_tasks(
     for task in tasks:
         if task in WITHOUT_CLASSES:
             parser.error(f"--objective {args.objective}: expected tasks with classes, found {task}")
-        if task in TWO_TEXTS and not (args.pair == "joint" and task in PAIRS):
-            also = ", or --pair joint" if task in PAIRS else ""
+        if task in PAIRS and args.pair != "joint":
             parser.error(
-                f"--objective {args.objective}: expected tasks of single texts{also}, found {task}"
+                f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
+                f"found {task}"
             )

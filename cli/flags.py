@@ -21,6 +21,7 @@ from tasks import CLUE, GLUE, PAIRS, REVIEWS
 POOLINGS = ("mean", "cls", "max")
 PRECISIONS = ("fp32", "bf16")
 KEEPS = ("best", "last")
+METRICS = ("accuracy", "f1", "macro_f1", "matthews", "pearson", "spearman")
 LINEARS = ("auto", "mkl", "onednn")
 # Options of each task; the first choice is the default.
 TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -97,6 +98,13 @@ def add_training_flags(
         choices=KEEPS,
         help="the epoch whose weights are kept: the best on dev, or the last" + default("keep"),
     )
+    if heads:
+        training.add_argument(
+            "--select-by",
+            choices=METRICS,
+            help="dev metric that selects the best epoch, of the tasks that have it (default: "
+            "accuracy; pearson of sts)",
+        )
     add_machine_flags(training)
 
     output = parser.add_argument_group("output")

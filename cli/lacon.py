@@ -11,6 +11,8 @@ from tasks import PAIRS
 # Plain copies of names, held equal to them by a test.
 WITH_LABELS = ("lacon", "lacon-fusion", "leam", "lsan")
 LACON = ("lacon", "lacon-fusion")
+OWN_HEADS = (*WITH_LABELS, "projection")
+POOLING = ("lacon-fusion", "leam", "lsan")  # which pool tokens themselves
 ONE_VECTOR = ("leam", "lsan")  # which have no place for a second text's embedding
 LABEL_STARTS = ("random", "names")
 TERMS = ("icl", "lcl", "ler")
@@ -73,11 +75,21 @@ def label_settings(
     """The settings of the configuration that are not the flags' values as they stand."""
     if args.objective in ONE_VECTOR:
         check_one_vector(args, parser, tasks)
+    if args.objective in POOLING and args.pooling is not None:
+        parser.error(f"--pooling: expected another --objective, for {args.objective} has its own")
+    if args.label_start == "names" and args.init is not None:
+        parser.error("--label-start names and --init: expected one of them")
+    if args.objective == "projection" and args.projection_layers == 0:
+        parser.error("--projection-layers: expected 1 or more with --objective projection, found 0")
     if args.label_terms is None:
         return {}
     terms = tuple(term for term in TERMS if term in args.label_terms)
-    if args.label_spread is not None and "ler" not in terms:
-        parser.error("--label-spread: expected ler among the --label-terms")
+    if terms == ("ler",):
+        parser.error("--label-terms: expected icl or lcl, or nothing teaches the encoder")
+    for flag, term in (("label_spread", "ler"), ("label_heads", "icl")):
+        if getattr(args, flag) is not None and term not in terms:
+            shown = flag.replace("_", "-")
+            parser.error(f"--{shown}: expected {term} among the --label-terms")
     return {"label_terms": terms}
 
 
@@ -86,8 +98,8 @@ def check_one_vector(
 ) -> None:
     """Refuse pairs of texts with an embedding each."""
     for task in tasks:
-        if task == "qqp" or (task in PAIRS and args.pair != "joint"):
-            also = ", or --pair joint" if task in PAIRS else ""
+        if task in PAIRS and args.pair != "joint":
             parser.error(
-                f"--objective {args.objective}: expected tasks of single texts{also}, found {task}"
+                f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
+                f"found {task}"
             )

@@ -22,6 +22,7 @@ OBJECTIVES = {
     "projection": "cross-entropy behind LaCon's projection head",
 }
 # Whose terms compare the examples of a batch.
+HEADS_ALONE = ("lacon", "projection")  # which make sense with a frozen encoder
 IN_BATCH = ("scl", "ls", "epo", "cl", "lacon", "lacon-fusion")
 WITHOUT_CLASSES = ("sts",)
 APART = ("cross_entropy", "pull", "push")  # objectives of a task with `epo`
@@ -105,11 +106,21 @@ def objective_settings(
 
 def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, name: str) -> None:
     """Refuse what would take the terms' effect or their batches away."""
-    if args.freeze_encoder and name != "projection":
-        parser.error(
-            f"--objective {name} and --freeze-encoder: expected one of them, for what it adds is "
-            "of the encoder"
-        )
+    if name not in HEADS_ALONE:
+        for flag in ("freeze_encoder", "probe_epochs"):
+            if getattr(args, flag, None):
+                shown = flag.replace("_", "-")
+                parser.error(
+                    f"--objective {name} and --{shown}: expected one of them, for it teaches more "
+                    "than heads"
+                )
+    if name in lacon.OWN_HEADS:
+        for flag in ("sst_head", "qqp_head"):
+            if getattr(args, flag, None) is not None:
+                shown = flag.replace("_", "-")
+                parser.error(
+                    f"--{shown}: expected another --objective, for {name} has its own head"
+                )
     if args.scl_weight == 1:
         parser.error("--scl-weight: expected a number below 1, or nothing teaches the heads")
     for flag in ("smart_weight", "r_drop_weight", "proximal_weight"):

@@ -71,6 +71,11 @@ def check_protocol(
     protocol, shots = args.protocol or "files", args.shots
     if getattr(args, "pair", None) and not set(tasks) & set(PAIRS):
         parser.error(f"--pair: expected one of {', '.join(PAIRS)}, found {', '.join(tasks)}")
+    if getattr(args, "pair", None) == "joint":
+        for flag in ("qqp_head", "qqp_loss"):
+            if getattr(args, flag, None) is not None:
+                shown = flag.replace("_", "-")
+                parser.error(f"--{shown} and --pair joint: expected one of them")
     if protocol in SHOTS and shots is None:
         parser.error(f"--protocol {protocol}: expected --shots N, found none")
     if shots is not None and protocol not in SHOTS:

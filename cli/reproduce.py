@@ -34,8 +34,8 @@ PAPERS = {
     "supercontext": "a tenth of train, --dev-limit of it at most, is dev; test is the files' dev, "
     "of reviews the published test file or a fixed share. Texts of dev and test are left out of "
     "train.",
-    "lacon": "training examples are counted a class, a twentieth of them stops early, the files' "
-    "dev is test.",
+    "lacon": "training examples are counted a class, a twentieth of them chooses the epoch, the "
+    "files' dev is test, or a published test file with labels.",
 }
 
 

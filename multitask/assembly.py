@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from minbert.bi_encoder import BiEncoder
@@ -40,6 +41,8 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     """The tasks of a configuration, by name, in its order, with its objective."""
     tasks = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
     tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
+    if config.select_by is not None:
+        tasks = {n: selected_by(task, config.select_by) for n, task in tasks.items()}
     if config.objective is None:
         return tasks
     settings = ObjectiveSettings(
@@ -55,6 +58,14 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     return {n: with_objective(task, config.objective, settings) for n, task in tasks.items()}
 
 
+def selected_by(task: Task, metric: str) -> Task:
+    """The task with another metric that selects the best epoch, where it has one of that name."""
+    if metric not in task.kind.metrics(np.zeros(1), np.zeros(1)):
+        return task
+    worst = -1.0 if metric in ("matthews", "pearson", "spearman") else 0.0
+    return replace(task, kind=replace(task.kind, main_metric=metric, worst=worst))
+
+
 def training_texts(config: RunConfig) -> list[str]:
     """Every text of the training examples, whatever is learnt from them."""
     return [
@@ -68,19 +79,23 @@ def training_texts(config: RunConfig) -> list[str]:
 def source_of(config: RunConfig, task: Task) -> Source:
     """A task's files, or what protocol and leak guard make of them."""
     others = tuple(build_task(name).source for name in CS224N)
-    guarded = WithoutHeldOut(task.source, others) if config.drop_leaks else task.source
+    labelled_test = is_parted(task.source)
+    source = task.source
     if config.shots is not None:
         assert task.kind.classes is not None
         numbers = config.shots, task.kind.classes, config.seed
-        if config.protocol == "few-shot":
-            return FewShot(guarded, *numbers)
+        if config.protocol == "few-shot":  # the guard first, or there would be fewer shots
+            guarded = WithoutHeldOut(source, others) if config.drop_leaks else source
+            return FewShot(guarded, *numbers, test="test" if labelled_test else None)
+        test = "test" if labelled_test else "dev"
         if config.protocol == "capped":
-            return Capped(guarded, *numbers)
-        return Even(guarded, *numbers, config.imbalance or 1.0)
-    if config.protocol == "held-out" and not is_parted(task.source):
-        source = HeldOut(task.source)  # whose dev is a part of train, in which texts come twice
-        return WithoutHeldOut(source, others) if config.drop_leaks else source
-    return guarded
+            source = Capped(source, *numbers, test=test)
+        else:
+            source = Even(source, *numbers, config.imbalance or 1.0, test=test)
+    elif config.protocol == "held-out" and not labelled_test:
+        source = HeldOut(source)
+    # The guard last where dev is a part of train, in which texts come twice.
+    return WithoutHeldOut(source, others) if config.drop_leaks else source
 
 
 def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:
@@ -125,7 +140,8 @@ def start_at_names(model: MultiTaskModel, chosen: Mapping[str, Task]) -> None:
         if start is not None:
             if not task.kind.class_names:
                 raise RunError(f"--label-start names: expected names of {name}'s classes")
-            start(torch.from_numpy(model.bi_encoder.encode(task.kind.class_names)))
+            names = model.bi_encoder.encode(task.kind.class_names, normalize=False)
+            start(torch.from_numpy(names))
 
 
 def load_splits(

@@ -96,6 +96,7 @@ class RunConfig:
     clip: float = 1.0
     evaluate_every: int = 1  # epochs from one evaluation and checkpoint to the next
     patience: int | None = None
+    select_by: str | None = None  # metric that selects the best epoch; None for a task's main one
     keep: str = "best"  # or "last": which epoch's weights are used
     measured_examples: int = 0  # training examples a task whose loss is measured at the end
     seed: int = 11711

@@ -22,17 +22,11 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
     (task,) = config.tasks
     train = build_tasks(config)[task].read(data_folder(config.data), "train", config.limit)
     assert train.targets is not None
-    found["training_counts"] = np.bincount(train.targets).tolist()
-    file = folder / "predictions" / scores_name(task, "test")
-    scores = read_scores(file)
+    scores = read_scores(folder / "predictions" / scores_name(task, "test"))
+    classes = scores.values.shape[1]
+    found["training_counts"] = np.bincount(train.targets, minlength=classes).tolist()
     if scores.targets is not None:
-        labels = range(scores.values.shape[1])
-        figures = f1_score(
-            scores.targets,
-            scores.values.argmax(1),
-            labels=labels,
-            average=None,
-            zero_division=0,
-        )
+        predicted, every = scores.values.argmax(1), range(classes)
+        figures = f1_score(scores.targets, predicted, labels=every, average=None, zero_division=0)
         found["f1_by_class"] = [round(float(figure), 6) for figure in figures]
     return found

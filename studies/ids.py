@@ -20,15 +20,15 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
     """Write the examples of a configuration's splits, or compare them with what was written.
 
     One file a task and protocol, `ids-TASK-PROTOCOL.json`: a hash of each split's texts and labels,
-    and its ids; of training examples only where they are few, by their number and seed. Raises
-    UserError where the file has others.
+    and its ids; of training examples only where they are drawn by number and seed. Raises UserError
+    where the file has others.
     """
     folder = data_folder(config.data)
     for name, task in build_tasks(replace(config, objective=None)).items():
-        few = config.protocol == "few-shot"
-        train = f"train, {config.shots}, seed {config.seed}" if few else "train"
+        few = config.shots is not None
         drawn = {}
-        for key, split in (("dev", "dev"), ("test", "test"), (train, "train")):
+        for split in ("dev", "test", "train"):
+            key = ", ".join([split, *drawn_by(config, name, split)])
             limit = {"train": config.limit, "dev": config.dev_limit}.get(split)
             examples = task.read(folder, split, limit).some(limit)
             drawn[f"{key}, hash"] = digest(examples)
@@ -42,6 +42,20 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
                     raise UserError(f"{file}: {key}: expected these examples, found others drawn")
             if not drawn.keys() <= known.keys():
                 write_whole(file, as_lines({**known, **drawn}))
+
+
+def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
+    """What decides which examples a split has, beside task and protocol."""
+    found = []
+    if classes := config.task_options.get(task, {}).get("classes"):
+        found.append(f"{classes} classes")
+    # Few-shot parts the dev file by itself; the other protocols draw dev from train.
+    if config.shots is not None and split != "test":
+        if config.protocol != "few-shot" or split == "train":
+            found += [f"{config.shots}", f"seed {config.seed}"]
+        if config.imbalance is not None:
+            found.append(f"ratio {config.imbalance:g}")
+    return found
 
 
 def digest(examples: Examples) -> str:

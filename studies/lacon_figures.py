@@ -34,8 +34,8 @@ class Space(NamedTuple):
     labels: np.ndarray | None
 
 
-def space_of(run: Path) -> Space:
-    """Of a finished run's test examples: what is matched with labels, or the embeddings."""
+def space_of(run: Path, matched: bool = True) -> Space:
+    """Of a finished run's test examples the embeddings; `matched`: what LaCon matches instead."""
     config = RunConfig.from_json(read_json(run / "config.json", RunError))
     tasks, model, splits = assemble(config)
     best = published(run / "checkpoint" / "best")
@@ -46,7 +46,7 @@ def space_of(run: Path) -> Space:
     assert split.examples.targets is not None
     labels = None
     scores: Any = partial(F.normalize, dim=-1)
-    if config.objective in ("lacon", "lacon-fusion"):
+    if matched and config.objective in ("lacon", "lacon-fusion"):
         head = model.heads[name]
         assert isinstance(head.labels, torch.Tensor)
         labels = F.normalize(head.labels.detach(), dim=-1).cpu().numpy()

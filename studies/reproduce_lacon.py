@@ -10,7 +10,7 @@ from multitask.config import RunConfig
 from multitask.run import complete
 from reports.tables import markdown_table
 from studies.asked import Asked
-from studies.chosen import there
+from studies.chosen import absent_tasks, there
 from studies.lacon import METHODS, SEEDS, Experiments
 from studies.lacon_figures import draw_spaces, draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon_table import Results, draw_lines, report
@@ -40,29 +40,39 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_lines(results)
-    spaces = draw_trained(cells, asked.results, asked.runs) if asked.rows is None else ""
-    text = report(results, command, f"{notes} Learning rate {rate:g}.", spaces)
+    text = report(results, command, f"{notes} Learning rate {rate:g}.")
     write_whole(asked.results.with_suffix(".md"), text)
+    if asked.rows is None:
+        text += draw_trained(cells, asked.results, asked.runs)
+        write_whole(asked.results.with_suffix(".md"), text)
     return text
 
 
 def draw_trained(cells: Experiments, results: Path, runs: Path) -> str:
     """Figure 4 and the appendix's singular values, of runs that stay; a table of the latter."""
+    wanted = [cells.main(task, "ce") for task in MAPPED]
     rows = []
-    for one in there([cells.main(task, "ce") for task in MAPPED]):
+    for one in wanted:
         (task,) = one.config.tasks
-        spaces = {}
+        if task in absent_tasks(wanted):
+            continue
+        spaces, encoders = {}, {}
         for method in SHOWN:
             config = replace(cells.main(task, method).config, seed=SEEDS[0])
             folder = runs / f"map-{task}-{method}"
             with alone(folder):
                 complete(config, folder, resume=True)
             spaces[METHODS[method]] = space_of(folder)
+            encoders[METHODS[method]] = space_of(folder, matched=False)
+        encoders["LaCon, projected"] = spaces[METHODS["lacon"]]
         draw_spaces(spaces, results / f"maps-{task}.png")
-        draw_spectra(spaces, results / f"spectrum-{task}.png")
-        rows.append([task, *(f"{effective_rank(spectrum(s)):.1f}" for s in spaces.values())])
-    table = markdown_table(["", *(METHODS[method] for method in SHOWN)], rows)
+        draw_spectra(encoders, results / f"spectrum-{task}.png")
+        header = ["", *encoders]
+        rows.append([task, *(f"{effective_rank(spectrum(s)):.1f}" for s in encoders.values())])
+    if not rows:
+        return ""
     return (
-        "## Singular values of the test embeddings (appendix A.3)\n\nEffective rank, the "
-        f"exponential of their entropy, of seed {SEEDS[0]}:\n\n{table}"
+        "\n## Singular values of the test embeddings (appendix A.3)\n\nEffective rank, the "
+        f"exponential of their entropy, of seed {SEEDS[0]}; of what the encoder gives, and of what "
+        f"LaCon matches with labels:\n\n{markdown_table(header, rows)}\n"
     )

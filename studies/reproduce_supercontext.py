@@ -15,7 +15,8 @@ from studies.judged import pretrain
 from studies.maps import draw_maps
 from studies.seeds import SeedCell, kept, run_seed_cells
 from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
-from studies.supercontext_table import Results, draw_sweeps, report
+from studies.supercontext_sweeps import Results, draw_sweeps
+from studies.supercontext_table import report
 from tasks import data_folder
 
 SHOWN = ("superloss", "ce")  # Figure 2

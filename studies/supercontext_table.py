@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
-from reports.drawing import new_figure, save_figure
 from reports.tables import markdown_table
 from studies import supercontext_paper as paper
 from studies.claims import READING, Table, claims_table
-from studies.seeds import SeedCell, kept, shown, values
+from studies.seeds import SeedCell, kept, shown
 from studies.supercontext import (
     ABLATED,
     FIRST,
@@ -19,13 +17,10 @@ from studies.supercontext import (
     HEADS,
     LOSSES,
     SETTINGS,
-    SWEEP_SEEDS,
-    SWEPT,
     TASKS,
     TEMPERATURE,
-    Experiments,
-    sweep_points,
 )
+from studies.supercontext_sweeps import Results, sweep_table
 
 HARD_COLUMNS = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
 HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
@@ -33,25 +28,14 @@ HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
 
 SAME_FOR_ALL = (
     f"All contrastive losses: temperature {TEMPERATURE:g} (SuperLoss, SupCon), margin 0.5 between "
-    "Euclidean distances of unit vectors (triplets), inner products of vectors as they are (N-pairs), "
-    "the non-linear projection of 512, batches of as many examples of each class; none was tuned. "
-    "Adam with a linear warm-up over a tenth of the steps, linear decay and clipping at 1; units are "
-    "of each direction, where the paper's embedding has 512 in all. Fine-tuning begins with a fresh "
-    "head for every loss. Batches of cross-entropy have the size that the paper gives it, or ours "
-    "below; its sweep is among the figures. Figures 5a and 5b: batches stay at 40 of each class, of "
-    "which an anchor sees so many positives and negatives."
+    "Euclidean distances of unit vectors (triplets), inner products of vectors as they are "
+    "(N-pairs), the non-linear projection of 512, batches of as many examples of each class; none "
+    "was tuned. Adam with a linear warm-up over a tenth of the steps, linear decay and clipping at "
+    "1; units are of each direction, where the paper's embedding has 512 in all. Fine-tuning "
+    "begins with a fresh head for every loss. Batches of cross-entropy have the size that the "
+    "paper gives it, or ours below; its sweep is among the figures. Figures 5a and 5b: batches "
+    "stay at 40 of each class, of which an anchor sees so many positives and negatives."
 )
-
-
-class Results:
-    """Accuracies of the kept cells by seed, however far the study is."""
-
-    def __init__(self, cells: Experiments, folder: Path) -> None:
-        self.cells, self.folder = cells, folder
-
-    def of(self, one: SeedCell, how: str = "linear", split: str = "test") -> dict[int, float]:
-        (task,) = one.config.tasks
-        return values(one, self.folder, how, split, task, "accuracy")
 
 
 def beside(printed: float | None, ours: Mapping[int, float]) -> str:
@@ -147,43 +131,6 @@ def best_hard_table(results: Results, setting: str) -> Table:
     return ["", "SuperLoss", "SuperLoss*", "chosen on dev"], rows
 
 
-def sweep_table(results: Results) -> Table:
-    """Figures 4, 5a and 5b as numbers."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for what, value, loss in sweep_points():
-        if cell := shown(swept(results, what, value, loss).values()):
-            found.setdefault((what, LOSSES[loss]), []).append(f"{value:g}: {cell}")
-    rows = [[*key, ", ".join(cells)] for key, cells in found.items()]
-    return ["", "", f"{SWEPT}, dev accuracy of the linear evaluation"], rows
-
-
-def swept(results: Results, what: str, value: float, loss: str) -> dict[int, float]:
-    """On dev; of the sweep's seeds alone."""
-    found = results.of(results.cells.sweep(what, value, loss), split="dev")
-    return {seed: figure for seed, figure in found.items() if seed in SWEEP_SEEDS}
-
-
-def draw_sweeps(results: Results) -> None:
-    """Figures 4, 5a and 5b: a figure a setting; 5c: the threshold of hard negatives."""
-    lines: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for what, value, loss in sweep_points():
-        if found := swept(results, what, value, loss):
-            point = value, 100 * float(np.mean(list(found.values())))
-            lines.setdefault(what, {}).setdefault(LOSSES[loss], []).append(point)
-    for threshold in HARD["threshold"]:
-        one = results.cells.hard("small", SWEPT, "threshold", threshold)
-        if found := results.of(one, split="dev"):
-            point = threshold, 100 * float(np.mean(list(found.values())))
-            lines.setdefault("threshold", {}).setdefault("SuperLoss*", []).append(point)
-    for what, several in lines.items():
-        figure, axis = new_figure(4.2, 3.2)
-        for title, line in several.items():
-            axis.plot(*zip(*line, strict=True), marker="o", label=title)
-        axis.set(xlabel=what, ylabel=f"{SWEPT} dev accuracy")
-        axis.legend(fontsize=7)
-        save_figure(figure, results.folder / f"sweep-{what}.png")
-
-
 def differences(results: Results, first: list[SeedCell], second: list[SeedCell]) -> list[float]:
     """Of test accuracies of linear evaluation, over (task, seed) pairs that both have."""
     found = []
@@ -262,8 +209,8 @@ def report(results: Results, command: str, notes: str) -> str:
         "# SuperConText, beside ours",
         f"`{command}`",
         f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (BiLSTM of "
-        "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, test "
-        "accuracy in per cent, mean ± standard deviation (seeds).",
+        "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
+        "test accuracy in per cent, mean ± standard deviation (seeds).",
         notes,
         SAME_FOR_ALL,
         READING,

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
 GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
 CLUE = ("tnews", "iflytek", "afqmc", "ocnli", "eprstmt", "bustm")
-PAIRS = ("mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")  # which may share a sequence
+# Whose texts may share a sequence.
+PAIRS = ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
 REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "dbpedia", "msac", "asac")
 # Of those with more than two classes, of which some may be left out, how many.
 MANY_CLASSES = {"mnli": 3, "trec": 6, "tnews": 15, "iflytek": 119, "ocnli": 3, "dbpedia": 14}

@@ -77,7 +77,9 @@ def glue(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = None) -> 
     head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=count, dropout=DROPOUT)
     if name in PAIRS and not joint:
         head = partial(PairClassifier, classes=count, difference=True)
-    names = declared.names or tuple(name.replace("_", " ") for name in declared.labels)
+    names = declared.names
+    if not names and not any(label.isdigit() for label in declared.labels):
+        names = tuple(label.replace("_", " ") for label in declared.labels)
     return Task(
         name=name,
         kind=classification(

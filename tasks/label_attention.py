@@ -11,26 +11,31 @@ from torch import Tensor, nn
 
 from minbert.batching import Batch
 
-WINDOW = 5  # tokens that the convolution sees; neither LaCon nor its source fits ours
+WINDOW = 5  # tokens that the convolution sees; LaCon does not tell its own
+DEVIATION = 0.02
 
 
 class LabelAttention(nn.Module):
-    """A sequence's embedding from the tokens that are like some label (LEAM, Eq. 4 to 7).
+    """A sequence's embedding from the tokens that are like some label (LaCon, Eq. 9).
 
-    Cosines of tokens and labels -> a convolution over the tokens, the same for all labels -> ReLU
-    -> maximum over the labels -> softmax over the sequence's tokens -> weighted sum (Wang et al.,
-    2018; LaCon, Eq. 9).
+    Cosines of tokens and labels -> a convolution over the tokens, the same for all labels ->
+    maximum over the labels -> softmax over the sequence's tokens -> weighted sum. With `rectified`
+    the convolution is followed by ReLU (LEAM, Eq. 5; Wang et al., 2018). The convolution begins as
+    the mean of its window: with PyTorch's random start a bias alone may silence the ReLU for good.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rectified: bool = False) -> None:
         super().__init__()
+        self.rectified = rectified
         self.convolution = nn.Conv1d(1, 1, WINDOW, padding=WINDOW // 2)
+        nn.init.constant_(self.convolution.weight, 1 / WINDOW)
+        nn.init.zeros_(self.convolution.bias)  # type: ignore[arg-type]
 
     def forward(self, hidden: Tensor, batch: Batch, labels: Tensor) -> Tensor:
         cosines = F.normalize(hidden, dim=-1) @ F.normalize(labels, dim=-1).T  # (T, C)
         grid = padded(cosines, batch).transpose(1, 2)  # (S, C, longest)
-        rows = self.convolution(grid.flatten(0, 1)[:, None])  # (S C, 1, longest)
-        strongest = F.relu(rows.view_as(grid)).amax(1)  # (S, longest)
+        rows = self.convolution(grid.flatten(0, 1)[:, None]).view_as(grid)
+        strongest = (F.relu(rows) if self.rectified else rows).amax(1)  # (S, longest)
         scores = strongest.flatten()[places(batch)]  # (T,)
         return weighted_sums(softmax_over_tokens(scores[:, None], batch), hidden, batch)[:, 0]
 
@@ -61,6 +66,24 @@ def softmax_over_tokens(scores: Tensor, batch: Batch) -> Tensor:
 
 def weighted_sums(weights: Tensor, hidden: Tensor, batch: Batch) -> Tensor:
     """Of the tokens of each sequence, by each column of weights (T, C): (S, C, H)."""
-    terms = weights[:, :, None] * hidden[:, None]  # (T, C, H)
-    total = hidden.new_zeros(len(batch.lengths), *terms.shape[1:])
-    return total.index_add(0, batch.sequence, terms)
+    # A column at a time: all at once would take T x C x H numbers.
+    sums = [
+        hidden.new_zeros(len(batch.lengths), hidden.shape[1]).index_add(
+            0, batch.sequence, column[:, None] * hidden
+        )
+        for column in weights.unbind(1)
+    ]
+    return torch.stack(sums, 1)
+
+
+def label_table(classes: int, width: int) -> nn.Parameter:
+    """Random label embeddings (C, H), normal with BERT's deviation of 0.02.
+
+    Adam moves a number by the learning rate a step, whatever its size: larger ones hardly turn.
+    """
+    return nn.Parameter(torch.randn(classes, width) * DEVIATION)
+
+
+def centred(names: Tensor) -> Tensor:
+    """Embeddings of names (C, H) without what all have in common, as long as `label_table`'s."""
+    return F.normalize(names - names.mean(0), dim=-1) * (DEVIATION * names.shape[1] ** 0.5)

@@ -21,7 +21,7 @@ from minbert.errors import UserError
 from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.heads import SoftmaxClassifier
-from tasks.label_attention import LabelAttention
+from tasks.label_attention import LabelAttention, centred, label_table
 from tasks.settings import ObjectiveSettings
 
 DROPOUT = 0.1
@@ -42,15 +42,18 @@ class LabelAnchors(nn.Module):
         super().__init__()
         self.projection = perceptron(wide, width, layers)
         self.texts = 1 if wide == width else 2
-        self.labels = nn.Parameter(torch.randn(classes, width))
+        self.labels = label_table(classes, width)
 
     def forward(self, *texts: Tensor) -> Anchored:
         return Anchored(self.projection(example_embedding(texts)), self.labels)
 
     @torch.no_grad()
     def start(self, names: Tensor) -> None:
-        """Begin with the labels where texts of these embeddings (C, H) are, or pairs of them."""
-        self.labels.copy_(self(*[names] * self.texts).instances)
+        """Begin with the labels where texts of these embeddings (C, H) are, or pairs of them.
+
+        Without what all of them have in common: an untrained projection tells little apart.
+        """
+        self.labels.copy_(centred(self(*[names] * self.texts).instances))
 
 
 class FusedAnchors(LabelAnchors):
@@ -66,7 +69,11 @@ class FusedAnchors(LabelAnchors):
 
 
 def lacon(task: Task, settings: ObjectiveSettings, fusion: bool = False) -> Task:
-    """ICL' + LCL + weight LER (Eq. 7); the label of the largest cosine is predicted (Eq. 8)."""
+    """ICL' + LCL + weight LER (Eq. 7); the label of the largest cosine is predicted (Eq. 8).
+
+    LCL is counted from the lowest value that the batch's labels allow, which changes no gradient:
+    combiners that want losses of zero or more get them.
+    """
     classes, temperature = task.kind.classes, settings.label_temperature
     assert classes is not None
 
@@ -75,7 +82,10 @@ def lacon(task: Task, settings: ObjectiveSettings, fusion: bool = False) -> Task
         heads = heads_of(instances.shape[1], settings.label_heads)
         terms = {
             "icl": lambda: instance_centered_loss(instances, labels, targets, temperature, heads),
-            "lcl": lambda: label_centered_loss(instances, labels, targets, temperature),
+            "lcl": lambda: (
+                label_centered_loss(instances, labels, targets, temperature)
+                - lowest_label_centered(targets, temperature)
+            ),
             "ler": lambda: settings.label_spread * label_embedding_regularizer(labels),
         }
         return torch.stack([terms[name]() for name in settings.label_terms]).sum()
@@ -117,6 +127,19 @@ class Projected(nn.Module):
 
     def forward(self, *texts: Tensor) -> Tensor:
         return self.classifier(self.projection(example_embedding(texts)))
+
+
+def lowest_label_centered(targets: Tensor, temperature: float) -> float:
+    """Below it LCL of a batch with these labels (B,) cannot be.
+
+    Every positive at cosine 1, every negative at -1:  |A(p)| (log |B(p)| - 2 / temperature), the
+    mean over the labels present.
+    """
+    counts = targets.unique(return_counts=True)[1].double()
+    if len(counts) < 2:
+        return 0.0
+    others = len(targets) - counts
+    return float((counts * (others.log() - 2 / temperature)).mean())
 
 
 def heads_of(width: int, wanted: int | None) -> int:

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from minbert.batching import Batch
 from tasks.base import Task
 from tasks.heads import SoftmaxClassifier
-from tasks.label_attention import LabelAttention
-from tasks.settings import ObjectiveSettings
+from tasks.label_attention import LabelAttention, centred, label_table
+from tasks.settings import ObjectiveSettings, check_one_vector
 
 DROPOUT = 0.1
 
@@ -33,8 +33,8 @@ class JointEmbedding(nn.Module):
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
-        self.labels = nn.Parameter(torch.randn(classes, width))
-        self.attention = LabelAttention()
+        self.labels = label_table(classes, width)
+        self.attention = LabelAttention(rectified=True)
         self.classifier = SoftmaxClassifier(width, classes, DROPOUT)
         self.pooled_width = width
 
@@ -46,14 +46,15 @@ class JointEmbedding(nn.Module):
 
     @torch.no_grad()
     def start(self, names: Tensor) -> None:
-        """Begin with the labels at these embeddings (C, H)."""
-        self.labels.copy_(names)
+        """Begin with the labels at these embeddings (C, H), centred."""
+        self.labels.copy_(centred(names))
 
 
 def leam(task: Task, settings: ObjectiveSettings) -> Task:
     """Cross-entropy of the examples, and of each label's own embedding (Eq. 8 and 9)."""
     classes = task.kind.classes
     assert classes is not None
+    check_one_vector(task, "leam")
 
     def loss(outputs: Classified, targets: Tensor) -> Tensor:
         own = torch.arange(classes, device=targets.device)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from minbert.batching import Batch
 from minbert.dropout import Dropout
 from tasks.base import Task
-from tasks.label_attention import softmax_over_tokens, weighted_sums
-from tasks.settings import ObjectiveSettings
+from tasks.label_attention import centred, label_table, softmax_over_tokens, weighted_sums
+from tasks.settings import ObjectiveSettings, check_one_vector
 
 DROPOUT = 0.1
 ATTENTION_WIDTH = 200  # d_a, section 4.2
@@ -27,7 +27,7 @@ class LabelSpecific(nn.Module):
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
-        self.labels = nn.Parameter(torch.randn(classes, width) / width**0.5)
+        self.labels = label_table(classes, width)
         self.tokens = nn.Linear(width, ATTENTION_WIDTH, bias=False)
         self.queries = nn.Linear(ATTENTION_WIDTH, classes, bias=False)
         self.gates = nn.ModuleList(nn.Linear(width, 1) for _ in range(2))
@@ -53,13 +53,14 @@ class LabelSpecific(nn.Module):
 
     @torch.no_grad()
     def start(self, names: Tensor) -> None:
-        """Begin with the labels at these embeddings (C, H)."""
-        self.labels.copy_(F.normalize(names, dim=-1))
+        """Begin with the labels at these embeddings (C, H), centred."""
+        self.labels.copy_(centred(names))
 
 
 def lsan(task: Task, settings: ObjectiveSettings) -> Task:
     """Cross-entropy of the label-specific embeddings."""
     classes = task.kind.classes
     assert classes is not None
+    check_one_vector(task, "lsan")
     build_head = lambda width: LabelSpecific(width, classes)  # noqa: E731
     return replace(task, build_head=build_head, several={})

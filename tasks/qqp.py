@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from torch import nn
 
 from losses import pair_contrastive_loss
 from tasks.base import LabelledFiles, Loss, Task, classification, of_outputs, of_texts
-from tasks.heads import PairClassifier
+from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_pair_text
 
@@ -31,11 +32,13 @@ LOSSES: dict[str, dict[str, Loss]] = {
 }
 
 
-def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
+def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi") -> Task:
     """Paraphrase; the head `difference` is BEES' M5, `concat` its baseline M2.
 
-    `with-contrastive` adds the contrastive loss of the embeddings as an objective of its own.
+    `with-contrastive` adds the contrastive loss of the embeddings as an objective of its own. With
+    `pair` "joint" both questions are one sequence, and a softmax layer the head.
     """
+    joint = pair == "joint"
     return Task(
         name="qqp",
         kind=classification(2, "binary", names=("different questions", "the same question")),
@@ -51,7 +54,7 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
             clean_text=clean_pair_text,
             target_type=np.int64,
         ),
-        build_head=HEADS[head],
+        build_head=partial(SoftmaxClassifier, classes=2) if joint else HEADS[head],
         output=PredictionFile(
             "para",
             "Predicted_Is_Paraphrase",
@@ -60,4 +63,5 @@ def qqp(head: str = "difference", loss: str = "cross-entropy") -> Task:
         ),
         several=LOSSES[loss],
         texts=2,
+        joint=joint,
     )

@@ -52,6 +52,9 @@ class Examples:
         )
 
 
+NO_AGREEMENT = "-"  # of annotators, in SNLI and its kin
+
+
 class Row(NamedTuple):
     """One example of a file."""
 
@@ -73,7 +76,7 @@ def example_rows(
 ) -> Iterator[Row | None]:
     """Rows of a tab-separated file by column name, as the CS224N starter code reads them.
 
-    None stands for a row whose label is blank.
+    None stands for a row whose label is blank, or `-`.
 
     Args:
         text_columns: one or two names; each text goes through `clean_text`.
@@ -98,7 +101,7 @@ def example_rows(
         target = None
         if label_column:
             label = row[label_column].strip()
-            if not label:
+            if label in ("", NO_AGREEMENT):
                 yield None
                 continue
             try:

@@ -1,4 +1,5 @@
-"""Training examples drawn class by class, for LaCon's protocols; the dev file is test.
+"""Training examples drawn class by class, for LaCon's protocols; the dev file is test, or the
+published test file where it has labels.
 
 Zhang et al. (2022), sections 3.1, 4.1, 4.2 and 4.5. What is drawn depends on the seed, test does
 not.
@@ -21,31 +22,39 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Capped:
-    """At most `shots` examples a class, of which a twentieth is dev."""
+    """At most `shots` examples a class, of which a twentieth is dev, one at least.
+
+    `test` is the split of the source that has test's labels.
+    """
 
     source: Source
     shots: int
     classes: int
     seed: int
+    test: str = "dev"
     splits: tuple[str, ...] = SPLITS
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "test":
-            return self.source.read(folder, "dev")
+            return self.source.read(folder, self.test)
         examples = self.source.read(folder, "train")
-        drawn = by_class(examples, self.classes, self.seed)
-        rows = np.concatenate([several[: self.shots] for several in drawn])
-        rows = np.random.default_rng([self.seed, 1]).permutation(rows)
-        held = max(1, round(KEPT_FOR_DEV * len(rows)))
-        if len(rows) <= held:
+        parts: dict[str, list[np.ndarray]] = {"train": [], "dev": []}
+        for several in by_class(examples, self.classes, self.seed):
+            rows = several[: self.shots]
+            held = max(1, round(KEPT_FOR_DEV * len(rows))) if len(rows) > 1 else 0
+            parts["dev"].append(rows[:held])
+            parts["train"].append(rows[held:])
+        rows = np.sort(np.concatenate(parts[split]))
+        if not len(rows):
             where = self.where(folder, split)
-            raise DataError(f"{where}: expected two examples or more to part, found {len(rows)}")
-        if split == "dev":
-            return replace(examples.at(np.sort(rows[:held])), blank_labels=0)
-        return examples.at(np.sort(rows[held:])).some(limit)
+            raise DataError(
+                f"{where}: expected two examples of a class or more to part, found none"
+            )
+        found = examples.at(rows)
+        return found.some(limit) if split == "train" else replace(found, blank_labels=0)
 
     def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, "dev" if split == "test" else "train")
+        return self.source.where(folder, self.test if split == "test" else "train")
 
 
 @dataclass(frozen=True)
@@ -61,20 +70,21 @@ class Even:
     classes: int
     seed: int
     ratio: float = 1.0
+    test: str = "dev"
     splits: tuple[str, ...] = SPLITS
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "test":
-            return self.source.read(folder, "dev")
+            return self.source.read(folder, self.test)
         examples = self.source.read(folder, "train")
         drawn = by_class(examples, self.classes, self.seed)
-        where = self.where(folder, split)
         rows = []
         for label, (several, wanted) in enumerate(zip(drawn, self.counts(drawn), strict=True)):
-            if len(several) <= wanted:
+            if len(several) < 2 * wanted:
+                where = self.where(folder, split)
                 raise DataError(
-                    f"{where}: expected more than {wanted} examples of class {label}, "
-                    f"found {len(several)}"
+                    f"{where}: expected {2 * wanted} examples of class {label}, half of them for "
+                    f"dev, found {len(several)}"
                 )
             rows.append(several[:wanted] if split == "train" else several[wanted : 2 * wanted])
         found = examples.at(np.sort(np.concatenate(rows)))
@@ -88,7 +98,7 @@ class Even:
         return [round(self.shots * float(self.ratio**step)) for step in steps]
 
     def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, "dev" if split == "test" else "train")
+        return self.source.where(folder, self.test if split == "test" else "train")
 
 
 @dataclass(frozen=True)

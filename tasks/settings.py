@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minbert.errors import UserError
+from tasks.base import Task
+
 TERMS = ("icl", "lcl", "ler")  # of LaCon's loss
 
 
@@ -23,3 +26,12 @@ class ObjectiveSettings:
     label_spread: float = 0.5  # weight of LaCon's regulariser
     label_terms: tuple[str, ...] = TERMS
     projection_layers: int = 3
+
+
+def check_one_vector(task: Task, objective: str) -> None:
+    """UserError for a task whose examples have an embedding a text."""
+    if task.vectors > 1:
+        raise UserError(
+            f"--objective {objective}: expected single texts, or pairs in one sequence, found "
+            f"{task.name}"
+        )

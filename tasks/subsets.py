@@ -24,13 +24,14 @@ class FewShot:
     """`shots` labelled examples in all, as many of each class as can be; drawn by `seed`.
 
     Dev is half of the dev file, at most 500 examples, and test the rest of it (Moukafih et al.,
-    2022, section 4.1, after Gunel et al., 2021).
+    2022, section 4.1, after Gunel et al., 2021), or the split `test` of the source.
     """
 
     source: Source
     shots: int
     classes: int
     seed: int
+    test: str | None = None
     splits: tuple[str, ...] = ("train", "dev", "test")
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
@@ -39,12 +40,16 @@ class FewShot:
             where = self.source.where(folder, "train")
             rows = few_of_each(examples, self.shots, self.classes, self.seed, where)
             return examples.at(rows).some(limit)
+        if split == "test" and self.test is not None:
+            return self.source.read(folder, self.test)
         examples = self.source.read(folder, "dev")
         count = min(VALIDATION, len(examples) // 2)
         first, rest = parted(examples, count, self.source.where(folder, "dev"))
         return first if split == "dev" else rest
 
     def where(self, folder: Path, split: str) -> str:
+        if split == "test" and self.test is not None:
+            return self.source.where(folder, self.test)
         return self.source.where(folder, "train" if split == "train" else "dev")
 
 

@@ -128,7 +128,7 @@ def csv_column(path: Path, column: str) -> Iterator[str]:
 def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, these fields) of a file with a JSON object a line.
 
-    Numbers become text, and `-`, on which annotators did not agree, nothing.
+    Numbers become text.
     """
     for number, row in json_lines(path):
         fields = {}
@@ -139,7 +139,7 @@ def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str
             if not isinstance(value, str) or not encodable(value):
                 found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
                 raise DataError(f"{path}, line {number}: expected text in {name!r}, found {found}")
-            fields[name] = "" if value == "-" else value
+            fields[name] = value
         yield number, fields
 
 

@@ -15,10 +15,20 @@ BILSTM = ("--mode", "bilstm", "--tasks", "sst")
     ("argv", "expected"),
     [
         ((*SUPER, "--tasks", "sts"), "--objective superloss: expected tasks with classes"),
-        ((*SUPER, "--tasks", "qqp"), "expected tasks of single texts, found qqp"),
+        ((*SUPER, "--tasks", "qqp"), "expected tasks of single texts, or --pair joint, found qqp"),
         ((*SUPER, "--tasks", "rte"), "expected tasks of single texts, or --pair joint, found rte"),
         ((*SUPER, "--hard-top-k", "3", "--hard-threshold", "0"), "expected one of them at most"),
         ((*SUPER, "--hard-after", "1"), "--hard-after: expected one of --hard-top-k, "),
+        (
+            (*SUPER, "--hard-top-k", "2", "--hard-after", "3", "--epochs", "3"),
+            "--hard-after: expected fewer than --epochs 3, found 3",
+        ),
+        (
+            (*PRETRAIN, "--objective", "simcse", "--tasks", "trec", "--classes", "2"),
+            "--classes: expected an objective of classes, found simcse",
+        ),
+        ((*PROBE, "--pair", "joint"), "--pair: expected one of qqp, mrpc"),
+        ((*BILSTM, "--output", "x", "--max-tokens", "2"), "--max-tokens: expected a whole number"),
         ((*SUPER, "--projection"), "--projection: expected --projection-head"),
         ((*SUPER, "--head-lr", "1"), "--head-lr: expected --projection or --projection-head"),
         ((*SUPER, "--margin", "1"), "--margin: expected --objective triplet or class-triplet"),
@@ -83,6 +93,21 @@ def test_hard_negatives_and_counts_reach_the_run(run, tmp_path):
 def test_batches_too_small_for_the_classes_are_refused(refused, tmp_path):
     found = refused(1, *SUPER, "--batch-size", "9", "--output", tmp_path / "run")
     assert "--batch-size: expected 10 or more for the 5 classes of sst" in found
+
+
+def test_one_class_teaches_nothing(refused, tmp_path):
+    (tmp_path / "SST-2").mkdir()
+    for file in ("train.tsv", "dev.tsv"):
+        rows = "".join(f"text {i}\t1\n" for i in range(8))
+        (tmp_path / "SST-2" / file).write_text(f"sentence\tlabel\n{rows}")
+    flags = ("--tasks", "sst2", "--data", tmp_path, "--output", tmp_path / "run")
+    assert "expected training examples of two classes" in refused(1, *SUPER, *flags)
+
+
+def test_a_bilstm_may_be_written_into_the_folder_one_is_in(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*BILSTM, "--units", "4", "--limit", "20", "--output", ".").returncode == 0
+    assert (tmp_path / "tokenizer.json").exists()
 
 
 def test_a_bilstm_is_built_and_trained(run, refused, tmp_path):

@@ -61,7 +61,7 @@ def test_a_multi_task_run_with_surgery_between_the_tasks(run, data, tmp_path):
         ((*SST, "--objective", "scl", "--scl-preference", "0.5"), "ls or epo, found scl"),
         ((*SST, "--objective", "ls", "--scl-inputs", "combined"), "expected --objective epo"),
         ((*SST, "--objective", "epo", "--scl-preference", "0"), "between 0 and 1 for EPO"),
-        ((*SST, "--objective", "ls", "--freeze-encoder"), "for what it adds is of the encoder"),
+        ((*SST, "--objective", "ls", "--freeze-encoder"), "for it teaches more than heads"),
         ((*SST, "--objective", "scl", "--scl-weight", "1"), "expected a number below 1"),
         ((*SST, "--objective", "scl", "--smart-weight", "1"), "compares the examples of a batch"),
         (("--mode", "single", "--task", "sts", "--per-class"), "a task with classes, found sts"),
@@ -117,9 +117,9 @@ def test_labelled_test_examples_are_scored(run, sst2, tmp_path, flags, dev, test
     ("flags", "expected"),
     [
         ((*SST, "--protocol", "few-shot"), "expected --shots N, found none"),
-        ((*SST, "--shots", "3"), "--shots: expected --protocol few-shot, found files"),
+        ((*SST, "--shots", "3"), "--shots: expected --protocol few-shot or capped"),
         ((*ALL, "--protocol", "few-shot", "--shots", "9"), "tasks with classes, found sts"),
-        ((*SST, "--pair", "joint"), "--pair: expected one of mrpc, rte, qnli, mnli, found sst"),
+        ((*SST, "--pair", "joint"), "--pair: expected one of qqp, mrpc, rte, qnli"),
     ],
 )
 def test_protocols_that_make_no_sense(refused, flags, expected):
@@ -183,6 +183,21 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
         ),
         (("--objective", "lsan", "--smart-weight", "1"), "expected one of them, for lsan has its"),
         (("--objective", "lacon-fusion", "--freeze-encoder"), "expected one of them"),
+        (
+            ("--objective", "cl", "--probe-epochs", "1", "--epochs", "2"),
+            "it teaches more than heads",
+        ),
+        (("--objective", "lacon", "--label-terms", "ler"), "or nothing teaches the encoder"),
+        (
+            ("--objective", "lacon", "--label-terms", "lcl", "--label-heads", "2"),
+            "--label-heads: expected icl among the --label-terms",
+        ),
+        (("--objective", "lacon", "--sst-head", "softmax"), "lacon has its own head"),
+        (("--objective", "leam", "--pooling", "max"), "--pooling: expected another --objective"),
+        (
+            ("--objective", "projection", "--projection-layers", "0"),
+            "--projection-layers: expected 1 or more",
+        ),
     ],
 )
 def test_flags_of_labels_that_make_no_sense_are_refused(refused, flags, expected):
@@ -192,7 +207,30 @@ def test_flags_of_labels_that_make_no_sense_are_refused(refused, flags, expected
 @pytest.mark.parametrize("task", ["qqp", "mrpc"])
 def test_label_attention_wants_one_text(refused, task):
     argv = ("--mode", "single", "--task", task, "--objective", "leam")
-    assert "--objective leam: expected tasks of single texts" in refused(2, *argv)
+    found = refused(2, *argv)
+    assert "--objective leam: expected tasks of single texts, or --pair joint" in found
+    joint = ("--task", "qqp", "--pair", "joint", "--qqp-loss", "with-contrastive")
+    assert "--qqp-loss and --pair joint" in refused(2, "--mode", "single", *joint)
+
+
+@pytest.mark.parametrize("combiner", ["epo", "uncertainty", "pareto-mtl", "pcgrad"])
+def test_several_tasks_have_labels_of_their_own_under_any_combiner(run, tmp_path, combiner):
+    flags = (
+        "--objective",
+        "lacon",
+        "--combiner",
+        combiner,
+        "--limit",
+        "40",
+        "--tasks",
+        "sst",
+        "qqp",
+    )
+    folder = tmp_path / "run"
+    found = run(*ALL, *flags, "--output", folder)
+    assert found.returncode == 0, found.stderr
+    weights = json.loads((folder / "metrics.json").read_text())["combiner_steps"]
+    assert sum(weights.values()) > 0
 
 
 def test_labels_may_begin_at_their_names(run, tmp_path):

@@ -60,7 +60,8 @@ def vectors(tmp_path):
 
 def test_words_begin_at_their_vectors(vectors, tmp_path):
     said = build_bilstm(tmp_path / "out", TEXTS, vectors, units=4)
-    assert said.startswith("9 words, 33% of them with a vector, 1 x 4 units")
+    # Words that come once are left out, unless they have a vector.
+    assert said.startswith("5 words, 60% of them with a vector, 1 x 4 units")
     model = BiEncoder.from_pretrained(tmp_path / "out")
     weight = model.encoder.embeddings.word.weight
     vocabulary = json.loads((tmp_path / "out" / "tokenizer.json").read_text())["model"]["vocab"]
@@ -89,6 +90,12 @@ def test_files_that_are_no_vectors(tmp_path, content, expected):
         read_vectors(file, ["the", "cat"])
     with pytest.raises(EncoderError, match="expected word vectors"):
         read_vectors(tmp_path / "nowhere.txt", ["the"])
+
+
+def test_several_words_with_a_vector_are_passed_over(tmp_path):
+    file = tmp_path / "vectors.txt"
+    file.write_text("the 1 2 3\n. . . 0.3 0.4 0.5\ncat 1 2 3\n. 4 5 6\n")
+    assert read_vectors(file, [".", "cat"])["."].tolist() == [4, 5, 6]
 
 
 def test_the_first_line_of_word2vecs_format_is_passed_over(tmp_path):

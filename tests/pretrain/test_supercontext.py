@@ -92,6 +92,14 @@ def test_neighbours_vote_by_plain_loops():
     assert neighbour_metrics(vectors, classes)["knn_accuracy"] == pytest.approx(right / 30)
 
 
+def test_of_many_examples_some_are_looked_at(monkeypatch):
+    monkeypatch.setattr(supercontext, "MOST", 3)
+    vectors, classes = np.eye(4, 2, dtype=np.float32) + 0.1, np.array([0, 0, 0, 1])
+    rows = np.sort(np.random.default_rng(0).permutation(4)[:3])
+    some = neighbour_metrics(vectors[rows], classes[rows])
+    assert neighbour_metrics(vectors, classes) == some
+
+
 def test_few_examples_have_few_neighbours():
     same = np.ones((3, 2), np.float32)
     assert neighbour_metrics(same, np.array([1, 1, 1])) == {"knn_accuracy": 1.0}

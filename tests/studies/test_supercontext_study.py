@@ -10,7 +10,8 @@ import cli
 from multitask.config import RunConfig
 from studies import supercontext_paper as paper
 from studies.supercontext import ABLATED, FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
-from studies.supercontext_table import Results, claims, hard_table, losses_table, sweep_table
+from studies.supercontext_sweeps import Results, sweep_table
+from studies.supercontext_table import claims, hard_table, losses_table
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 

@@ -117,7 +117,8 @@ def test_a_csv_is_declared_in_a_line(tmp_path, monkeypatch):
 def test_the_first_classes_alone(name, folder):
     assert build_task(name).kind.classes == MANY_CLASSES[name]
     task = build_task(name, classes="2")
-    assert (task.kind.classes, len(task.kind.class_names)) == (2, 2)
+    assert task.kind.classes == 2
+    assert len(task.kind.class_names) == (0 if name == "iflytek" else 2)
     if name == "trec":
         assert task.read(folder, "train").targets.tolist() == [1]
 

@@ -1,5 +1,6 @@
 """Objectives with embeddings of labels: LaCon, LEAM, LSAN and their neighbours, by plain loops."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,8 @@ from minbert.dropout import Dropout, DropoutStream
 from minbert.errors import UserError
 from tasks import build_task
 from tasks.contrastive import example_embedding
-from tasks.label_attention import LabelAttention, padded, softmax_over_tokens
+from tasks.label_attention import LabelAttention, centred, padded, softmax_over_tokens
+from tasks.lacon import lowest_label_centered
 from tasks.objectives import with_objective
 from tasks.settings import ObjectiveSettings
 
@@ -53,6 +55,20 @@ def text():
 LABELS = torch.tensor([0, 1, 2, 4, 1, 0, 2])
 
 
+# Of each label n positives and 7 - n negatives, at cosines of 1 and -1, temperature 0.2.
+LOWEST = sum(n * (math.log(7 - n) - 2 / 0.2) for n in (2, 2, 2, 1)) / 4
+
+
+def test_the_label_centred_loss_is_counted_from_what_it_can_reach():
+    assert lowest_label_centered(LABELS, 0.2) == pytest.approx(LOWEST)
+    anchors = F.normalize(torch.randn(4, 3, dtype=torch.float64), dim=-1)
+    ends = torch.stack([anchors[0], -anchors[0]])
+    classes = torch.tensor([0, 0, 1, 1, 1])
+    found = label_centered_loss(ends[classes], ends, classes, 0.2)
+    assert found.item() == pytest.approx(lowest_label_centered(classes, 0.2))
+    assert lowest_label_centered(torch.zeros(3), 0.2) == 0
+
+
 @pytest.mark.parametrize("heads", [None, 1, 4])
 def test_lacon_is_its_three_losses(text, heads):
     settings = ObjectiveSettings(label_heads=heads, label_temperature=0.2, label_spread=0.7)
@@ -62,7 +78,7 @@ def test_lacon_is_its_three_losses(text, heads):
     instances = head.projection(text)
     expected = {
         "icl": instance_centered_loss(instances, head.labels, LABELS, 0.2, heads or 6),
-        "lcl": label_centered_loss(instances, head.labels, LABELS, 0.2),
+        "lcl": label_centered_loss(instances, head.labels, LABELS, 0.2) - LOWEST,
         "ler": 0.7 * label_embedding_regularizer(head.labels),
     }
     found = task.losses(outputs, (text,), LABELS)["sst"]
@@ -102,15 +118,18 @@ def test_heads_that_do_not_divide_the_width_are_refused():
         task.build_head(WIDTH)
 
 
-def test_labels_begin_where_the_names_are(text):
-    for objective in ("lacon", "lacon-fusion", "leam", "lsan"):
-        head = head_of(with_objective(SST, objective, ObjectiveSettings()))
-        head.start(text[:5])
-        expected = {
-            "leam": lambda: text[:5],
-            "lsan": lambda: F.normalize(text[:5], dim=-1),
-        }.get(objective, lambda head=head: head.projection(text[:5]))()
-        torch.testing.assert_close(head.labels, expected)
+@pytest.mark.parametrize("objective", ["lacon", "lacon-fusion", "leam", "lsan"])
+def test_labels_begin_where_the_names_are(text, objective):
+    head = head_of(with_objective(SST, objective, ObjectiveSettings()))
+    random = head.labels.detach().clone()
+    names = text[:5] + 10  # what all have in common tells nothing
+    head.start(names)
+    own = head.projection(names) if objective.startswith("lacon") else names
+    apart = F.normalize(own - own.mean(0), dim=-1)
+    torch.testing.assert_close(F.normalize(head.labels, dim=-1), apart)
+    # As long as random ones are on average, so that a learning rate turns them as far.
+    torch.testing.assert_close(head.labels.norm(dim=-1), torch.full((5,), 0.02 * WIDTH**0.5))
+    assert random.norm(dim=-1).mean() == pytest.approx(0.02 * WIDTH**0.5, rel=0.3)
 
 
 def test_a_name_stands_for_both_texts_of_a_pair(text):
@@ -118,10 +137,10 @@ def test_a_name_stands_for_both_texts_of_a_pair(text):
     names = text[:2]
     head.start(names)
     whole = torch.cat([names, names, torch.zeros_like(names)], 1)
-    torch.testing.assert_close(head.labels, head.projection(whole))
+    torch.testing.assert_close(head.labels, centred(head.projection(whole)))
 
 
-def attended(hidden, labels, convolution):
+def attended(hidden, labels, convolution, rectified):
     """One sequence at a time, without padding or packing."""
     weight, bias = convolution.weight.flatten(), convolution.bias
     reach, found, begin = len(weight) // 2, [], 0
@@ -137,21 +156,35 @@ def attended(hidden, labels, convolution):
                     if 0 <= place + offset < length:
                         cosine = F.cosine_similarity(states[place + offset], label, 0)
                         total = total + weight[offset + reach] * cosine
-                best = torch.maximum(best, torch.relu(total))
+                best = torch.maximum(best, torch.relu(total) if rectified else total)
             scores.append(best)
         found.append(torch.stack(scores).softmax(0) @ states)
     return torch.stack(found)
 
 
-def test_label_attention_by_plain_loops(tokens):
+@pytest.mark.parametrize("rectified", [False, True])
+def test_label_attention_by_plain_loops(tokens, rectified):
     hidden, batch = tokens
     torch.manual_seed(3)
-    attention, labels = LabelAttention(), torch.randn(4, WIDTH)
+    attention, labels = LabelAttention(rectified), torch.randn(4, WIDTH)
+    torch.nn.init.normal_(attention.convolution.weight)
     found = attention(hidden, batch, labels)
-    expected = attended(hidden, labels, attention.convolution)
+    expected = attended(hidden, labels, attention.convolution, rectified)
     torch.testing.assert_close(found, expected)
     mine, theirs = (torch.autograd.grad(x.sum(), hidden)[0] for x in (found, expected))
     torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["lacon-fusion", "leam"])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_attention_learns_from_the_start(tokens, objective, seed):
+    hidden, batch = tokens
+    head = head_of(with_objective(SST, objective, ObjectiveSettings()))
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        head.labels.normal_()
+    head.pool(hidden, batch)[0].sum().backward()
+    assert head.attention.convolution.weight.grad.abs().max() > 0
 
 
 def test_lsan_by_plain_loops(tokens):
@@ -221,6 +254,14 @@ def test_training_alone_has_second_views():
         task = with_objective(plain, "cl", ObjectiveSettings())
         for split, times in (("train", 2), ("dev", 1)):
             assert len(task.read(data_folder("sample"), split).texts) == times * plain.texts
+
+
+@pytest.mark.parametrize("objective", ["leam", "lsan"])
+def test_pairs_in_two_towers_have_no_place_there(objective):
+    with pytest.raises(UserError, match="expected single texts, or pairs in one sequence"):
+        with_objective(QQP, objective, ObjectiveSettings())
+    joint = with_objective(build_task("qqp", pair="joint"), objective, ObjectiveSettings())
+    assert joint.vectors == 1
 
 
 def test_a_task_without_classes_stays_as_it_is():

@@ -36,7 +36,7 @@ def classes(source, split):
 def test_at_most_so_many_of_a_class_a_twentieth_of_them_for_dev():
     source = Capped(Invented(), 100, 3, 7)
     train, dev = (source.read(FOLDER, split) for split in ("train", "dev"))
-    assert len(dev) == round(0.05 * 290)
+    assert np.bincount(dev.targets).tolist() == [4, 5, 5]
     assert len(train) + len(dev) == 290
     assert not set(train.ids) & set(dev.ids)
     both = np.bincount([*train.targets, *dev.targets])
@@ -51,7 +51,9 @@ def test_few_of_each_class_and_as_many_for_dev():
     assert source.read(FOLDER, "test").ids == Invented().read(FOLDER, "dev").ids
 
 
-@pytest.mark.parametrize(("ratio", "expected"), [(4, [10, 40, 20]), (9, [10, 90, 30])])
+@pytest.mark.parametrize(
+    ("ratio", "expected"), [(4, [10, 40, 20]), (9, [10, 90, 30]), (1, [10, 10, 10])]
+)
 def test_the_rarest_class_stays_the_rarest(ratio, expected):
     source = Even(Invented(), 10, 3, 7, ratio)
     assert classes(source, "train") == classes(source, "dev") == expected
@@ -65,8 +67,15 @@ def test_the_seed_decides(make):
 
 
 def test_too_few_examples_are_told():
-    with pytest.raises(DataError, match=r"train.tsv: expected more than 90 examples of class 0, "):
-        Even(Invented(), 90, 3, 7).read(FOLDER, "train")
+    with pytest.raises(DataError, match=r"train\.tsv: expected 120 examples of class 0, half of "):
+        Even(Invented(), 60, 3, 7).read(FOLDER, "train")
+
+
+@pytest.mark.parametrize("make", [Capped, Even])
+def test_a_published_test_file_is_test(make):
+    source = make(Invented(), 20, 3, 7, test="train")
+    assert len(source.read(FOLDER, "test")) == 690
+    assert source.where(FOLDER, "test") == "train.tsv"
 
 
 def test_the_first_classes():
