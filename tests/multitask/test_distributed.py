@@ -31,6 +31,8 @@ def flat(tensors, kind):
 
 
 KINDS = (
+    "superloss",
+    "lacon-fusion",
     *("sum", "pcgrad", "epo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
     *("contrastive", "contrastive-representation"),

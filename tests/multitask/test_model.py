@@ -1,0 +1,57 @@
+"""The model of a configuration: heads by seed and name, poolings of their own, what selects."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+
+CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12, batches_per_step=1)
+
+
+def heads(make_trainer, **changes):
+    model = make_trainer(**changes).model
+    return {name: value.clone() for name, value in model.heads.state_dict().items()}
+
+
+def test_heads_begin_by_seed_and_name(make_trainer):
+    one, again, other = (heads(make_trainer, seed=seed) for seed in (1, 1, 2))
+    alone = heads(make_trainer, tasks=("sts",), seed=1, batches_per_step=1)
+    for name, value in one.items():
+        assert torch.equal(value, again[name])
+        if name.endswith("weight") and not name.startswith("sts.hidden"):  # the identity
+            assert not torch.equal(value, other[name])
+    assert all(torch.equal(value, one[name]) for name, value in alone.items())
+
+
+@pytest.mark.parametrize("objective", ["lacon-fusion", "leam", "lsan"])
+def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, objective):
+    found = []
+    for size in (None, 3):
+        trainer = make_trainer(
+            mode="single",
+            tasks=("sst",),
+            objective=objective,
+            batches_per_step=1,
+            combiner="sum",
+            batch_size=8,
+            micro_batch=size,
+        )
+        trainer.model.eval()
+        trainer.gradient(trainer.draw(trainer.plan.steps(1)[0]))
+        found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
+    for name, gradient in found[0].items():
+        torch.testing.assert_close(gradient, found[1][name], rtol=1e-4, atol=1e-6, msg=name)
+        if "attention" in name or "labels" in name:
+            assert gradient.abs().max() > 0
+
+
+def test_another_metric_may_select_the_epoch():
+    (plain,) = build_tasks(CONFIG).values()
+    (other,) = build_tasks(replace(CONFIG, select_by="macro_f1")).values()
+    assert (plain.kind.main_metric, other.kind.main_metric) == ("accuracy", "macro_f1")
+    both = build_tasks(replace(CONFIG, tasks=("cola", "sts"), select_by="matthews"))
+    assert [task.kind.main_metric for task in both.values()] == ["matthews", "pearson"]
+    assert both["cola"].kind.worst == -1
