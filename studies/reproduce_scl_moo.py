@@ -11,7 +11,7 @@ from studies.chosen import there
 from studies.scl_moo import SWEEPS, Experiments
 from studies.scl_moo_maps import draw_trained
 from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
-from studies.seeds import SeedCell, kept, run_seed_cells
+from studies.seeds import SeedCell, kept, run_seed_cells, tell_failed
 
 RATE = 1e-5  # section 4.1
 WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
@@ -32,7 +32,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     if asked.seeds is not None:
         chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
     chosen = there(chosen)
-    run_seed_cells(chosen, asked.results, asked.runs)
+    failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_shots(results)
     draw_sweeps(results)
@@ -40,6 +40,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     write_whole(asked.results.with_suffix(".md"), text)
     if asked.rows is None and any("sst2" in one.config.tasks for one in chosen):
         draw_trained(cells, asked.results, asked.runs)
+    tell_failed(failed)
     return text
 
 

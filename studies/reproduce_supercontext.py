@@ -13,7 +13,7 @@ from studies.asked import Asked
 from studies.chosen import there
 from studies.judged import pretrain
 from studies.maps import draw_maps
-from studies.seeds import SeedCell, kept, run_seed_cells
+from studies.seeds import SeedCell, kept, run_seed_cells, tell_failed
 from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
 from studies.supercontext_sweeps import Results, draw_sweeps
 from studies.supercontext_table import report
@@ -38,7 +38,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     if asked.seeds is not None:
         chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
     chosen = there(chosen)
-    run_seed_cells(chosen, asked.results, asked.runs)
+    failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_sweeps(results)
     text = report(results, command, notes)
@@ -46,6 +46,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     for setting in SETTINGS:
         if asked.rows is None and any(one.name == f"{setting}-{TASK}-ce" for one in chosen):
             draw_pretrained(cells, setting, asked.results, asked.runs)
+    tell_failed(failed)
     return text
 
 

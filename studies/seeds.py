@@ -48,11 +48,11 @@ class SeedCell:
     work: Work = training
 
 
-def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None:
+def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> list[str]:
     """Bring every cell to its end; a seed that is kept in a cell's file is not run again.
 
     The folders of runs are deleted once their figures are kept: there are hundreds. A run that
-    fails does not stop the others; UserError tells it at the end.
+    fails does not stop the others; what went wrong is returned, a line a run.
     """
     for folder in (results, runs):
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,8 +74,13 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> None
             print(f"{failed[-1]}; the others go on", flush=True)
     for one, seed in busy:  # another worker is at them; should it stop, they are done here
         run_seed(one, seed, results, runs)
+    return failed
+
+
+def tell_failed(failed: Sequence[str]) -> None:
+    """UserError where runs failed, once everything else is written."""
     if failed:
-        raise UserError(f"{len(failed)} of {count} runs failed, the first: {failed[0]}")
+        raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")
 
 
 def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = True) -> bool:

@@ -20,7 +20,7 @@ from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
 from studies.scl_moo import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.seeds import SeedCell, run_seed_cells, shown, values
+from studies.seeds import SeedCell, run_seed_cells, shown, tell_failed, values
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -79,7 +79,7 @@ class Tuning:
         chosen = {
             key: float(trial.suggest_categorical(key, grid)) for key, grid in self.space.items()
         }
-        run_seed_cells([self.cell(chosen)], self.results, self.runs)
+        tell_failed(run_seed_cells([self.cell(chosen)], self.results, self.runs))
         return float(np.mean(self.accuracy(chosen, "dev")))
 
 
