@@ -6,9 +6,9 @@ import argparse
 from typing import Any
 
 from cli.objective import WITHOUT_CLASSES
+from cli.protocol import check_one_vector
 from cli.values import COUNT, MANY, default, number
 from pretrain import DEFAULTS
-from tasks import PAIRS
 
 # Plain copies of names, held equal to them by a test.
 OBJECTIVES = {
@@ -95,8 +95,4 @@ def check_class_tasks(
     for task in tasks:
         if task in WITHOUT_CLASSES:
             parser.error(f"--objective {args.objective}: expected tasks with classes, found {task}")
-        if task in PAIRS and args.pair != "joint":
-            parser.error(
-                f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
-                f"found {task}"
-            )
+    check_one_vector(args, parser, tasks)

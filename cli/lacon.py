@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cli.protocol import check_one_vector
 from cli.values import COUNT, MANY, RATE, default, number
-from tasks import PAIRS
 
 # Plain copies of names, held equal to them by a test.
 WITH_LABELS = ("lacon", "lacon-fusion", "leam", "lsan")
@@ -91,15 +91,3 @@ def label_settings(
             shown = flag.replace("_", "-")
             parser.error(f"--{shown}: expected {term} among the --label-terms")
     return {"label_terms": terms}
-
-
-def check_one_vector(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
-) -> None:
-    """Refuse pairs of texts with an embedding each."""
-    for task in tasks:
-        if task in PAIRS and args.pair != "joint":
-            parser.error(
-                f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
-                f"found {task}"
-            )

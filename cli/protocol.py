@@ -95,3 +95,15 @@ def check_protocol(
                 f"--classes {args.classes}: expected a task of as many, of "
                 f"{', '.join(MANY_CLASSES)}, found {found}"
             )
+
+
+def check_one_vector(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, tasks: tuple[str, ...]
+) -> None:
+    """Refuse pairs of texts with an embedding each."""
+    for task in tasks:
+        if task in PAIRS and args.pair != "joint":
+            parser.error(
+                f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
+                f"found {task}"
+            )

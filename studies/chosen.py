@@ -1,15 +1,31 @@
-"""Which cells of a study are run: those whose data is there."""
+"""Which cells of a study are run: those asked for whose data is there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from minbert.errors import UserError
 from multitask.assembly import build_tasks
-from studies.seeds import SeedCell
+from studies.asked import Asked
+from studies.seeds import SeedCell, kept
 from tasks import data_folder
+
+
+def chosen_cells(
+    every: Sequence[SeedCell], wanted: Callable[[SeedCell], bool], asked: Asked
+) -> list[SeedCell]:
+    """The cells to run, with as many seeds as asked for; absent tasks are told.
+
+    Raises UserError, before hours of work, where a cell is kept with another configuration.
+    """
+    for one in every:
+        kept(one, asked.results)
+    found = [one for one in every if wanted(one)]
+    if asked.seeds is not None:
+        found = [replace(one, seeds=one.seeds[: asked.seeds]) for one in found]
+    return there(found)
 
 
 def there(cells: Sequence[SeedCell]) -> list[SeedCell]:

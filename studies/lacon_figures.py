@@ -1,4 +1,4 @@
-"""What LaCon's runs made of the test examples: maps with label anchors, singular values."""
+"""What LaCon's runs made of the test examples: where they lie, and their singular values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,19 +19,9 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import score_split
 from pretrain.probe import Embedding
-from reports.drawing import blank_figure, new_figure, save_figure
-from reports.embeddings import project
+from reports.drawing import new_figure, save_figure
+from studies.maps import Space
 from tasks.lacon import Anchored
-
-MOST = 1000  # examples of a map
-
-
-class Space(NamedTuple):
-    """Examples (N, H) of unit length with their classes (N,), and label embeddings (C, H)."""
-
-    examples: np.ndarray
-    classes: np.ndarray
-    labels: np.ndarray | None
 
 
 def space_of(run: Path, matched: bool = True) -> Space:
@@ -58,26 +48,6 @@ def space_of(run: Path, matched: bool = True) -> Space:
     task = replace(task, kind=replace(task.kind, scores=scores))
     examples = score_split(model, task, split, config.precision)
     return Space(examples, split.examples.targets, labels)
-
-
-def draw_spaces(spaces: Mapping[str, Space], file: Path) -> None:
-    """Figure 4: t-SNE of examples and labels together, a map a run."""
-    figure = blank_figure(3.4 * len(spaces), 3.4)
-    axes = np.atleast_1d(figure.subplots(1, len(spaces)))
-    for axis, (title, space) in zip(axes, spaces.items(), strict=True):
-        rows = np.sort(np.random.default_rng(0).permutation(len(space.examples))[:MOST])
-        anchors = np.zeros((0, space.examples.shape[1])) if space.labels is None else space.labels
-        points = project(np.concatenate([space.examples[rows], anchors]).astype(float), "tsne")
-        for label in np.unique(space.classes):
-            own = np.flatnonzero(space.classes[rows] == label)
-            dots = axis.scatter(*points[own].T, s=5, alpha=0.7, label=f"{label:g}")
-            if len(anchors):
-                place = points[len(rows) + int(label)]
-                colour = dots.get_facecolor()
-                axis.scatter(*place, s=120, marker="*", color=colour, edgecolor="black", alpha=1)
-        axis.set(xticks=[], yticks=[], title=title)
-    axes[0].legend(title="label", fontsize=7, title_fontsize=7)
-    save_figure(figure, file)
 
 
 def spectrum(space: Space) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""Where the test examples of a task lie in the embeddings of several encoders: t-SNE."""
+"""Maps of test examples, by t-SNE: of a run's embeddings, or with embeddings of labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,25 +13,47 @@ from reports.drawing import blank_figure, save_figure
 from reports.embeddings import project
 from tasks.readers import Examples
 
-MOST = 1000  # examples shown
+MOST = 1000  # examples of a map
+
+
+class Space(NamedTuple):
+    """Examples (N, H) with their classes (N,), and label embeddings (C, H)."""
+
+    examples: np.ndarray
+    classes: np.ndarray
+    labels: np.ndarray | None
 
 
 def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
     """A map a run, by title: folders of runs that have their weights."""
     from minbert.bi_encoder import BiEncoder
 
-    shown = test.some(MOST)
+    shown = test.some(MOST)  # before they are encoded
     assert shown.targets is not None
-    figure = blank_figure(3.4 * len(runs), 3.4)
-    axes = np.atleast_1d(figure.subplots(1, len(runs)))
-    for axis, (title, run) in zip(axes, runs.items(), strict=True):
+    spaces = {}
+    for title, run in runs.items():
         best = published(run / "checkpoint" / "best")
         assert best is not None, "a finished run keeps its weights"
         embeddings = BiEncoder.from_pretrained(best).encode(shown.texts[0])
-        points = project(embeddings.astype(np.float64), "tsne")
-        for label in np.unique(shown.targets):
-            x, y = points[shown.targets == label].T
-            axis.scatter(x, y, s=5, alpha=0.7, label=f"{label:g}")
+        spaces[title] = Space(embeddings, shown.targets, None)
+    draw_spaces(spaces, file)
+
+
+def draw_spaces(spaces: Mapping[str, Space], file: Path) -> None:
+    """t-SNE of examples and labels together, a map a space; labels are stars."""
+    figure = blank_figure(3.4 * len(spaces), 3.4)
+    axes = np.atleast_1d(figure.subplots(1, len(spaces)))
+    for axis, (title, space) in zip(axes, spaces.items(), strict=True):
+        rows = np.sort(np.random.default_rng(0).permutation(len(space.examples))[:MOST])
+        anchors = np.zeros((0, space.examples.shape[1])) if space.labels is None else space.labels
+        points = project(np.concatenate([space.examples[rows], anchors]).astype(float), "tsne")
+        for label in np.unique(space.classes):
+            own = np.flatnonzero(space.classes[rows] == label)
+            dots = axis.scatter(*points[own].T, s=5, alpha=0.7, label=f"{label:g}")
+            if len(anchors):
+                place = points[len(rows) + int(label)]
+                colour = dots.get_facecolor()
+                axis.scatter(*place, s=120, marker="*", color=colour, edgecolor="black", alpha=1)
         axis.set(xticks=[], yticks=[], title=title)
     axes[0].legend(title="label", fontsize=7, title_fontsize=7)
     save_figure(figure, file)

@@ -10,11 +10,12 @@ from multitask.config import RunConfig
 from multitask.run import complete
 from reports.tables import markdown_table
 from studies.asked import Asked
-from studies.chosen import absent_tasks, there
+from studies.chosen import absent_tasks, chosen_cells
 from studies.lacon import METHODS, SEEDS, Experiments
-from studies.lacon_figures import draw_spaces, draw_spectra, effective_rank, space_of, spectrum
+from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon_table import Results, draw_lines, report
-from studies.seeds import kept, run_seed_cells, tell_failed
+from studies.maps import draw_spaces
+from studies.seeds import run_seed_cells, tell_failed
 
 RATE = 2e-5  # the middle one of section 3.1
 SHOWN = ("ce", "scl", "lacon")
@@ -30,13 +31,8 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
     cells = Experiments(asked.base, asked.epochs, rate)
-    for one in cells.every():
-        kept(one, asked.results)  # one of another configuration is told before hours of work
     rows = asked.rows or ("",)
-    chosen = [one for one in cells.every() if one.name.startswith(rows)]
-    if asked.seeds is not None:
-        chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
-    chosen = there(chosen)
+    chosen = chosen_cells(cells.every(), lambda one: one.name.startswith(rows), asked)
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_lines(results)

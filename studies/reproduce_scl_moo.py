@@ -7,11 +7,11 @@ from dataclasses import replace
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import there
+from studies.chosen import chosen_cells
 from studies.scl_moo import SWEEPS, Experiments
 from studies.scl_moo_maps import draw_trained
 from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
-from studies.seeds import SeedCell, kept, run_seed_cells, tell_failed
+from studies.seeds import SeedCell, run_seed_cells, tell_failed
 
 RATE = 1e-5  # section 4.1
 WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
@@ -26,12 +26,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
     cells = Experiments(replace(asked.base, lr=rate, head_lr=rate), asked.epochs)
-    for one in cells.every():
-        kept(one, asked.results)  # one of another configuration is told before hours of work
-    chosen = [one for one in cells.every() if wanted(one, asked.rows)]
-    if asked.seeds is not None:
-        chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
-    chosen = there(chosen)
+    chosen = chosen_cells(cells.every(), lambda one: wanted(one, asked.rows), asked)
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_shots(results)

@@ -10,10 +10,10 @@ from minbert.files import alone, write_whole
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import there
+from studies.chosen import chosen_cells
 from studies.judged import pretrain
 from studies.maps import draw_maps
-from studies.seeds import SeedCell, kept, run_seed_cells, tell_failed
+from studies.seeds import SeedCell, run_seed_cells, tell_failed
 from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
 from studies.supercontext_sweeps import Results, draw_sweeps
 from studies.supercontext_table import report
@@ -32,12 +32,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     cells = Experiments(asked.base, asked.epochs, asked.lr, asked.vectors)
     check(asked)
-    for one in cells.every():
-        kept(one, asked.results)  # one of another configuration is told before hours of work
-    chosen = [one for one in cells.every() if wanted(one, asked.rows)]
-    if asked.seeds is not None:
-        chosen = [replace(one, seeds=one.seeds[: asked.seeds]) for one in chosen]
-    chosen = there(chosen)
+    chosen = chosen_cells(cells.every(), lambda one: wanted(one, asked.rows), asked)
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_sweeps(results)

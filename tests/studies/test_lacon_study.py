@@ -11,7 +11,7 @@ from minbert.json_files import read_json
 from multitask.config import RunConfig
 from studies import lacon_paper as paper
 from studies.lacon import ABLATED, ABLATIONS, FEW_METHODS, METHODS, SEEDS, TASKS, Experiments
-from studies.lacon_figures import Space, effective_rank, space_of, spectrum
+from studies.lacon_figures import effective_rank, space_of, spectrum
 from studies.lacon_table import (
     Results,
     ablation_table,
@@ -20,6 +20,7 @@ from studies.lacon_table import (
     few_shot_table,
     main_table,
 )
+from studies.maps import Space
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
 CELLS = Experiments(BASE)
