@@ -11,6 +11,7 @@ from typing import NoReturn
 from safetensors import SafetensorError
 
 from minbert.errors import UserError
+from minbert.memory import out_of_memory
 
 MODES = {
     "single": "train one task",
@@ -26,6 +27,7 @@ MODES = {
     "runs": "list the runs of a folder",
     "encode": "embed the sentences of a file",
 }
+TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,6 +62,11 @@ def main(argv: list[str]) -> int:
             prog=f"run.py --mode {chosen.mode}", allow_abbrev=False, description=mode.__doc__
         )
         mode.add_flags(parser)
+        if chosen.mode not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
+            parser.error(
+                f"--mode {chosen.mode}: expected one process, found {os.environ['WORLD_SIZE']} "
+                f"(torchrun); several train together in {', '.join(TOGETHER)}"
+            )
         status = int(mode.main(parser.parse_args(rest), parser))
         sys.stdout.flush()  # here, where a reader that went away is expected
         return status
@@ -70,8 +77,12 @@ def main(argv: list[str]) -> int:
         return 141
     except UserError as error:
         return tell(str(error), error.status)
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        return tell("out of memory: a smaller --encoder or less text at a time needs less", 1)
     except (OSError, SafetensorError) as error:  # a full disk, a folder taken away while running
-        name = getattr(error, "filename", None)
+        name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
         return tell(f"{name}: {reason}" if name else reason, 1)
 

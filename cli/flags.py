@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
-from cli.values import COUNT, DEFAULTS, MANY, RATE, default, number, path
+from cli.values import COUNT, DEFAULTS, MANY, RATE, default, every, number, path
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.run_folder import encoder_of
 from tasks import CLUE, GLUE, PAIRS, REVIEWS
 
@@ -121,7 +122,23 @@ def add_training_flags(
     )
     output.add_argument("--verbose", action="store_true", help=VERBOSE)
     output.add_argument(
-        "--resume", action="store_true", help="go on after the last finished epoch of the run"
+        "--resume", action="store_true", help="go on from the last checkpoint of the run"
+    )
+    output.add_argument(
+        "--checkpoint-every",
+        type=every,
+        metavar="N|TIME",
+        default=RunControl.checkpoint_every,
+        help="write one after N steps, or a time such as 90s, 10m or 2h, as well as with the "
+        "score of each epoch and when interrupted (default: 10m)",
+    )
+    output.add_argument(
+        "--skip-limit",
+        type=COUNT,
+        metavar="N",
+        default=RunControl.skip_limit,
+        help="stop after N steps in a row with a loss or gradient that is not finite; fewer are "
+        f"left out and counted (default: {RunControl.skip_limit})",
     )
     output.add_argument(
         "--overwrite", action="store_true", help="start again in a folder that holds a run"
@@ -133,8 +150,8 @@ def add_encoder_flags(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--encoder",
         metavar="NAME",
-        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name"
-        + default("encoder"),
+        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name, "
+        "with @revision pinned to a commit or tag" + default("encoder"),
     )
     group.add_argument(
         "--pooling",
@@ -153,6 +170,17 @@ def add_machine_flags(group: argparse._ArgumentGroup) -> None:
         choices=LINEARS,
         help="fp32 product of the linear layers on a CPU; auto measures once which is the faster"
         + default("linear"),
+    )
+
+
+def run_control(args: argparse.Namespace) -> RunControl:
+    """What the flags of the group "output" say of the run in its folder."""
+    return RunControl(
+        resume=args.resume,
+        overwrite=args.overwrite,
+        verbose=args.verbose,
+        checkpoint_every=args.checkpoint_every,
+        skip_limit=args.skip_limit,
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
-from cli.flags import add_training_flags, check_training_flags, training_config
+from cli.flags import add_training_flags, check_training_flags, run_control, training_config
 from cli.mixing import add_combiner_flags, add_mixing_flags, mixing_settings
 from cli.multitask import add_task_list, distinct_tasks
 from cli.values import number
@@ -38,8 +37,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--dry-run: expected --mode multitask, which every ray repeats")
     if args.resume:
         parser.error("--resume: expected nothing, for a sweep always goes on where it was")
-    if os.environ.get("WORLD_SIZE", "1") != "1":
-        parser.error("--mode pareto: expected one process, found several; start each ray by itself")
     settings = mixing_settings(args, parser, tasks)
     settings["keep"] = args.keep or "last"  # dev scores know no rays
     config = training_config(args, mode="pareto", tasks=tasks, **settings)
@@ -50,7 +47,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from studies.pareto import sweep
 
     folder = Path(args.output or f"{default_folder(config)}-{args.preferences}rays")
-    front = sweep(config, args.preferences, folder, args.overwrite, args.verbose)
+    front = sweep(config, args.preferences, folder, run_control(args))
     print()
     header = [*(f"preference of {n}" for n in front.objectives), *front.objectives, "mu"]
     rows = [

@@ -24,9 +24,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     root = Path(args.root)
     if not root.is_dir():
         parser.error(f"--root: expected a folder with runs, found none at {root}")
-    runs = find_runs(root)
-    if not runs:
-        print(f"no runs under {root}")
-        return 0
-    print(runs_table(runs, root))
-    return 0
+    runs, problems = find_runs(root)
+    print(runs_table(runs, root) if runs else f"no runs under {root}")
+    for problem in problems:
+        print(f"cannot be read: {problem}")
+    return 1 if problems else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import tell
+from cli.flags import run_control
 from minbert.progress import speaks
 from multitask.config import RunConfig
 
@@ -35,9 +36,9 @@ def train(
     try:
         from multitask.run import complete
 
-        result = complete(config, folder, args.resume, args.overwrite, args.verbose, make_tasks)
+        result = complete(config, folder, run_control(args), make_tasks)
     except KeyboardInterrupt:
-        return tell("interrupted; --resume goes on after the last finished epoch", 130)
+        return tell("interrupted; --resume goes on where the last checkpoint was written", 130)
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from multitask.config import RunConfig
+from multitask.control import Every, parse_every
 
 MANY = 1_000_000
 DEFAULTS = RunConfig(mode="", tasks=())
@@ -37,6 +38,14 @@ def path(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
     return os.path.expanduser(text)
+
+
+def every(text: str) -> Every:
+    """How often, in steps or in time."""
+    try:
+        return parse_every(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, found {text!r}") from error
 
 
 COUNT = number(int, 1, MANY)

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from ensemble.select import halves
+from minbert.errors import UserError
 from minbert.json_files import read_json
 from multitask.assembly import Assembly, assemble
-from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
+from multitask.sealed import published
 
 SHARED = ("encoder", "pooling", "tasks", "task_options", "data")  # by runs that go together
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
@@ -53,7 +54,10 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     the same encoder, tasks and heads.
     """
     base = soup_config(runs)
-    built = assemble(base)
+    try:
+        built = assemble(base)
+    except (KeyError, TypeError) as error:  # a configuration from elsewhere
+        raise RunError(f"{runs[0]}: expected settings of a run, found {error}") from error
     several = [weights_of(run, built) for run in runs]
     chosen, half = list(range(len(runs))), {}
     if greedy:
@@ -113,7 +117,10 @@ def config_of(run: Path) -> RunConfig:
     content = read_json(run / "config.json", RunError)
     if content.get("mode") == "pretrain":
         raise RunError(f"{run}: expected a run of tasks, found one of mode {content.get('mode')}")
-    return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
+    try:
+        return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
+    except UserError as error:
+        raise RunError(f"{run / 'config.json'}: {error}") from error
 
 
 def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from minbert.errors import EncoderError
@@ -19,15 +18,16 @@ ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
 
 
 # field, kind, lowest and highest value
+# Bounds beyond any model there is: a folder from elsewhere must not take all memory.
 CHECKS = (
-    ("vocab_size", int, 1, inf),
-    ("hidden_size", int, 1, inf),
-    ("num_layers", int, 1, inf),
-    ("num_heads", int, 1, inf),
-    ("intermediate_size", int, 1, inf),
-    ("max_positions", int, 3, inf),
-    ("type_vocab_size", int, 1, inf),
-    ("pad_id", int, 0, inf),
+    ("vocab_size", int, 1, 10_000_000),
+    ("hidden_size", int, 1, 65_536),
+    ("num_layers", int, 1, 1_000),
+    ("num_heads", int, 1, 1_024),
+    ("intermediate_size", int, 1, 1_000_000),
+    ("max_positions", int, 3, 10_000_000),
+    ("type_vocab_size", int, 1, 1_000),
+    ("pad_id", int, 0, 10_000_000),
     ("layer_norm_eps", float, 0, 1),
     ("hidden_dropout", float, 0, 1),
     ("attention_dropout", float, 0, 1),
@@ -62,7 +62,7 @@ class EncoderConfig:
             right = isinstance(value, int) if kind is int else isinstance(value, int | float)
             if not right or isinstance(value, bool) or not low <= value <= high:
                 what = "a whole number" if kind is int else "a number"
-                span = f"from {low:g} to {high:g}" if high < inf else f"of at least {low:g}"
+                span = f"from {low:,} to {high:,}"
                 raise EncoderError(
                     f"{TRANSFORMERS_KEYS[name]}: expected {what} {span}, found {value!r}"
                 )

@@ -1,10 +1,32 @@
 """Faults that a user can mend: each message is one line. No torch is imported here."""
 
+from unicodedata import category
+
+TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+LONGEST = 1000  # characters of a message, beyond which its middle is left out
+
 
 class UserError(ValueError):
-    """Told without a traceback; `status` is the exit status of the command line."""
+    """Told without a traceback; `status` is the exit status of the command line.
+
+    A message may quote what a file holds: it is brought into one line that does no harm to a
+    terminal, control characters and halves of surrogate pairs written as Python does.
+    """
 
     status = 1
+
+    def __init__(self, message: str = "") -> None:
+        line = " ".join(message.split())
+        if not line.isprintable():
+            line = "".join(repr(c)[1:-1] if harmful(c) else c for c in line)
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 3 :]}"
+        super().__init__(line)
+
+
+def harmful(letter: str) -> bool:
+    """Control characters, halves of pairs, what has no meaning, and what turns the direction."""
+    return category(letter) in ("Cc", "Cs", "Cn") or letter in TURNS
 
 
 class EncoderError(UserError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +12,29 @@ from pathlib import Path
 def write_whole(file: Path, text: str) -> None:
     """Write UTF-8, with line breaks as they are, under a temporary name, then rename."""
     temporary = file.with_name(file.name + ".tmp")
-    temporary.write_text(text, "utf-8", newline="\n")
+    with removed_on_error(temporary):
+        temporary.write_text(text, "utf-8", newline="\n")
     os.replace(temporary, file)
+
+
+def remove(path: Path, ignore_errors: bool = False) -> None:
+    """Delete a folder with all it holds, or a file, or a link but never what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=ignore_errors)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def removed_on_error(file: Path) -> Iterator[None]:
+    """Leave no half of a file behind; an error of the disk names it."""
+    try:
+        yield
+    except BaseException as error:
+        file.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(file)) from error
+        raise
 
 
 @contextmanager
@@ -27,7 +49,7 @@ def alone(file: Path, wait: bool = True) -> Iterator[bool]:
     except ImportError:
         yield True
         return
-    with file.with_name(f"{file.name}.lock").open("w") as held:
+    with file.with_name(f"{file.name}.lock").open("a") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:

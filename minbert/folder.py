@@ -70,8 +70,12 @@ def read_modules(file: Path) -> list[tuple[str, str]]:
     """(kind, folder) of each module of a sentence-transformers model, in order."""
     try:
         modules = json.loads(file.read_text("utf-8"))
-        return [(str(m["type"]).rsplit(".", 1)[-1], str(m["path"])) for m in modules]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = [(str(m["type"]).rsplit(".", 1)[-1], str(m["path"])) for m in modules]
+        for _, path in found:
+            if Path(path).is_absolute() or ".." in Path(path).parts:
+                raise ValueError(f"a path that leaves the folder, {path!r}")
+        return found
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise EncoderError(
             f"{file}: expected a list of modules, each with type and path, found: {error}"
         ) from error

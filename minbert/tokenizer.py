@@ -13,6 +13,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from minbert.batching import TokenLists
 from minbert.errors import EncoderError
+from minbert.flat import Flat
 from minbert.json_files import read_json
 
 CHUNK = 2048  # texts tokenised at once: bounds the memory of the library's rich results
@@ -46,26 +47,28 @@ class Tokenizer:
 
         Raises TypeError for what is no text, a pair in the place of a text among it.
         """
-        inputs: list[Any] = list(texts)
-        for given in (inputs, pairs or ()):
+        for given in (texts, pairs or ()):
             check_texts(given)
-        if self.lower:
-            inputs = [text.lower() for text in inputs]
-        if pairs is not None:
-            second = [text.lower() for text in pairs] if self.lower else pairs
-            inputs = list(zip(inputs, second, strict=True))
-        ids, segments, lengths = [], [], []
-        for begin in range(0, len(inputs), CHUNK):
-            for encoding in self.backend.encode_batch_fast(inputs[begin : begin + CHUNK]):
-                ids.append(np.array(encoding.ids, np.int32))
-                lengths.append(len(encoding.ids))
-                if pairs is not None:
-                    segments.append(np.array(encoding.type_ids, np.int8))
+        if pairs is not None and len(pairs) != len(texts):
+            raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
+        ids, segments, lengths = Flat(np.int32), Flat(np.int8), Flat(np.int64)
+        for begin in range(0, len(texts), CHUNK):
+            inputs: list[Any] = self.cased(texts[begin : begin + CHUNK])
+            if pairs is not None:
+                inputs = list(zip(inputs, self.cased(pairs[begin : begin + CHUNK]), strict=True))
+            found = self.backend.encode_batch_fast(inputs)
+            ids.append(np.concatenate([np.array(one.ids, np.int32) for one in found]))
+            lengths.append(np.array([len(one.ids) for one in found], np.int64))
+            if pairs is not None:
+                segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in found]))
         return TokenLists(
-            ids=np.concatenate(ids) if ids else np.zeros(0, np.int32),
-            offsets=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
-            segments=np.concatenate(segments) if segments else None,
+            ids=ids.array(),
+            offsets=np.concatenate([[0], np.cumsum(lengths.array(), dtype=np.int64)]),
+            segments=None if pairs is None or not len(texts) else segments.array(),
         )
+
+    def cased(self, texts: Sequence[str]) -> list[str]:
+        return [text.lower() for text in texts] if self.lower else list(texts)
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens."""

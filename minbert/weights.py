@@ -37,7 +37,8 @@ LAYER_NAMES = {
 }
 PREFIX = re.compile(r"^(bert|roberta)\.")
 KNOWN_EXTRAS = re.compile(r"^(pooler\.|cls\.|lm_head\.|embeddings\.position_ids$)")
-MALFORMED = (ValueError, KeyError, TypeError, AttributeError)  # content of the wrong form
+# Content of the wrong form.
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
 
 

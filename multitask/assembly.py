@@ -13,10 +13,10 @@ import torch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
-from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import MultiTaskModel
+from multitask.sealed import published
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Source, Task
 from tasks.data import Split, load_split

@@ -1,9 +1,9 @@
-"""What a run needs to go on after an epoch: safetensors and JSON, written aside, then renamed."""
+"""What a run needs to go on from any step: safetensors and JSON in sealed folders."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +12,68 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from minbert.errors import UserError
+from minbert.files import remove
 from minbert.json_files import read_json, write_json
+from minbert.sums import fault
+from multitask.sealed import CheckpointError, newest_first, publish, step_of
+
+KEPT = 2  # checkpoints: a damaged newest one leaves the one before
+State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named tensors of others
 
 
-class CheckpointError(UserError):
-    """A checkpoint that cannot be used."""
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of a run's training, `step-N` in one folder, the last two kept."""
 
+    folder: Path
 
-def publish(folder: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary folder and put it in the place of `folder` once it is whole."""
-    temporary, old = folder.with_name(folder.name + ".tmp"), folder.with_name(folder.name + ".old")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    write(temporary)
-    if folder.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-    temporary.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    def save(
+        self,
+        step: int,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        state: Mapping[str, Any],
+        others: Mapping[str, Mapping[str, Tensor]] | None = None,
+    ) -> None:
+        """Write the state after `step`; of those before, keep the newest.
 
+        What a run left that got further, but was damaged there, goes first, and what was half
+        written.
+        """
+        folder = self.folder / f"step-{step:08}"
+        for old in newest_first(self.folder):
+            if step_of(old) > step or not old.is_dir():
+                remove(old, ignore_errors=True)
+        for half in self.folder.glob("step-*.tmp"):
+            remove(half, ignore_errors=True)
+        publish(folder, lambda target: save_training(target, model, optimizer, state, others))
+        for old in newest_first(self.folder)[KEPT:]:
+            remove(old, ignore_errors=True)
 
-def published(folder: Path) -> Path | None:
-    """The folder, or the one it was replacing when the process ended; None without either."""
-    for candidate in (folder, folder.with_name(folder.name + ".old")):
-        if candidate.exists():
-            return candidate
-    return None
+    def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
+        """Restore the newest whole one into model and optimiser; None where there is none at all.
+
+        A damaged one is told in a line, and the one before it is used. Raises CheckpointError where
+        every one is damaged.
+        """
+        every = newest_first(self.folder)
+        for folder in every:
+            if found := fault(folder):
+                print(f"{found}; looking for the one before", flush=True)
+            else:
+                return load_training(folder, model, optimizer)
+        if every:
+            raise CheckpointError(
+                f"{self.folder}: expected a whole checkpoint, found {len(every)} damaged; "
+                "--overwrite starts again"
+            )
+        return None
+
+    def forget(self) -> None:
+        """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
+        for pattern in ("step-*", "best.tmp", "best.old"):
+            for path in self.folder.glob(pattern):
+                remove(path, ignore_errors=True)
 
 
 def save_training(
@@ -49,26 +84,25 @@ def save_training(
     others: Mapping[str, Mapping[str, Tensor]] | None = None,
 ) -> None:
     """Weights, optimiser moments, `state` (JSON) and named tensors of `others` into `folder`."""
-
-    def write(target: Path) -> None:
-        tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
-        tensors |= {
-            f"optimizer/{index}/{name}": value
-            for index, moments in optimizer.state_dict()["state"].items()
-            for name, value in moments.items()
-        }
-        tensors |= {
-            f"{name}/{key}": value
-            for name, several in (others or {}).items()
-            for key, value in several.items()
-        }
+    tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
+    tensors |= {
+        f"optimizer/{index}/{name}": value
+        for index, moments in optimizer.state_dict()["state"].items()
+        for name, value in moments.items()
+    }
+    tensors |= {
+        f"{name}/{key}": value
+        for name, several in (others or {}).items()
+        for key, value in several.items()
+    }
+    try:
         save_file(
             {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
-            target / "state.safetensors",
+            folder / "state.safetensors",
         )
-        write_json(target / "state.json", dict(state))
-
-    publish(folder, write)
+    except SafetensorError as error:  # how the library tells a full disk
+        raise CheckpointError(f"{folder}: cannot be written: {error}") from error
+    write_json(folder / "state.json", dict(state))
 
 
 def load_tensors(file: Path) -> dict[str, Tensor]:
@@ -79,21 +113,28 @@ def load_tensors(file: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{file}: the checkpoint cannot be read: {error}") from error
 
 
-def load_training(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
-    """Restore what `save_training` wrote into model and optimiser; its `state` and `others`."""
+def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
+    """Restore what `save_training` wrote into model and optimiser; its `state` and `others`.
+
+    Raises CheckpointError where it is the state of another model.
+    """
     tensors = load_tensors(folder / "state.safetensors")
     state = read_json(folder / "state.json", CheckpointError)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
-    for name, value in tensors.items():
-        part, rest = name.split("/", 1)
-        parts.setdefault(part, {})[rest] = value
-    model.load_state_dict(parts.pop("model"))
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, value in parts.pop("optimizer").items():
-        index, kind = name.split("/", 1)
-        moments.setdefault(int(index), {})[kind] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    try:
+        for name, value in tensors.items():
+            part, rest = name.split("/", 1)
+            parts.setdefault(part, {})[rest] = value
+        model.load_state_dict(parts.pop("model"))
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in parts.pop("optimizer").items():
+            index, kind = name.split("/", 1)
+            moments.setdefault(int(index), {})[kind] = value
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise CheckpointError(
+            f"{folder}: expected the weights of this run; --overwrite starts again; found others: "
+            f"{error}"
+        ) from error
     return state, parts

@@ -6,9 +6,11 @@ import hashlib
 import json
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, get_type_hints
 
 from minbert.errors import UserError
+from minbert.typed import fits
+from tasks import TASK_NAMES
 
 
 @dataclass(frozen=True)
@@ -116,12 +118,13 @@ class RunConfig:
     def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
         """What `to_json` wrote; a key that an older one lacks has its default.
 
-        Raises UserError for a key that is none of a configuration.
+        Raises UserError for a key that is none of a configuration, and for what is no value of it.
         """
         known = {field.name for field in fields(cls)}
         for key in content:
             if key not in known:
                 raise UserError(f"expected the settings of a run, found {key!r}")
+        check_settings(content)
         # JSON has lists alone.
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value
@@ -138,6 +141,21 @@ class RunConfig:
     def difference(self, other: Mapping[str, object]) -> str | None:
         """The first key in which `other`, a configuration read from JSON, differs; None if none."""
         return difference(self.to_json(), other)
+
+
+def check_settings(content: Mapping[str, Any]) -> None:
+    """UserError for a stored configuration with tasks that there are none of, or values of a kind
+    that its settings never have.
+
+    A run's folder may come from elsewhere, and its tasks' names are parts of files' names.
+    """
+    tasks = content.get("tasks")
+    if not isinstance(tasks, list) or not all(name in TASK_NAMES for name in tasks):
+        raise UserError(f"tasks: expected names of tasks, found {str(tasks)[:60]!r}")
+    hints = get_type_hints(RunConfig)
+    for key, value in content.items():
+        if key in hints and not fits(value, hints[key]):
+            raise UserError(f"{key}: expected another kind of value, found {str(value)[:60]!r}")
 
 
 def difference(

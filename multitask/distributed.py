@@ -52,6 +52,12 @@ class Processes:
         """Replace a tensor by its largest values over the processes."""
         return self._reduce(tensor, "MAX")
 
+    def any(self, flag: bool, device: torch.device) -> bool:
+        """Whether any process says so; `device` is where the processes exchange tensors."""
+        if self.count == 1:
+            return flag
+        return bool(self.maximum(torch.tensor([int(flag)], device=device)))
+
     def _reduce(self, tensor: Tensor, how: str) -> Tensor:
         if self.count > 1 and tensor.numel():
             import torch.distributed as dist

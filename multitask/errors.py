@@ -7,3 +7,7 @@ from minbert.errors import UserError
 
 class RunError(UserError):
     """A run that cannot be made or used as asked."""
+
+
+class NotFiniteError(RunError):
+    """A loss or a gradient that is infinite or no number."""

@@ -108,6 +108,10 @@ class GradientRows:
         for row in self.buffer[: self.used]:
             self.processes.add(row)
 
+    def forget(self) -> None:
+        """Empty the rows of a step that is not taken."""
+        self.used, self.touched = 0, []
+
     def grams(self) -> dict[str, np.ndarray]:
         """Inner products of the rows on each section, float64 (m, m); they add up to the whole.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,16 @@ import numpy as np
 
 from minbert.json_files import write_json
 from multitask.assembly import TaskMaker, assemble, build_tasks
+from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.distributed import Processes, processes
 from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
-from multitask.run_folder import finished_metrics, prepare, settle_linear
+from multitask.memory import memory_told
+from multitask.resuming import resume
+from multitask.run_folder import finished_metrics, owned, prepare, settle_linear
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -28,36 +33,39 @@ from tasks.predictions import Scores, scores_name, write_predictions, write_scor
 def complete(
     config: RunConfig,
     folder: Path,
-    resume: bool = False,
-    overwrite: bool = False,
-    verbose: bool = False,
+    control: RunControl | None = None,
     make_tasks: TaskMaker = build_tasks,
 ) -> dict[str, Any]:
     """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
 
-    A finished run is left alone, an unfinished one goes on where `resume` says so.
+    A finished run is left alone, an unfinished one goes on where `control.resume` says so. Raises
+    RunError where another process is at the folder.
     """
-    with processes(config.device) as group:
+    control = control or RunControl()
+    with processes(config.device) as group, ExitStack() as held:
         # The first process looks at the folder; the others learn what it found.
         settled: tuple[RunConfig, bool] | None = None
         with group.together():
             if group.first:
-                config, reason = settle_linear(config, folder, overwrite)
-                if verbose:
+                held.enter_context(owned(folder))
+                config, reason = settle_linear(config, folder, control.overwrite)
+                if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
-                settled = config, prepare(folder, config, resume, overwrite)
+                settled = config, prepare(folder, config, control.resume, control.overwrite)
         config, finished = group.gather(settled)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
+            if group.first:
+                Checkpoints(folder / "checkpoint").forget()  # if it was killed before it could
             return finished_metrics(folder) or {}
         print(f"run folder: {folder}", flush=True)
-        return run(config, folder, resume, group, make_tasks)
+        return run(config, folder, control, group, make_tasks)
 
 
 def run(
     config: RunConfig,
     folder: Path,
-    resume: bool = False,
+    control: RunControl | None = None,
     group: Processes | None = None,
     make_tasks: TaskMaker = build_tasks,
 ) -> dict[str, Any]:
@@ -66,14 +74,22 @@ def run(
     Raises UserError, with one line for the user.
     """
     begin = time.perf_counter()
-    group = group or Processes()
+    group, control = group or Processes(), control or RunControl()
     with group.together():
-        trainer = make_trainer(config, folder, group, make_tasks)
-        resumed = resume and trainer.resume()
+        trainer = make_trainer(config, folder, group, make_tasks, control)
+        resumed = control.resume and resume(trainer)
     if len(set(group.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected every process to see the same checkpoint")
+    print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     if resumed:
-        print(f"resumed after epoch {trainer.progress.epoch} of {config.epochs}", flush=True)
+        print(f"resumed after {trainer.progress.told(config.epochs)}", flush=True)
+    with memory_told(config):
+        return trained(trainer, begin)
+
+
+def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
+    """Train to the end and write what the run found; `begin` is when it was started."""
+    config, folder, group = trainer.config, trainer.folder, trainer.processes
     model, chosen, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
     trainer.load_best()
@@ -117,17 +133,21 @@ def run(
         write_split(folder, "dev", chosen, splits, dev_scores)
         write_split(folder, "test", chosen, splits, test_scores)
         write_json(folder / "metrics.json", result)
-        trainer.forget()
+        trainer.checkpoints.forget()
     group.gather(None)  # the run is whole before anybody leaves
     return result
 
 
 def make_trainer(
-    config: RunConfig, folder: Path, group: Processes, make_tasks: TaskMaker = build_tasks
+    config: RunConfig,
+    folder: Path,
+    group: Processes,
+    make_tasks: TaskMaker = build_tasks,
+    control: RunControl | None = None,
 ) -> Trainer:
     """The trainer of a configuration, its model built and its data read."""
     tasks, model, splits = assemble(config, make_tasks)
-    return Trainer(model, tasks, splits, config, folder, group)
+    return Trainer(model, tasks, splits, config, folder, group, control)
 
 
 def write_split(

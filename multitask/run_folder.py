@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from minbert.files import alone, remove
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
+from multitask.sealed import newest_first
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 # The configuration last: it tells that this is a run.
@@ -63,6 +66,26 @@ def encoder_of(folder: Path) -> str:
     return encoder
 
 
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Keep a run's folder to this process; RunError where another one that lives has it.
+
+    The lock ends with its process, however that ends. A folder of somebody else's is refused before
+    anything is written into it.
+    """
+    if folder.exists():
+        stored_config(folder)
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            mine = stack.enter_context(alone(folder / "run", wait=False))
+        except OSError as error:
+            raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
+        if not mine:
+            raise RunError(f"{folder}: expected no run at work in it, found one")
+        yield
+
+
 def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[RunConfig, str]:
     """The configuration with `auto` replaced, and why: a run keeps the kernel it began with.
 
@@ -106,8 +129,9 @@ def prepare(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> b
                     f"{folder}: found an unfinished run; add --resume to go on with it, "
                     "or --overwrite to start again"
                 )
-        (folder / "predictions").mkdir(parents=True, exist_ok=True)
-        write_json(folder / "config.json", config.to_json())
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "config.json", config.to_json())  # first: it makes the rest a run's
+        (folder / "predictions").mkdir(exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
     return False
@@ -138,15 +162,17 @@ def stored_config(folder: Path) -> dict[str, Any] | None:
 
 
 def begun(folder: Path) -> bool:
-    """Whether an epoch was finished, or all of them."""
-    return (folder / "metrics.json").exists() or (folder / "checkpoint").exists()
+    """Whether anything was computed that would be lost: metrics, predictions, a checkpoint."""
+    checkpoint = folder / "checkpoint"
+    return (
+        (folder / "metrics.json").exists()
+        or any(not file.name.endswith(".tmp") for file in folder.glob("predictions/*"))
+        or bool(newest_first(checkpoint))
+        or (checkpoint / "best").exists()
+    )
 
 
 def remove_run(folder: Path) -> None:
     """Delete a run's own files and folders, never what a link of such a name leads to."""
     for name in FOLDERS + FILES:
-        path = folder / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        remove(folder / name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 from multitask.combiners import Combined, Combiner
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.errors import RunError
+from multitask.errors import NotFiniteError
 from multitask.forward import Forward
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import MultiTaskModel
@@ -71,19 +71,28 @@ class StepGradient:
 
         `measure` keeps the objectives apart even where the combiner would not.
         Batches of the same task make one objective, the mean over all their examples; in-batch
-        losses are averaged by the batches' sizes. Raises RunError for losses or gradients that are
-        not finite.
+        losses are averaged by the batches' sizes. Raises NotFiniteError for losses or gradients
+        that are not finite; then the next step begins as after any other.
         """
-        if self.model.frozen:
-            result = self.added_up(batches, step)
-        elif self.config.gradients == "representation":
-            result = self.combined_at_embeddings(batches, step)
-        elif self.combiner.needs_rows or measure:
-            result = self.combined_at_parameters(batches, step)
-        else:
-            result = self.added_up(batches, step)
+        try:
+            result = self.way(measure)(batches, step)
+        except NotFiniteError:  # all processes found it
+            self.rows.forget()
+            self.agree_on_dropout()
+            raise
+        self.agree_on_dropout()
         self.settle(batches)
         return result
+
+    def way(self, measure: bool) -> Callable[[Batches, int], StepResult]:
+        """How this step's gradient is computed."""
+        if self.model.frozen:
+            return self.added_up
+        if self.config.gradients == "representation":
+            return self.combined_at_embeddings
+        if self.combiner.needs_rows or measure:
+            return self.combined_at_parameters
+        return self.added_up
 
     def begin_epoch(self, epoch: int) -> None:
         """Take the losses that tasks have in this epoch, from 1."""
@@ -165,28 +174,29 @@ class StepGradient:
         self.rows.write_back(np.ones(1))
 
     def summed_losses(self, parts: Mapping[str, Tensor]) -> np.ndarray:
-        """The losses over all processes, float64 (m,); RunError if one is not finite."""
+        """The losses over all processes, float64 (m,); NotFiniteError if one is not finite."""
         values = torch.stack(list(parts.values())).detach().double()
         losses = self.processes.add(values).cpu().numpy()
         check_finite("loss", losses, list(parts))
         return losses
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
-        """Ask the combiner; RunError if an objective's gradient is not finite."""
+        """Ask the combiner; NotFiniteError if an objective's gradient is not finite."""
         check_finite("gradient", np.diag(gram), names)
         return self.combiner.combine(gram, losses, [self.place[name] for name in names])
 
-    def settle(self, batches: Batches) -> None:
-        """What the processes have to settle when the encoder's gradient stands.
+    def agree_on_dropout(self) -> None:
+        """All processes go on from the largest number of passes of dropout.
 
-        The heads' gradients are added up; one without a share has zeros. Each process began as
-        many passes of dropout as it had pieces: all go on from the largest number, for a checkpoint
-        holds one.
+        Each began as many as it had pieces, and a checkpoint holds one number.
         """
         if self.processes.count > 1:
             stream, device = self.model.dropout_stream, self.model.bi_encoder.device
             passes = torch.tensor([stream.passes], device=device)
             stream.passes = int(self.processes.maximum(passes))
+
+    def settle(self, batches: Batches) -> None:
+        """Add the heads' gradients up over the processes; one without a share has zeros."""
         for name in batches:
             for parameter in self.model.heads[name].parameters():
                 if parameter.grad is None:
@@ -214,12 +224,12 @@ def examples_of(batches: Batches) -> int:
     return sum(len(indices) for several in batches.values() for indices in several)
 
 
-def check_finite(what: str, values: np.ndarray, names: Sequence[str]) -> None:
+def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:
     for name, value in zip(names, values, strict=True):
         if not np.isfinite(value):
-            raise RunError(
+            raise NotFiniteError(
                 f"expected a finite {what} of {name}, found {value}; "
-                "a lower --lr, --head-lr or --clip may help"
+                "a new run with a lower --lr, --head-lr or --clip may help"
             )
 
 

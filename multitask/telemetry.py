@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from minbert.files import write_whole
+from multitask.errors import RunError
 from multitask.gradients import whole_gram
 from multitask.step import StepResult
 
@@ -35,14 +38,30 @@ class Telemetry:
         assert self.folder is not None
         return self.folder / "telemetry.jsonl"
 
+    @property
+    def written(self) -> bool:
+        """Whether there are steps of an earlier start."""
+        return self.folder is not None and self.file.exists()
+
     def forget_after(self, step: int) -> None:
-        """Drop what was written after `step`, of a run that is resumed there."""
+        """Drop what was written after `step`, of a run that is resumed there.
+
+        Lines that cannot be read, as a power cut leaves them, are dropped, too, and counted aloud.
+        """
         self._purge = step + 1
-        if self.folder is not None and self.file.exists():
-            kept = [line for line in read_steps(self.file) if line["step"] <= step]
-            temporary = self.file.with_suffix(".tmp")
-            temporary.write_text("".join(json.dumps(line) + "\n" for line in kept))
-            temporary.replace(self.file)
+        if not self.written:
+            return
+        kept, strange = [], 0
+        for raw in self.file.read_bytes().splitlines(keepends=True):
+            try:
+                line = json.loads(raw)
+                if line["step"] <= step and raw.endswith(b"\n"):
+                    kept.append(line)
+            except (ValueError, KeyError, TypeError):
+                strange += 1
+        if strange:
+            print(f"{self.file}: {strange} lines that cannot be read are left out", flush=True)
+        write_whole(self.file, "".join(json.dumps(line) + "\n" for line in kept))
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write a step down; `figures` are further ones of it, such as the gradient's norm."""
@@ -78,6 +97,7 @@ class Telemetry:
         """Bring the steps to the disk, before a checkpoint that says they were taken."""
         if self._lines is not None:
             self._lines.flush()
+            os.fsync(self._lines.fileno())
 
     def close(self) -> None:
         if self._recent:
@@ -89,11 +109,20 @@ class Telemetry:
 
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `telemetry.jsonl`; a last one that was cut short is left out."""
-    with file.open() as lines:
-        for line in lines:
-            if line.endswith("\n"):
-                yield json.loads(line)
+    """The lines of a `telemetry.jsonl`; a last one that was cut short is left out.
+
+    RunError names file and line of what is no step.
+    """
+    with file.open("rb") as lines:
+        for number, raw in enumerate(lines, 1):
+            if raw.endswith(b"\n"):
+                try:
+                    line = json.loads(raw)
+                except ValueError as error:
+                    raise RunError(f"{file}, line {number}: expected a step: {error}") from error
+                if not isinstance(line, dict) or "step" not in line:
+                    raise RunError(f"{file}, line {number}: expected a step, found none")
+                yield line
 
 
 def curves(line: Mapping[str, Any], figures: Mapping[str, float]) -> dict[str, float]:

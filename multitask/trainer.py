@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import nn
 
-from minbert.linear_choice import choose_linear
 from minbert.progress import bar
-from multitask.checkpoint import (
-    CheckpointError,
-    load_training,
-    publish,
-    published,
-    save_training,
-)
-from multitask.combiners import build_combiner
+from multitask.checkpoint import Checkpoints
+from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.distributed import Processes
+from multitask.errors import NotFiniteError, RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
+from multitask.interrupts import Interrupts
 from multitask.model import MultiTaskModel
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
 from multitask.probing import probing, stage
+from multitask.progress import Progress
 from multitask.regularizers import build_regularizers
+from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
-from multitask.step import StepGradient, StepResult
+from multitask.sealed import publish, published
+from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
 from multitask.streams import BatchStream, make_pass
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall
 
-
-@dataclass
-class Progress:
-    """How far a run is: what a resumed run needs beside weights and optimiser."""
-
-    epoch: int = 0  # epochs finished
-    step: int = 0
-    seconds: float = 0.0  # of training, without evaluation
-    examples: int = 0
-    best_score: float = float("-inf")
-    best_epoch: int = 0
-    statuses: dict[str, int] = field(default_factory=dict)  # of the combiner -> steps
-    conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
-    history: list[dict[str, Any]] = field(default_factory=list)
-    before: Metrics = field(default_factory=dict)  # pre-training: dev metrics of its start
+SKIPPED = "left out: not finite"  # status of a step
 
 
 class Trainer:
@@ -65,9 +47,11 @@ class Trainer:
         config: RunConfig,
         folder: Path,
         processes: Processes | None = None,
+        control: RunControl | None = None,
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
+        self.control = control or RunControl()
         self.processes = processes or Processes()
         self.names = list(tasks)
         train = [splits[name]["train"] for name in self.names]
@@ -86,8 +70,14 @@ class Trainer:
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
         self.progress = Progress()
+        self.why_skipped = ""  # of the last step that was left out
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.telemetry = Telemetry(folder if self.processes.first else None)
+        self.data = fingerprint(splits)
+        self.interrupts = Interrupts(self.processes.count)
+        self.checkpoints = Checkpoints(folder / "checkpoint")
+        self.kept = self.moment  # of the newest checkpoint
+        self.kept_at = time.monotonic()
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
 
@@ -95,53 +85,68 @@ class Trainer:
     def best_folder(self) -> Path:
         return self.folder / "checkpoint" / "best"
 
-    @property
-    def last_folder(self) -> Path:
-        return self.folder / "checkpoint" / "last"
-
     def fit(self) -> None:
-        """Train to the last epoch, or until `patience` epochs brought nothing better."""
-        patience = self.config.patience or self.config.epochs
+        """Train to the last epoch, or until `patience` epochs brought nothing better.
+
+        Asked to stop (SIGINT, SIGTERM), it ends its step, writes a checkpoint and raises
+        KeyboardInterrupt.
+        """
         dev = {name: self.splits[name]["dev"] for name in self.names}
         try:
             if self.config.mode == "pretrain" and not self.progress.before:
                 self.progress.before = self.evaluate(dev)[0]
-            while self.progress.epoch < self.config.epochs:
-                last = max(self.progress.best_epoch, self.config.probe_epochs)
-                if self.scored and self.progress.epoch - last >= patience:
-                    break
-                epoch = self.progress.epoch + 1
-                self.train_epoch(epoch)
-                if epoch % self.config.evaluate_every and epoch < self.config.epochs:
-                    continue
-                found = self.evaluate(dev)
-                if self.finish_epoch(found[0]):
-                    self.best_dev = found
+            while not self.finished:
+                if self.due:
+                    found = self.evaluate(dev)
+                    if self.finish_epoch(found[0]):
+                        self.best_dev = found
+                else:
+                    self.train_epoch(self.progress.epoch + 1)
+                self.stop_if_asked()
+        except KeyboardInterrupt:
+            self.interrupts.first = self.interrupts.first or time.monotonic()
+            self.save()
+            raise
         finally:
             self.telemetry.close()
 
     @property
+    def finished(self) -> bool:
+        """Whether the last epoch is scored, or patience was at its end when one was."""
+        progress, patience = self.progress, self.config.patience or self.config.epochs
+        last = max(progress.best_epoch, self.config.probe_epochs)
+        ended = progress.epoch >= self.config.epochs or progress.epoch - last >= patience
+        return ended and self.scored
+
+    @property
     def scored(self) -> bool:
-        """Whether the last epoch was evaluated and has its checkpoint."""
+        """Whether the epoch that ended last has its dev score."""
         history = self.progress.history
         return bool(history) and history[-1]["epoch"] == self.progress.epoch
+
+    @property
+    def due(self) -> bool:
+        """Whether a score is due before the next epoch."""
+        epoch, last = self.progress.epoch, self.config.epochs
+        at_this_one = epoch > 0 and (epoch % self.config.evaluate_every == 0 or epoch >= last)
+        return at_this_one and not self.scored
 
     def evaluate(self, dev: Mapping[str, Split]) -> tuple[Metrics, dict[str, np.ndarray]]:
         return evaluate(self.model, self.tasks, dev, self.config.precision, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
-        """Every step of one epoch, with a progress bar that counts examples."""
+        """The steps of an epoch that are left, with a progress bar that counts examples."""
         if self.config.probe_epochs:
             self.model.freeze_encoder(probing(epoch, self.config.probe_epochs))
         self.model.train()
         self.gradient.begin_epoch(epoch)
-        steps = self.plan.steps(epoch)
-        begin = time.perf_counter()
+        every = self.plan.steps(epoch)
+        steps = every[self.progress.taken :]
         expected = sum(len(step) for step in steps) * self.config.batch_size
         latest: dict[str, str] = {}  # the last loss of each objective, for the bar
         with bar(f"epoch {epoch}/{self.config.epochs}", "ex", expected) as progress:
             for step in steps:
-                result = self.train_step(step)
+                result = self.take(step, last=self.progress.taken + 1 == len(every))
                 for name, loss in zip(result.objectives, result.losses, strict=True):
                     latest[name] = f"{loss:.3f}"
                 progress.update(result.examples)
@@ -149,30 +154,80 @@ class Trainer:
                     progress.set_postfix(latest, refresh=False)
             progress.total = progress.n  # short last batches: the bar ends full
             progress.refresh()
-        self.progress.seconds += time.perf_counter() - begin
-        self.progress.epoch = epoch
+
+    def take(self, drawn: np.ndarray, last: bool) -> StepResult:
+        """A step, whole whatever signals come, and a checkpoint where it is time for one."""
+        begin, progress = time.perf_counter(), self.progress
+        with self.interrupts.held():
+            result = self.train_step(drawn)
+            progress.taken += 1
+            if last:
+                progress.epoch, progress.taken = progress.epoch + 1, 0
+            progress.seconds += time.perf_counter() - begin
+        self.stop_if_asked()
+        if progress.skipped >= self.control.skip_limit:
+            self.save()
+            self.processes.gather(None)
+            raise RunError(f"{progress.skipped} steps in a row were left out; {self.why_skipped}")
+        if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
+            self.save()
+        return result
+
+    def stop_if_asked(self) -> None:
+        """KeyboardInterrupt where any process got a signal while signals were held.
+
+        Nobody leaves before the checkpoint stands: torchrun ends the others when one has left.
+        """
+        if self.processes.any(self.interrupts.asked, self.model.bi_encoder.device):
+            self.save()
+            self.processes.gather(None)
+            raise KeyboardInterrupt
 
     def train_step(self, drawn: np.ndarray) -> StepResult:
         """One optimiser step on the next batches of the tasks `drawn`."""
         progress = self.progress
         measure = progress.step % MEASURE_EVERY == 0
-        result = self.gradient(self.draw(drawn), measure, progress.step)
+        batches = self.draw(drawn)
         position = stage(progress.step, self.probe_steps, self.total_steps)
         factor = learning_rate_factor(*position, self.config.warmup)
         set_learning_rate(self.optimizer, factor)
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        progress.step += 1
+        try:
+            result = self.gradient(batches, measure, progress.step - 1)
+            norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip))
+            check_finite("gradient", [norm], ["this step"])
+        except NotFiniteError as error:
+            return self.skip(error, batches)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         for regularizer in self.regularizers.values():
             regularizer.after_step(self.model)
-        progress.step += 1
-        progress.examples += result.examples
-        status = result.combined.status
-        progress.statuses[status] = progress.statuses.get(status, 0) + 1
-        count_conflicts(progress.conflicts, result)
-        figures = {"gradient_norm": float(norm), "learning_rate_factor": factor}
+        progress.skipped = 0
+        self.note(result)
+        figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         self.telemetry.step(progress.step, result, figures)
         return result
+
+    def skip(self, error: NotFiniteError, batches: Batches) -> StepResult:
+        """Leave out a step whose loss or gradient is not finite."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self.progress.skipped += 1
+        self.why_skipped = f"step {self.progress.step}: {error}"
+        print(f"left out {self.why_skipped}", flush=True)
+        if not self.finite:
+            raise RunError(f"the weights are no longer finite; {self.why_skipped}")
+        nothing = Combined(np.zeros(0), SKIPPED)
+        result = StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
+        self.note(result)
+        self.telemetry.step(self.progress.step, result, {})
+        return result
+
+    def note(self, result: StepResult) -> None:
+        """Count what a step did."""
+        progress, status = self.progress, result.combined.status
+        progress.examples += result.examples
+        progress.statuses[status] = progress.statuses.get(status, 0) + 1
+        count_conflicts(progress.conflicts, result)
 
     def draw(self, drawn: np.ndarray) -> dict[str, list[np.ndarray]]:
         """Rows of the next batches of each task, the tasks in the run's order."""
@@ -186,6 +241,16 @@ class Trainer:
 
         Says whether they are the best.
         """
+        with self.interrupts.held():
+            better = self.score(metrics)
+            if better and self.processes.first:
+                publish(self.best_folder, self.model.save)
+            self.save()
+        self.processes.gather(None)  # nobody goes on before the checkpoint stands
+        return better
+
+    def score(self, metrics: Metrics) -> bool:
+        """Add the dev metrics to the history; whether they are the best."""
         progress = self.progress
         score = selection_score(metrics, self.tasks)
         progress.history.append(
@@ -200,63 +265,31 @@ class Trainer:
         better = score > progress.best_score or self.config.keep == "last"
         if better:
             progress.best_score, progress.best_epoch = score, progress.epoch
-        if self.processes.first:
-            self.telemetry.flush()
-            if better:
-                publish(self.best_folder, self.model.save)
-            kept = {n: r.state_dict() for n, r in self.regularizers.items()}
-            save_training(self.last_folder, self.model, self.optimizer, self.state(), kept)
-        self.processes.gather(None)  # nobody goes on before the checkpoint stands
         return better
 
-    def state(self) -> dict[str, Any]:
-        """What a resumed run needs beside weights and optimiser, as JSON."""
-        return {
-            "progress": asdict(self.progress),
-            "streams": {stream.task: stream.position for stream in self.streams},
-            "combiner": self.combiner.state_dict(),
-            "dropout": self.model.dropout_stream.state_dict(),
-            "linear": self.config.linear,
-            "processes": self.processes.count,
-        }
+    @property
+    def moment(self) -> tuple[int, int]:
+        """Steps taken and epochs scored."""
+        return self.progress.step, len(self.progress.history)
 
-    def resume(self) -> bool:
-        """Go back to the last finished epoch; False where there is no checkpoint."""
-        folder = published(self.last_folder)
-        if folder is None:
-            return False
-        state, kept = load_training(folder, self.model, self.optimizer)
-        try:
-            self.restore(state)
-            for name, regularizer in self.regularizers.items():
-                regularizer.load_state_dict(kept.get(name, {}))
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(
-                f"{folder / 'state.json'}: expected the state of this run, "
-                f"found {type(error).__name__}: {error}; --overwrite starts again"
-            ) from error
-        if self.processes.first:
-            self.telemetry.forget_after(self.progress.step)
-        return True
+    @property
+    def finite(self) -> bool:
+        """Whether every weight is a number."""
+        return all(bool(p.isfinite().all()) for p in self.model.parameters())
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to what `state` told."""
-        if state["processes"] != self.processes.count:
-            raise CheckpointError(
-                f"--resume: expected {state['processes']} processes, as the run began with, "
-                f"found {self.processes.count}"
-            )
-        self.progress = Progress(**state["progress"])
-        for stream in self.streams:
-            number, taken = state["streams"][stream.task]
-            stream.position = (number, taken)
-        self.combiner.load_state_dict(state["combiner"])
-        self.model.dropout_stream.load_state_dict(state["dropout"])
-        self.model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)
-
-    def forget(self) -> None:
-        """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
-        shutil.rmtree(self.last_folder, ignore_errors=True)
+    def save(self) -> None:
+        """Write a checkpoint, if there is anything new and all of the model is finite."""
+        if not self.processes.first or self.moment == self.kept:
+            return
+        if not self.finite:
+            print("no checkpoint: the weights are not finite; the last one stays", flush=True)
+            return
+        with self.interrupts.held():
+            self.telemetry.flush()
+            others = {n: r.state_dict() for n, r in self.regularizers.items()}
+            step = self.progress.step
+            self.checkpoints.save(step, self.model, self.optimizer, state_of(self), others)
+        self.kept, self.kept_at = self.moment, time.monotonic()
 
     def load_best(self) -> None:
         """Put the best epoch's weights into the model."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minbert.errors import UserError
-from multitask.checkpoint import published
+from multitask.sealed import published
 from reports.drawing import new_figure
 from reports.store import StoredRun
 from reports.systems import Scored
@@ -34,12 +34,15 @@ def embedding_maps(systems: Sequence[Scored], method: str) -> list[Figure]:
 
 def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     """Dev sentences, a dot each, coloured by label; None where the run cannot give them."""
-    best, data = published(run.folder / "checkpoint" / "best"), run.config.get("data")
-    if best is None or data is None or TASK not in run.config["tasks"]:
+    data = run.config.get("data")
+    if data is None or TASK not in run.config["tasks"]:
         return None
     try:
+        best = published(run.folder / "checkpoint" / "best")
         examples = build_task(TASK).read(data_folder(str(data)), "dev").some(COUNT)
     except (UserError, OSError):
+        return None
+    if best is None:
         return None
     assert examples.targets is not None
     from minbert.bi_encoder import BiEncoder

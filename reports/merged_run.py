@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from minbert.json_files import write_json
-from multitask.checkpoint import publish
-from multitask.run_folder import remove_run, stored_config
+from multitask.run_folder import owned, remove_run, stored_config
+from multitask.sealed import publish
 from tasks import build_task
 from tasks.predictions import (
     PredictionError,
@@ -41,20 +41,25 @@ def write_merged_run(
     tables: Mapping[str, Mapping[str, Scores]],
     save_model: Callable[[Path], None] | None = None,
 ) -> None:
-    """Task -> split -> scores, the metrics and, of a soup, the model; a run that is there goes."""
-    if stored_config(folder) is not None:
-        remove_run(folder)
-    target = folder / "predictions"
-    target.mkdir(parents=True, exist_ok=True)
-    if save_model is not None:
-        publish(folder / "checkpoint" / "best", save_model)
-    for task, splits in tables.items():
-        output = build_task(task).output
-        for split, table in splits.items():
-            assert table.predictions is not None
-            if output is not None:
-                file = target / output.name(split)
-                write_predictions(file, output, table.ids, table.predictions)
-            write_scores(target / scores_name(task, split), table)
-    write_json(folder / "metrics.json", dict(metrics))
-    write_json(folder / "config.json", dict(config))
+    """Task -> split -> scores, the metrics and, of a soup, the model; a run that is there goes.
+
+    RunError where a run is at work in it.
+    """
+    with owned(folder):
+        if stored_config(folder) is not None:
+            remove_run(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "config.json", dict(config))  # first: it makes the rest a run's
+        target = folder / "predictions"
+        target.mkdir(exist_ok=True)
+        if save_model is not None:
+            publish(folder / "checkpoint" / "best", save_model)
+        for task, splits in tables.items():
+            output = build_task(task).output
+            for split, table in splits.items():
+                assert table.predictions is not None
+                if output is not None:
+                    file = target / output.name(split)
+                    write_predictions(file, output, table.ids, table.predictions)
+                write_scores(target / scores_name(task, split), table)
+        write_json(folder / "metrics.json", dict(metrics))

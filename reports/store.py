@@ -9,12 +9,18 @@ from typing import Any
 
 from minbert.errors import UserError
 from minbert.json_files import read_json
-from multitask.config import default_values
+from minbert.typed import fits
+from multitask.config import check_settings, default_values
+from multitask.sealed import newest_first
 from reports.tables import text_table
 from tasks.metrics import LEADERBOARD
 
 # Settings that the table shows in columns of their own, or that say nothing of the result.
 SHOWN = ("mode", "tasks", "seed", "data", "linear", "device", "output")
+
+
+Scores = dict[str, dict[str, float] | float]
+METRICS = {"dev": Scores, "history": list[dict[str, Any]], "members": dict[str, dict[str, Any]]}
 
 
 @dataclass(frozen=True)
@@ -32,10 +38,13 @@ class StoredRun:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
             return "finished, half of dev" if some else "finished"
-        progress = self.folder / "checkpoint" / "last" / "state.json"
-        if not progress.exists():
+        checkpoints = newest_first(self.folder / "checkpoint")
+        if not checkpoints:
             return "begun"
-        epoch = read_json(progress, UserError)["progress"]["epoch"]
+        try:
+            epoch = read_json(checkpoints[0] / "state.json", UserError)["progress"]["epoch"]
+        except (UserError, KeyError, TypeError):
+            return "begun, its newest checkpoint damaged"
         return f"epoch {epoch} of {self.config.get('epochs')}"
 
     @property
@@ -54,15 +63,18 @@ class StoredRun:
         }
 
 
-def find_runs(root: Path) -> list[StoredRun]:
-    """Every run under a folder, by path; UserError names a file that cannot be read."""
-    found = []
+def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
+    """Every run under a folder, by path, and what is wrong with those that cannot be read."""
+    found, problems = [], []
     for file in sorted(root.rglob("config.json")):
         if any(part in ("checkpoint", "tensorboard") for part in file.relative_to(root).parts):
             continue
-        if {"mode", "tasks"} <= read_json(file, UserError).keys():  # or it is an encoder's
-            found.append(read_run(file.parent))
-    return found
+        try:
+            if {"mode", "tasks"} <= read_json(file, UserError).keys():  # or it is an encoder's
+                found.append(read_run(file.parent))
+        except UserError as error:
+            problems.append(str(error))
+    return found, problems
 
 
 def read_run(folder: Path) -> StoredRun:
@@ -72,7 +84,22 @@ def read_run(folder: Path) -> StoredRun:
     config, metrics = read_json(folder / "config.json", UserError), folder / "metrics.json"
     if not {"mode", "tasks"} <= config.keys():
         raise UserError(f"{folder / 'config.json'}: expected a run's, found another program's")
-    return StoredRun(folder, config, read_json(metrics, UserError) if metrics.exists() else None)
+    try:
+        check_settings(config)
+    except UserError as error:
+        raise UserError(f"{folder / 'config.json'}: {error}") from error
+    return StoredRun(folder, config, read_metrics(metrics) if metrics.exists() else None)
+
+
+def read_metrics(file: Path) -> dict[str, Any]:
+    """What a run found; UserError where what reports show of it has another form."""
+    found = read_json(file, UserError)
+    for key, hint in METRICS.items():
+        if key in found and not fits(found[key], hint):
+            raise UserError(f"{file}: {key}: expected a run's, found {str(found[key])[:60]!r}")
+    if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
+        raise UserError(f"{file}: history: expected epochs with their dev scores, found others")
+    return found
 
 
 def runs_table(runs: Sequence[StoredRun], root: Path) -> str:

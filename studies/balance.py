@@ -16,6 +16,7 @@ import numpy as np
 from minbert.errors import UserError
 from minbert.json_files import write_json
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import finished_metrics
 from multitask.telemetry import read_steps
@@ -98,7 +99,7 @@ def main() -> None:
     config = configuration(args)
     name = f"{args.task}-r{args.preference:g}"
     try:
-        complete(config, args.runs / name, resume=True)
+        complete(config, args.runs / name, RunControl(resume=True))
     except UserError as error:
         parser.exit(error.status, f"{parser.prog}: {error}\n")
     found = measured(args.runs / name, config)

@@ -14,6 +14,7 @@ from minbert.errors import UserError
 from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.nli import entailments
@@ -86,7 +87,7 @@ def finish(one: Cell, results: Path, runs: Path) -> None:
     """Train a cell, going on where it was, and keep its file."""
     if one.before is not None:
         finish(one.before, results, runs)
-    complete(one.config, runs / one.name, resume=True, make_tasks=tasks_of)
+    complete(one.config, runs / one.name, RunControl(resume=True), tasks_of)
     write_json(results / f"{one.name}.json", cell(runs / one.name))
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
-from multitask.checkpoint import published
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.environment import environment
 from multitask.run import complete
+from multitask.sealed import published
 from pretrain.probe import linear_evaluation
 from pretrain.run import tasks_of
 
@@ -63,7 +64,7 @@ def pretrained_and_judged(
     )
     linear, _ = linear_evaluation(after)
     tuning = replace(after, mode="single", batch_size=tuned_batch_size)
-    tuned = complete(tuning, folder / "tuned", resume=True)
+    tuned = complete(tuning, folder / "tuned", RunControl(resume=True))
     kept = ("dev", "test")
     return {
         "pretrained": {key: pretrained[key] for key in (*kept, "steps") if key in pretrained},
@@ -96,4 +97,4 @@ def pretrain(
                 seed=config.seed,
             )
         config = replace(config, encoder=str(encoder))
-    return complete(config, folder / "pretrained", resume=True, make_tasks=tasks_of)
+    return complete(config, folder / "pretrained", RunControl(resume=True), tasks_of)

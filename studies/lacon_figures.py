@@ -14,10 +14,10 @@ import torch.nn.functional as F
 
 from minbert.json_files import read_json
 from multitask.assembly import assemble
-from multitask.checkpoint import published
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import score_split
+from multitask.sealed import published
 from pretrain.probe import Embedding
 from reports.drawing import new_figure, save_figure
 from studies.maps import Space

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multitask.checkpoint import published
+from multitask.sealed import published
 from reports.drawing import blank_figure, save_figure
 from reports.embeddings import project
 from tasks.readers import Examples

@@ -11,6 +11,7 @@ from minbert.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.errors import RunError
 from multitask.evaluation import mean_losses
 from multitask.run import complete
@@ -19,15 +20,14 @@ from reports.front import Front, draw_fronts
 SUBSET = 1000  # training examples of each task on which the losses are measured
 
 
-def sweep(
-    config: RunConfig, count: int, folder: Path, overwrite: bool = False, verbose: bool = False
-) -> Front:
+def sweep(config: RunConfig, count: int, folder: Path, control: RunControl | None = None) -> Front:
     """One run for each of at least `count` preferences, under `folder`; finished ones are kept.
 
     Preferences are relative to the losses before training: with equal ones, all objectives are to
     fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Leaves
     `front.json` and `front.png`.
     """
+    control = replace(control or RunControl(), resume=True)
     folder.mkdir(parents=True, exist_ok=True)
     before = kept_losses(config, count, folder)
     rays = preference_rays(len(before), count)
@@ -43,7 +43,7 @@ def sweep(
             measured_examples=SUBSET,
         )
         ray = folder / f"ray-{number}"
-        result = complete(one, ray, resume=True, overwrite=overwrite, verbose=verbose)
+        result = complete(one, ray, control)
         found.append([result["training_losses"][name] for name in before])
     front = Front(config.combiner, tuple(before), rays, np.array(found), np.array(sizes))
     write_json(folder / "front.json", front.to_json())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from minbert.files import alone, write_whole
 from multitask.config import RunConfig
+from multitask.control import RunControl
 from multitask.run import complete
 from reports.tables import markdown_table
 from studies.asked import Asked
@@ -58,7 +59,7 @@ def draw_trained(cells: Experiments, results: Path, runs: Path) -> str:
             config = replace(cells.main(task, method).config, seed=SEEDS[0])
             folder = runs / f"map-{task}-{method}"
             with alone(folder):
-                complete(config, folder, resume=True)
+                complete(config, folder, RunControl(resume=True))
             spaces[METHODS[method]] = space_of(folder)
             encoders[METHODS[method]] = space_of(folder, matched=False)
         encoders["LaCon, projected"] = spaces[METHODS["lacon"]]

@@ -8,6 +8,7 @@ from pathlib import Path
 from minbert.files import alone
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig, difference
+from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import stored_config
 from studies.maps import draw_maps
@@ -25,7 +26,8 @@ def draw_trained(cells: Experiments, results: Path, runs: Path) -> None:
         config = replace(cells.few_shot(TASK, SHOTS, method).config, seed=SEEDS[0])
         folder = runs / f"map-{method}"
         with alone(folder):
-            complete(config, folder, resume=True, overwrite=not same_run(folder, config))
+            again = not same_run(folder, config)
+            complete(config, folder, RunControl(resume=True, overwrite=again))
         found[METHODS[method]] = folder
     test = build_tasks(config)[TASK].read(data_folder(config.data), "test")
     draw_maps(found, test, results / "maps.png")

@@ -18,6 +18,7 @@ from minbert.errors import UserError
 from minbert.files import alone
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig, difference
+from multitask.control import RunControl
 from multitask.dry_run import duration
 from multitask.run import complete
 from multitask.telemetry import read_steps
@@ -33,7 +34,7 @@ Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folde
 
 def training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """One run."""
-    metrics = complete(config, folder, resume=True, make_tasks=tasks_of)
+    metrics = complete(config, folder, RunControl(resume=True), tasks_of)
     found = {key: metrics[key] for key in KEPT if key in metrics}
     return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from tasks.readers import Examples
 
 @dataclass(frozen=True)
 class Split:
-    """Examples of one split and the tokens of their texts."""
+    """Examples of one split, without their texts, and the tokens of these."""
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
@@ -50,4 +50,4 @@ def load_split(
         if key not in known:
             known[key] = tokenizer(*texts)
         tokens.append(known[key])
-    return Split(examples, tuple(tokens))
+    return Split(replace(examples, texts=()), tuple(tokens))

@@ -7,14 +7,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
 from minbert.errors import UserError
-from minbert.files import write_whole
+from minbert.files import removed_on_error, write_whole
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
+# Kinds of NumPy's types, and numbers of axes, of what a file of scores holds.
+ARRAYS = {
+    "ids": ("U", (1,)),
+    "probabilities": ("f", (1, 2)),
+    "targets": ("fiu", (1,)),
+    "predictions": ("fiu", (1,)),
+    "selected_on": ("b", (1,)),
+}
+KINDS = {"U": "text", "f": "numbers", "b": "truth values"}
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -102,7 +110,7 @@ def write_scores(path: Path, scores: Scores) -> None:
         if (array := getattr(scores, name)) is not None:
             arrays[name] = array
     temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "wb") as file:
+    with removed_on_error(temporary), open(temporary, "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     os.replace(temporary, path)
 
@@ -114,11 +122,18 @@ def read_scores(path: Path) -> Scores:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise PredictionError(f"{path}: expected a run's probabilities, found no file") from None
-    except (OSError, ValueError, BadZipFile, EOFError) as error:
+    except Exception as error:  # a damaged archive fails in a dozen ways, of as many classes
         raise PredictionError(f"{path}: expected a run's probabilities: {error}") from error
     for name in ("ids", "probabilities"):
         if name not in arrays:
             raise PredictionError(f"{path}: expected an array {name!r}, found none")
+    for name, array in arrays.items():
+        kinds, axes = ARRAYS.get(name, ("", ()))
+        if name in ARRAYS and (array.dtype.kind not in kinds or array.ndim not in axes):
+            raise PredictionError(
+                f"{path}: {name}: expected {' or '.join(map(str, axes))} axes of "
+                f"{KINDS[kinds[0]]}, found {array.ndim} of {array.dtype}"
+            )
     further = {name: arrays.get(name) for name in FURTHER_ARRAYS}
     found = Scores(arrays["ids"], arrays["probabilities"], **further)
     for name, array in arrays.items():

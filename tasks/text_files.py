@@ -17,6 +17,9 @@ class DataError(UserError):
     """A data file that cannot be used."""
 
 
+# The library's own limit of 131,072 characters is less than a long text; without any, an open quote
+# would take in the rest of a file of any size.
+csv.field_size_limit(1 << 24)
 JSON_LINES = (".json", ".jsonl")
 Lines = Iterator[tuple[int, str]]  # line number from 1, its text with the line break
 
@@ -29,8 +32,6 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 
     Raises DataError with file and line for what cannot be read.
     """
-    if path.exists() and not path.is_file():  # a pipe could not be read twice
-        raise DataError(f"{path}: expected a file, found none of the usual kind")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         if column is not None:
@@ -44,6 +45,8 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 
 def decoded_lines(path: Path) -> Lines:
     """Lines of UTF-8 text, with or without a byte-order mark."""
+    if path.exists() and not path.is_file():  # a pipe could not be read twice
+        raise DataError(f"{path}: expected a file, found none of the usual kind")
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):

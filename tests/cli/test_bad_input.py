@@ -144,6 +144,9 @@ def test_a_damaged_encoder_folder_is_told_by_the_file(finished, tmp_path, refuse
         shutil.copytree(finished[0] / "checkpoint" / "best", folder)
         (folder / name).write_bytes(b"{")
         line = refused(1, *SST, "--encoder", folder, "--output", tmp_path / "run")
+        assert f"{folder}: damaged" in line
+        (folder / "SHA256SUMS").unlink()
+        line = refused(1, *SST, "--encoder", folder, "--output", tmp_path / "run")
         assert str(folder / name) in line, name
 
 

@@ -304,3 +304,10 @@ def test_the_real_process_does_the_same(argv, process):
     assert found.returncode == 2
     assert found.stdout == ""
     assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("mode", ["encode", "pareto", "compare", "reproduce"])
+def test_several_processes_only_train(mode, refused, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    line = refused(2, "--mode", mode)
+    assert f"--mode {mode}: expected one process, found 2 (torchrun)" in line

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
 from run_files import metrics, prediction_bytes, predictions, same, weights
 
-from multitask import trainer
 from multitask.trainer import Trainer
 
 # Interrupted and resumed
 
 
-def interrupt(monkeypatch, owner: Any, name: str, epoch: int, after: bool) -> None:
-    """Make `owner.name` raise KeyboardInterrupt at an epoch, after or before its work."""
-    original = getattr(owner, name)
+def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
+    """Send this process SIGINT in `Trainer.NAME` at an epoch, after or before its work."""
+    original = getattr(Trainer, name)
 
-    def stopped(*args: Any) -> Any:
-        it = args[0] if isinstance(args[0], Trainer) else None
-        now = it.progress.epoch if it else args[3]["progress"]["epoch"]
+    def stopped(self, *args: Any) -> Any:
+        now = self.progress.epoch
         if now >= epoch and not after:
-            raise KeyboardInterrupt
-        result = original(*args)
-        if now >= epoch:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
+        result = original(self, *args)
+        if now >= epoch and after:
+            signal.raise_signal(signal.SIGINT)
         return result
 
-    monkeypatch.setattr(owner, name, stopped)
+    monkeypatch.setattr(Trainer, name, stopped)
 
 
 MOMENTS = {
-    "after an epoch": (Trainer, "finish_epoch", 1, True),
-    "within an epoch": (Trainer, "train_step", 1, True),
-    "before anything": (Trainer, "train_step", 0, True),
-    "before the dev scores are kept": (Trainer, "finish_epoch", 2, False),
-    "between best and last": (trainer, "save_training", 2, False),
-    "after the last epoch": (Trainer, "fit", 0, True),
+    "after an epoch": ("finish_epoch", 1, True),
+    "within an epoch": ("train_step", 1, True),
+    "in the middle of the first step": ("train_step", 0, True),
+    "while scoring": ("evaluate", 2, True),
+    "while scores are kept": ("score", 1, True),
+    "between best and checkpoint": ("save", 2, False),
+    "after the last epoch": ("fit", 0, True),
 }
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from multitask.sealed import newest_first
+
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
 
@@ -155,11 +157,23 @@ def test_damaged_json_of_a_run(name, content, run_copy, refused):
 @pytest.mark.parametrize(
     "damage", [lambda p: p.write_bytes(b"{"), Path.unlink], ids=["bad", "gone"]
 )
-@pytest.mark.parametrize("name", ["last/state.json", "last/state.safetensors"])
+@pytest.mark.parametrize("name", ["state.json", "state.safetensors", "SHA256SUMS"])
 def test_damaged_checkpoint(name, damage, interrupted, refused):
     folder, command = interrupted
-    damage(folder / "checkpoint" / name)
-    assert str(folder / "checkpoint" / "last") in refused(1, *command, "--resume")
+    (newest,) = newest_first(folder / "checkpoint")
+    damage(newest / name)
+    line = refused(1, *command, "--resume")
+    assert "expected a whole checkpoint, found 1 damaged; --overwrite starts again" in line
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda p: p.write_bytes(b"{"), Path.unlink], ids=["bad", "gone"]
+)
+@pytest.mark.parametrize("name", ["heads.safetensors", "config.json", "SHA256SUMS"])
+def test_damaged_best_weights(name, damage, interrupted, refused):
+    folder, command = interrupted
+    damage(folder / "checkpoint" / "best" / name)
+    assert str(folder / "checkpoint" / "best") in refused(1, *command, "--resume")
 
 
 # --init

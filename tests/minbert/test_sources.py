@@ -47,11 +47,11 @@ def hub(monkeypatch, bert_original):
     calls = []
     files = [file.name for file in bert_original.iterdir()]
 
-    def model_info(repo, **_):
+    def model_info(repo, revision=None):
         return SimpleNamespace(siblings=[SimpleNamespace(rfilename=name) for name in files])
 
-    def snapshot_download(repo, allow_patterns=None, **_):
-        calls.append((repo, allow_patterns))
+    def snapshot_download(repo, revision=None, allow_patterns=None, local_files_only=False):
+        calls.append((repo if revision is None else f"{repo}@{revision}", allow_patterns))
         return str(bert_original)
 
     monkeypatch.setattr("huggingface_hub.model_info", model_info)
@@ -200,3 +200,22 @@ def test_encoding_imports_no_peer_library():
         "print(*[name in sys.modules for name in peers])"
     )
     assert run_python(code) == ["False"] * 3
+
+
+@pytest.mark.parametrize("name", ["some/bert@v1.2", "bert-base-uncased@86b5e0934494bd15"])
+def test_a_download_can_be_pinned_to_a_revision(hub, name):
+    BiEncoder.from_pretrained(name)
+    expected = name.replace("bert-base-uncased", "google-bert/bert-base-uncased")
+    assert [call[0] for call in hub[1:]] == [expected]
+
+
+@pytest.mark.parametrize("name", ["some/bert@", "some/bert@../../x", "some/bert@a b", "bert@v1"])
+def test_a_revision_is_a_branch_a_tag_or_a_commit(hub, name):
+    expect_error(name, name)
+    assert len(hub) == 1
+
+
+@pytest.mark.parametrize("name", ["../bert", "some/..", "..some/bert", "some/../../bert"])
+def test_a_hub_id_cannot_leave_the_cache(hub, name):
+    expect_error(name, name)
+    assert len(hub) == 1

@@ -136,7 +136,7 @@ def test_more_texts_than_a_chunk_and_none_at_all(folder, monkeypatch):
 
 def test_texts_and_pairs_of_different_number_are_refused(folder):
     peer_models.write_wordpiece(folder)
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="pairs: expected 2 of them, found 1"):
         load_tokenizer(folder, "bert", 30)(["a", "b"], ["c"])
 
 

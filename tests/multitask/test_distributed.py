@@ -12,6 +12,7 @@ import torch
 
 from minbert.errors import UserError
 from multitask.distributed import Processes, processes
+from multitask.sealed import newest_first
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -112,14 +113,48 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
     told = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
     assert len(told) == 1
     assert "--resume" in told[0]
-    state = json.loads((tmp_path / "run" / "checkpoint" / "last" / "state.json").read_text())
-    assert state["progress"]["epoch"] == 1
+    (newest,) = newest_first(tmp_path / "run" / "checkpoint")
+    assert json.loads((newest / "state.json").read_text())["progress"]["epoch"] == 1
     alone = python("run.py", *run, "--resume")
     assert alone.returncode == 1
     assert "expected 2 processes, as the run began with, found 1" in alone.stderr
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
-    assert "resumed after epoch 1 of 3" in resumed.stdout
+    assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
+
+
+ASKS = """
+import os, runpy, signal
+from multitask.trainer import Trainer
+step = Trainer.train_step
+def asks(self, drawn):
+    if os.environ["RANK"] == "0" and self.progress.step == 5:
+        os.kill(os.getppid(), signal.SIGTERM)  # torchrun, which sends it on to both
+    return step(self, drawn)
+Trainer.train_step = asks
+runpy.run_path("run.py", run_name="__main__")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
+    run = [
+        *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
+        *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
+    ]
+    whole = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
+    assert whole.returncode == 0, whole.stderr[-2000:]
+    script = tmp_path / "asks.py"
+    script.write_text(ASKS)
+    asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=120)
+    assert asked.returncode != 0
+    assert "--resume goes on" in asked.stderr
+    (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")
+    resumed = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "run", "--resume")
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert f"resumed after step {int(newest.name[5:])}, epoch 0 of 1" in resumed.stdout
+    for file in (tmp_path / "whole" / "predictions").iterdir():
+        assert (tmp_path / "run" / "predictions" / file.name).read_bytes() == file.read_bytes()
 
 
 @pytest.mark.parametrize("count", ["2", "two", ""])

@@ -70,7 +70,7 @@ def test_a_finished_run_is_left_alone(tmp_path):
 def begin(folder):
     """A run that has finished an epoch."""
     prepare(folder, CONFIG, resume=False, overwrite=False)
-    (folder / "checkpoint" / "last").mkdir(parents=True)
+    (folder / "checkpoint" / "step-00000001").mkdir(parents=True)
 
 
 def test_another_runs_folder_is_refused(tmp_path):
@@ -133,7 +133,7 @@ def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeyp
     assert settle_linear(CONFIG, tmp_path, overwrite=True)[0].linear == "onednn"
     asked, _ = settle_linear(replace(CONFIG, linear="onednn"), tmp_path, overwrite=False)
     assert asked.linear == "onednn"
-    (tmp_path / "checkpoint" / "last").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "step-00000001").mkdir(parents=True)
     with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
         prepare(tmp_path, asked, resume=True, overwrite=False)
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 from plain import plain_losses
 
-from multitask.checkpoint import CheckpointError
 from multitask.optimizer import learning_rate_factor
+from multitask.resuming import resume
+from multitask.sealed import CheckpointError, newest_first, seal
 
 
 def test_what_the_combiner_says_and_which_gradients_conflict_is_counted(make_trainer):
@@ -36,19 +37,22 @@ def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
     np.testing.assert_allclose(rates, expected)
 
 
-@pytest.mark.parametrize("missing", ["progress", "combiner", "streams", "dropout", "processes"])
+@pytest.mark.parametrize(
+    "missing", ["progress", "combiner", "streams", "dropout", "processes", "data"]
+)
 def test_a_checkpoint_without_a_part_of_its_state_is_refused_in_one_line(make_trainer, missing):
     import json
 
     trainer = make_trainer(epochs=2)
     trainer.train_epoch(1)
     trainer.finish_epoch({n: {t.kind.main_metric: 0.5} | NONE for n, t in trainer.tasks.items()})
-    file = trainer.last_folder / "state.json"
-    state = json.loads(file.read_text())
+    (folder,) = newest_first(trainer.checkpoints.folder)
+    state = json.loads((folder / "state.json").read_text())
     del state[missing]
-    file.write_text(json.dumps(state))
+    (folder / "state.json").write_text(json.dumps(state))
+    seal(folder)
     with pytest.raises(CheckpointError, match=missing) as error:
-        make_trainer(epochs=2).resume()
+        resume(make_trainer(epochs=2))
     assert len(str(error.value).splitlines()) == 1
 
 
@@ -113,7 +117,7 @@ def test_resumed_equals_uninterrupted(make_trainer, monkeypatch, sampling, combi
         broken.fit()
     torch.rand(5)  # a fresh process would have another random state
     resumed = make_trainer("broken", **changes)
-    assert resumed.resume()
+    assert resume(resumed)
     resumed.fit()
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, resumed.model.state_dict()[name]), name
@@ -121,7 +125,7 @@ def test_resumed_equals_uninterrupted(make_trainer, monkeypatch, sampling, combi
 
 
 def test_there_is_nothing_to_resume_in_an_empty_folder(make_trainer):
-    assert not make_trainer().resume()
+    assert not resume(make_trainer())
 
 
 def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch):

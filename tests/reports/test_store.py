@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from minbert.errors import UserError
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from reports.store import find_runs, runs_table
@@ -18,8 +17,8 @@ def root(tmp_path):
         (tmp_path / name).mkdir(parents=True)
         write_json(tmp_path / name / "config.json", CONFIG.to_json())
     write_json(tmp_path / "a/finished/metrics.json", {"dev": {"sts": {"pearson": 0.87654}}})
-    (tmp_path / "half/checkpoint/last").mkdir(parents=True)
-    write_json(tmp_path / "half/checkpoint/last/state.json", {"progress": {"epoch": 2}})
+    (tmp_path / "half/checkpoint/step-00000010").mkdir(parents=True)
+    write_json(tmp_path / "half/checkpoint/step-00000010/state.json", {"progress": {"epoch": 2}})
     (tmp_path / "half/checkpoint/best").mkdir()
     write_json(tmp_path / "half/checkpoint/best/config.json", {"hidden_size": 4})
     (tmp_path / "encoder").mkdir()
@@ -28,12 +27,12 @@ def root(tmp_path):
 
 
 def test_every_run_is_found_with_its_state(root):
-    found = {str(run.folder.relative_to(root)): run.state for run in find_runs(root)}
+    found = {str(run.folder.relative_to(root)): run.state for run in find_runs(root)[0]}
     assert found == {"a/finished": "finished", "begun": "begun", "half": "epoch 2 of 5"}
 
 
 def test_the_table_tells_what_differs_from_the_defaults(root):
-    lines = runs_table(find_runs(root), root).splitlines()
+    lines = runs_table(find_runs(root)[0], root).splitlines()
     assert len(lines) == 2 + 3
     line = next(line for line in lines if line.startswith("a/finished"))
     assert "smart_weight sts=3" in line
@@ -46,14 +45,15 @@ def test_settings_of_a_plain_run_are_none(tmp_path):
     write_json(
         tmp_path / "config.json", replace(CONFIG, epochs=3, smart_weight={}, lr=1e-4).to_json()
     )
-    (run,) = find_runs(tmp_path)
+    ((run,), _) = find_runs(tmp_path)
     assert run.settings == {}
 
 
 def test_a_damaged_file_is_named(root):
     (root / "half" / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"half/config\.json"):
-        find_runs(root)
+    runs, (problem,) = find_runs(root)
+    assert "half/config.json: expected a JSON object" in problem
+    assert len(runs) == 2
 
 
 def test_the_mode(root, capsys, tmp_path_factory):

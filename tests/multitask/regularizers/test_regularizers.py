@@ -10,6 +10,7 @@ from losses import adversarial_noise, symmetric_kl
 from multitask.parts import Part
 from multitask.passes import EncoderPass
 from multitask.regularizers import Clean
+from multitask.resuming import resume
 
 ROWS = np.arange(6)
 
@@ -212,7 +213,7 @@ def test_a_resumed_run_has_the_same_teacher_and_the_same_noise(make_trainer):
     broken.train_epoch(1)
     broken.finish_epoch({"sst": {"accuracy": 0.1, "macro_f1": 0.1}})
     again = single(make_trainer, "broken", **changes)
-    assert again.resume()
+    assert resume(again)
     again.train_epoch(2)
     for one, other in zip(whole.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(one, other)

@@ -1,0 +1,115 @@
+"""Memory and start-up time of a run on very many pairs.
+
+    python -m benchmarks.scale --pairs 1000000 --output results/scale/one-million-pairs.json
+
+Writes questions of made-up words, as long as Quora's and as unevenly frequent as words are, trains
+on them in a process of its own, and looks at that process' memory twenty times a second. Anonymous
+memory is what the process holds for itself; pages of mapped files, which the system takes back
+when it needs them, are counted apart. Needs Linux' /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from minbert.json_files import read_json, write_json
+from multitask.environment import environment
+
+ROOT = Path(__file__).parents[1]
+WORDS = 30_000
+LENGTH = 11.0  # words of a question, on average
+FIELDS = {"RssAnon": "anonymous", "RssFile": "of files"}
+
+
+def write_pairs(file: Path, count: int, seed: int, labelled: bool = True) -> None:
+    """`count` pairs in the layout of the Quora files."""
+    draw = np.random.default_rng(seed)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = np.array(["".join(draw.choice(letters, draw.integers(2, 9))) for _ in range(WORDS)])
+    chances = 1 / np.arange(1, WORDS + 1)
+    chances /= chances.sum()
+    with file.open("w") as target:
+        header = ["id", "sentence1", "sentence2"] + ["is_duplicate"] * labelled
+        target.write("\t".join(header) + "\n")
+        for begin in range(0, count, 10_000):
+            many = min(10_000, count - begin)
+            lengths = 1 + draw.poisson(LENGTH - 1, 2 * many)
+            chosen = words[draw.choice(WORDS, lengths.sum(), p=chances)]
+            texts = [" ".join(one) + "?" for one in np.split(chosen, np.cumsum(lengths)[:-1])]
+            labels = draw.integers(0, 2, many)
+            for i in range(many):
+                row = [f"{begin + i:x}", texts[2 * i], texts[2 * i + 1]]
+                row += [f"{labels[i]}.0"] * labelled
+                target.write("\t".join(row) + "\n")
+
+
+def peaks_of(process: subprocess.Popen[str]) -> dict[str, float]:
+    """Largest memory of a process until it ends, in MiB."""
+    peaks = dict.fromkeys(FIELDS.values(), 0.0)
+    while process.poll() is None:
+        try:
+            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        except OSError:  # it ended just now
+            break
+        for line in lines:
+            name, _, rest = line.partition(":")
+            if name in FIELDS:
+                size = int(rest.split()[0]) / 1024
+                peaks[FIELDS[name]] = max(peaks[FIELDS[name]], size)
+        time.sleep(0.05)
+    return peaks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--predictions", type=int, default=10_000)
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--output", type=Path, help="write the figures as JSON")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        write_pairs(folder / "quora-train.csv", args.pairs, 0)
+        write_pairs(folder / "quora-dev.csv", args.predictions, 1)
+        write_pairs(folder / "quora-test-student.csv", 10, 2, labelled=False)
+        command = [
+            *(sys.executable, "run.py", "--mode", "single", "--task", "qqp", "--epochs", "1"),
+            *("--steps-per-epoch", str(args.steps), "--encoder", args.encoder),
+            *("--data", place, "--output", str(folder / "run")),
+        ]
+        begin = time.perf_counter()
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            peaks = peaks_of(process)
+            said = process.stdout.read() if process.stdout else ""
+        if process.returncode:
+            raise SystemExit(f"the run ended with status {process.returncode}")
+        started = next(line for line in said.splitlines() if line.startswith("data read"))
+        metrics = read_json(folder / "run" / "metrics.json")
+        result = {
+            "pairs": args.pairs,
+            "steps": metrics["steps"],
+            "predictions": args.predictions,
+            "encoder": args.encoder,
+            "start_up": started,
+            "training_seconds": metrics["training_seconds"],
+            "seconds": round(time.perf_counter() - begin, 1),
+            "peak_mib": {name: round(size) for name, size in peaks.items()},
+        }
+    print("\n".join(f"{name}: {value}" for name, value in result.items()))
+    if args.output:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        write_json(args.output, {"environment": environment()} | result)
+
+
+if __name__ == "__main__":
+    main()

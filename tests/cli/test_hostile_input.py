@@ -1,0 +1,158 @@
+"""What comes from elsewhere can neither run code, nor leave its folder, nor speak in the report."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from minbert.json_files import read_json, write_json
+from multitask.config import RunConfig
+from multitask.run_folder import default_folder
+from tasks import TASK_NAMES
+
+TINY = ("--encoder", "tiny", "--epochs", "1", "--limit", "20")
+
+
+class Shell:
+    """Unpickling it would run a command."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        import os
+
+        return os.system, (self.command,)
+
+
+def unsealed_copy(run: Path, folder: Path) -> None:
+    """A run's encoder as somebody else may hand it on."""
+    shutil.copytree(run / "checkpoint" / "best", folder)
+    (folder / "SHA256SUMS").unlink()
+
+
+def encode(encoder: Path, place: Path) -> tuple[object, ...]:
+    """Embed this file's lines."""
+    flags = ("--input", __file__, "--output", place / "embeddings.npy")
+    return ("--mode", "encode", "--encoder", encoder, *flags)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_a_pickle_that_runs_a_command_is_refused(finished, refused, tmp_path, protocol):
+    folder, marker = tmp_path / "encoder", tmp_path / "ran"
+    unsealed_copy(finished[0], folder)
+    (folder / "model.safetensors").unlink()
+    content = pickle.dumps({"word": Shell(f"touch {marker}")}, protocol)
+    (folder / "pytorch_model.bin").write_bytes(content)
+    line = refused(1, *encode(folder, tmp_path))
+    assert "pytorch_model.bin" in line or "weights cannot be read" in line
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc", "1_Pooling/../../secret"])
+def test_a_module_cannot_be_outside_its_folder(finished, refused, tmp_path, path):
+    folder = tmp_path / "encoder"
+    unsealed_copy(finished[0], folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["path"] = path
+    (folder / "modules.json").write_text(json.dumps(modules))
+    flags = ("--input", __file__, "--output", tmp_path / "x.npy")
+    assert "a path that leaves the folder" in refused(
+        1, "--mode", "encode", "--encoder", folder, *flags
+    )
+
+
+def test_a_shard_cannot_be_outside_its_folder(finished, refused, tmp_path):
+    folder = tmp_path / "encoder"
+    unsealed_copy(finished[0], folder)
+    (folder / "model.safetensors").rename(tmp_path / "elsewhere.safetensors")
+    index = {"weight_map": {"x": "../elsewhere.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert str(folder) in refused(1, *encode(folder, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tasks": ["../../../etc/passwd"]},
+        {"tasks": ["sst/../../sst"]},
+        {"tasks": "sst"},
+        {"tasks": [5]},
+        {"tasks": None},
+        {"seed": "../x"},
+        {"epochs": [3]},
+        {"task_options": 5},
+        {"lr": True},
+        {"limit": "abc"},
+        {"init": 7},
+        {"data": "\0"},
+        {"encoder": "\x1b]0;title\x07"},
+        {"task_options": {"sst": "zzz"}},
+    ],
+    ids=str,
+)
+def test_a_run_of_strange_settings_is_refused(run_copy, refused, run, changes, tmp_path):
+    folder, _ = run_copy
+    other = Path(shutil.copytree(folder, tmp_path / "other"))
+    write_json(folder / "config.json", read_json(folder / "config.json") | changes)
+    for mode in (
+        ("compare", "--runs", folder, other),
+        ("ensemble", "--method", "soup", "--runs", folder, other),
+    ):
+        line = refused(1, "--mode", *mode)
+        assert f"{folder / 'config.json'}: {next(iter(changes))}: expected" in line
+    assert not list(tmp_path.rglob("comparison*"))
+    found = run("--mode", "runs", "--root", folder.parent)
+    assert found.returncode == 1
+    assert f"cannot be read: {folder / 'config.json'}: {next(iter(changes))}" in found.stdout
+    assert "other" in found.stdout  # the others are shown
+
+
+@pytest.mark.parametrize("name", ["../../evil", "..", "/tmp/evil", "a/../../../evil"])
+def test_the_name_of_an_encoder_cannot_move_a_runs_folder(name):
+    folder = default_folder(RunConfig(mode="single", tasks=("sst",), encoder=name))
+    assert folder.parent == Path("runs")
+    assert ".." not in folder.parts
+
+
+@pytest.mark.parametrize("name", ["../sst", "sst/../qqp", "", "SST", "sst\n"])
+def test_a_task_is_one_of_those_there_are(name, refused):
+    assert name not in TASK_NAMES
+    refused(2, "--mode", "single", "--task", name, "--encoder", "tiny")
+
+
+def test_no_secret_of_the_environment_is_written(run, small, tmp_path, monkeypatch):
+    secret = "hf_verysecretverysecretverysecret"
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, secret)
+    folder = tmp_path / "run"
+    command = ("--mode", "single", "--task", "sst", *TINY, "--data", small)
+    assert run(*command, "--output", folder).returncode == 0
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 5
+    assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_no_archive_is_unpacked_and_nothing_is_unpickled_but_weights():
+    """Who adds one has to think of names that leave their folder, and of code in pickles."""
+    root = Path(sys.modules["cli"].__file__).parents[1]
+    words = (
+        "extractall",
+        "unpack_archive",
+        "allow_pickle=True",
+        "pickle.load",
+        "weights_only=False",
+    )
+    found = [
+        f"{path.relative_to(root)}: {word}"
+        for room in ("minbert", "losses", "tasks", "multitask", "pretrain", "ensemble", "reports")
+        for path in (root / room).rglob("*.py")
+        for word in words
+        if word in path.read_text()
+    ]
+    assert found == []

@@ -1,0 +1,333 @@
+"""A run that is stopped at any step and goes on is the run that was never stopped, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from multitask.combiners import COMBINERS
+from multitask.control import Every, RunControl, parse_every
+from multitask.errors import RunError
+from multitask.interrupts import Interrupts
+from multitask.resuming import fingerprint, resume
+from multitask.sampling import SAMPLERS
+from multitask.sealed import CheckpointError, newest_first
+from multitask.telemetry import read_steps
+from multitask.trainer import SKIPPED, Trainer
+
+INF = float("inf")
+STEPS = 4  # an epoch
+
+
+def stopped(trainer: Trainer, monkeypatch, step: int) -> None:
+    """Train until a signal comes in the middle of a step."""
+    take = trainer.train_step
+
+    def asked(drawn):
+        if trainer.progress.step == step - 1:
+            signal.raise_signal(signal.SIGTERM)
+        return take(drawn)
+
+    monkeypatch.setattr(trainer, "train_step", asked)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit()
+    assert trainer.progress.step == step
+
+
+def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
+    changes = {"steps_per_epoch": STEPS, "epochs": 2, "dev_limit": 8} | changes
+    whole = make_trainer("whole", **changes)
+    whole.fit()
+    for moment in moments:
+        broken = make_trainer("broken", **changes)
+        resume(broken)
+        stopped(broken, monkeypatch, moment)
+        torch.rand(5)  # a fresh process would have another random state
+    again = make_trainer("broken", **changes)
+    assert resume(again)
+    assert again.progress.step == moments[-1]
+    again.fit()
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    one, two = (replace(t.progress, seconds=0) for t in (whole, again))
+    assert one == two
+    lines = [list(read_steps(t.telemetry.file)) for t in (whole, again)]
+    assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("sampling", SAMPLERS)
+def test_every_sampler(make_trainer, monkeypatch, sampling):
+    check_same(make_trainer, monkeypatch, 1, 3, 6, sampling=sampling)
+
+
+@pytest.mark.parametrize("combiner", COMBINERS)
+def test_every_combiner(make_trainer, monkeypatch, combiner):
+    check_same(make_trainer, monkeypatch, 3, combiner=combiner, sampling="round-robin")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"smart_weight": {"sst": 1.0, "qqp": 1.0}},
+        {"smart_weight": {"sts": 1.0}, "smart_dropout": "fresh", "micro_batch": 3},
+        {"proximal_weight": {"sst": 1.0}, "r_drop_weight": {"qqp": 0.5}},
+        {"schedule": "first-then-joint", "first_epochs": 1},
+        {"schedule": "individual"},
+        {"probe_epochs": 1},
+        {"freeze_encoder": True, "combiner": "sum"},
+        {"precision": "bf16"},
+        {"micro_batch": 3},
+        {"keep": "last", "evaluate_every": 2},
+        {"tasks": ("sst",), "batches_per_step": 1, "objective": "epo", "batch_size": 16},
+        {"tasks": ("sst",), "batches_per_step": 1, "objective": "lacon", "batch_size": 16},
+    ],
+    ids=str,
+)
+def test_every_way_to_train(make_trainer, monkeypatch, changes):
+    check_same(make_trainer, monkeypatch, 5, **changes)
+
+
+@pytest.mark.parametrize("step", [STEPS, 2 * STEPS])
+def test_a_stop_at_the_end_of_an_epoch_scores_it_when_resumed(make_trainer, monkeypatch, step):
+    check_same(make_trainer, monkeypatch, step)
+
+
+def test_checkpoints_come_as_often_as_asked_for(make_trainer, monkeypatch):
+    trainer = make_trainer(steps_per_epoch=7, epochs=1)
+    trainer.control = RunControl(checkpoint_every=Every(steps=3))
+    saved = []
+    save = trainer.checkpoints.__class__.save
+    monkeypatch.setattr(
+        trainer.checkpoints.__class__,
+        "save",
+        lambda self, step, *rest: (saved.append(step), save(self, step, *rest)),
+    )
+    trainer.fit()
+    assert saved == [3, 6, 7]
+    names = [folder.name for folder in newest_first(trainer.checkpoints.folder)]
+    assert names == ["step-00000007", "step-00000006"]
+
+
+def test_a_time_is_due_when_it_has_passed():
+    assert Every(seconds=5).due(1, time.monotonic() - 6)
+    assert not Every(seconds=5).due(1_000_000, time.monotonic() - 4)
+    assert Every(steps=5).due(5, time.monotonic())
+    assert not Every(steps=5).due(4, time.monotonic() - 1e6)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("200", Every(200)), ("90s", Every(None, 90)), ("10m", Every(None, 600))]
+    + [(text, None) for text in ("", "0", "-1", "m", "1d", "1.5h", "10 m", "1" * 20)],
+)
+def test_how_often_is_a_number_of_steps_or_a_time(text, expected):
+    if expected is None:
+        with pytest.raises(ValueError, match="expected a number of steps such as 200, or a time"):
+            parse_every(text)
+    else:
+        assert parse_every(text) == expected
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_begins_again(make_trainer, capsys):
+    make_trainer("whole", epochs=1, steps_per_epoch=STEPS).fit()
+    broken = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
+    broken.train_epoch(1)
+    broken.telemetry.close()  # killed in the first write: steps, and no checkpoint
+    again = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
+    assert not resume(again)
+    assert "no checkpoint to go on from: it begins again" in capsys.readouterr().out
+    again.fit()
+    expected = again.folder.parent / "whole" / "telemetry.jsonl"
+    assert again.telemetry.file.read_bytes() == expected.read_bytes()
+
+
+def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monkeypatch, capsys):
+    broken = make_trainer("run")
+    stopped(broken, monkeypatch, 2)
+    with broken.telemetry.file.open("ab") as file:
+        file.write(b"\0" * 40 + b"\nnot json\n[1]\n{}\n\xff\n")
+    again = make_trainer("run")
+    assert resume(again)
+    assert "5 lines that cannot be read are left out" in capsys.readouterr().out
+    assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
+
+
+# Examples that changed in the meantime
+
+
+def test_a_run_does_not_go_on_with_other_examples(make_trainer, monkeypatch):
+    stopped(make_trainer("run"), monkeypatch, 2)
+    other = make_trainer("run")
+    target = other.splits["sst"]["train"].examples.targets
+    target[0] = (target[0] + 1) % 5
+    other.data = fingerprint(other.splits)
+    with pytest.raises(CheckpointError, match="expected the examples that the run began with"):
+        resume(other)
+
+
+# Steps that are not finite
+
+
+def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
+    """Let the gradient of these steps be infinite."""
+    gradient = trainer.gradient
+
+    def call(batches, measure=False, step=0):
+        result = gradient(batches, measure, step)
+        if step + 1 in steps:
+            next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
+        return result
+
+    call.begin_epoch = gradient.begin_epoch
+    monkeypatch.setattr(trainer, "gradient", call)
+
+
+def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeypatch, capsys):
+    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1)
+    poisoned(trainer, monkeypatch, (2,))
+    trainer.train_epoch(1)
+    assert trainer.progress.statuses[SKIPPED] == 1
+    assert trainer.progress.step == STEPS
+    assert all(p.isfinite().all() for p in trainer.model.parameters())
+    assert "left out step 2: expected a finite gradient of this step, found" in (
+        capsys.readouterr().out
+    )
+    trainer.telemetry.close()
+    lines = list(read_steps(trainer.telemetry.file))
+    assert [line["status"] == SKIPPED for line in lines] == [False, True, False, False]
+
+
+def test_a_step_left_out_moves_no_weight(make_trainer, monkeypatch):
+    trainer = make_trainer(steps_per_epoch=1, epochs=1, weight_decay=0.5)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    poisoned(trainer, monkeypatch, (1,))
+    trainer.train_epoch(1)
+    for name, value in trainer.model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+@pytest.mark.parametrize("combiner", ["sum", "pcgrad", "uncertainty"])
+def test_a_loss_that_is_no_number_leaves_the_step_out(make_trainer, monkeypatch, combiner):
+    """The combiner never sees it, and the step after it begins as any other."""
+    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, combiner=combiner)
+    loss = trainer.tasks["sst"].kind.loss
+    kind = replace(
+        trainer.tasks["sst"].kind,
+        loss=lambda outputs, targets: (
+            loss(outputs, targets) * (float("nan") if trainer.progress.step == 2 else 1.0)
+        ),
+    )
+    trainer.gradient.tasks["sst"] = replace(trainer.tasks["sst"], kind=kind)
+    trainer.plan = Always()
+    trainer.train_epoch(1)
+    assert trainer.progress.statuses[SKIPPED] == 1
+    assert str(trainer.combiner.state_dict()).find("nan") == -1
+
+
+class Always:
+    """A plan in which every step has every task."""
+
+    def steps(self, epoch):
+        return [np.arange(3)] * STEPS
+
+
+def test_too_many_in_a_row_end_the_run_and_the_good_state_is_kept(make_trainer, monkeypatch):
+    trainer = make_trainer(steps_per_epoch=9, epochs=1)
+    trainer.control = RunControl(skip_limit=3)
+    poisoned(trainer, monkeypatch, (2, 3, 5, 6, 7, 8))
+    with pytest.raises(RunError, match="3 steps in a row were left out; step 7: expected a finite"):
+        trainer.fit()
+    other = make_trainer(steps_per_epoch=9, epochs=1)
+    assert resume(other)
+    assert other.progress.step == 7
+    for one, two in zip(trainer.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(one, two)
+
+
+def test_weights_that_are_not_finite_are_never_kept(make_trainer, monkeypatch, capsys):
+    trainer = make_trainer(steps_per_epoch=3, epochs=1)
+    trainer.control = RunControl(checkpoint_every=Every(steps=1), skip_limit=1)
+    step = trainer.train_step
+
+    def take(drawn):
+        result = step(drawn)
+        if trainer.progress.step == 2:
+            with torch.no_grad():
+                trainer.model.bi_encoder.encoder.layers[0].down.bias.fill_(INF)
+        return result
+
+    monkeypatch.setattr(trainer, "train_step", take)
+    with pytest.raises(RunError):
+        trainer.fit()
+    assert [p.name for p in newest_first(trainer.checkpoints.folder)] == ["step-00000001"]
+    assert "the weights are not finite; the last one stays" in capsys.readouterr().out
+
+
+# Signals
+
+
+def test_a_signal_waits_for_the_end_of_what_is_held():
+    one, done = Interrupts(), []
+    with one.held():
+        with one.held():
+            signal.raise_signal(signal.SIGINT)
+        done.append(True)
+    assert done
+    assert one.asked
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_second_signal_ends_the_process_at_once(monkeypatch):
+    killed = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
+    one, before = Interrupts(), signal.getsignal(signal.SIGTERM)
+    with one.held():
+        signal.raise_signal(signal.SIGTERM)
+        assert not killed
+        time.sleep(0.01)
+        signal.raise_signal(signal.SIGTERM)
+        assert killed == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        one = Interrupts()
+        with one.held():
+            signal.raise_signal(signal.SIGINT)
+        assert not one.asked
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_what_torchrun_sends_on_is_no_second_signal(monkeypatch):
+    killed = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
+    with Interrupts(processes=2).held():
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+    assert not killed
+
+
+def test_in_another_thread_nothing_is_held():
+    import threading
+
+    def work():
+        with Interrupts().held():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    found: list[object] = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]
