@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -91,24 +92,30 @@ class Trainer:
         Asked to stop (SIGINT, SIGTERM), it ends its step, writes a checkpoint and raises
         KeyboardInterrupt.
         """
-        dev = {name: self.splits[name]["dev"] for name in self.names}
+        # Of several processes none may leave by itself, or the others fail at what they exchange.
+        several = self.processes.count > 1
         try:
-            if self.config.mode == "pretrain" and not self.progress.before:
-                self.progress.before = self.evaluate(dev)[0]
-            while not self.finished:
-                if self.due:
-                    found = self.evaluate(dev)
-                    if self.finish_epoch(found[0]):
-                        self.best_dev = found
-                else:
-                    self.train_epoch(self.progress.epoch + 1)
-                self.stop_if_asked()
+            with self.interrupts.held() if several else nullcontext():
+                self.train_and_score()
         except KeyboardInterrupt:
             self.interrupts.first = self.interrupts.first or time.monotonic()
             self.save()
             raise
         finally:
             self.telemetry.close()
+
+    def train_and_score(self) -> None:
+        dev = {name: self.splits[name]["dev"] for name in self.names}
+        if self.config.mode == "pretrain" and not self.progress.before:
+            self.progress.before = self.evaluate(dev)[0]
+        while not self.finished:
+            if self.due:
+                found = self.evaluate(dev)
+                if self.finish_epoch(found[0]):
+                    self.best_dev = found
+            else:
+                self.train_epoch(self.progress.epoch + 1)
+            self.stop_if_asked()
 
     @property
     def finished(self) -> bool:
