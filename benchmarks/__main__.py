@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from minbert.front_door import start
 from multitask.environment import environment
 from reports.tables import text_table
 
@@ -88,4 +89,4 @@ def table(sides: dict[str, dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m benchmarks", main)

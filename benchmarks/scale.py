@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from minbert.front_door import start
 from minbert.json_files import read_json, write_json
 from multitask.environment import environment
 
@@ -112,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m benchmarks.scale", main)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import sys
 from typing import NoReturn
 
-from safetensors import SafetensorError
-
-from minbert.errors import UserError
-from minbert.memory import out_of_memory
+from minbert.front_door import ended
 
 MODES = {
     "single": "train one task",
@@ -56,38 +52,17 @@ def main(argv: list[str]) -> int:
             front.print_help()
             return 0
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
-    try:
-        mode = importlib.import_module(f"cli.{chosen.mode}")
-        parser = Parser(
-            prog=f"run.py --mode {chosen.mode}", allow_abbrev=False, description=mode.__doc__
+    return ended("run.py", lambda: run_mode(chosen.mode, rest))
+
+
+def run_mode(name: str, rest: list[str]) -> int:
+    """Read the mode's flags and run it; the exit status."""
+    mode = importlib.import_module(f"cli.{name}")
+    parser = Parser(prog=f"run.py --mode {name}", allow_abbrev=False, description=mode.__doc__)
+    mode.add_flags(parser)
+    if name not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
+        parser.error(
+            f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} (torchrun); "
+            f"several train together in {', '.join(TOGETHER)}"
         )
-        mode.add_flags(parser)
-        if chosen.mode not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
-            parser.error(
-                f"--mode {chosen.mode}: expected one process, found {os.environ['WORLD_SIZE']} "
-                f"(torchrun); several train together in {', '.join(TOGETHER)}"
-            )
-        status = int(mode.main(parser.parse_args(rest), parser))
-        sys.stdout.flush()  # here, where a reader that went away is expected
-        return status
-    except KeyboardInterrupt:
-        return tell("interrupted", 130)
-    except BrokenPipeError:  # the reader of our output went away: nobody is left to be told
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except UserError as error:
-        return tell(str(error), error.status)
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-        return tell("out of memory: a smaller --encoder or less text at a time needs less", 1)
-    except (OSError, SafetensorError) as error:  # a full disk, a folder taken away while running
-        name = os.fsdecode(getattr(error, "filename", None) or "")
-        reason = getattr(error, "strerror", None) or str(error)
-        return tell(f"{name}: {reason}" if name else reason, 1)
-
-
-def tell(message: str, status: int) -> int:
-    """One line on standard error."""
-    print(f"run.py: {' '.join(message.split())}", file=sys.stderr)
-    return status
+    return int(mode.main(parser.parse_args(rest), parser))

@@ -13,10 +13,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cli import tell
 from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
 from cli.values import DEFAULTS, path
 from minbert.errors import UserError
+from minbert.front_door import tell
 from minbert.sources import find_folder
 
 
@@ -75,7 +75,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         shown = encode_file(args, source, total, temporary)
         temporary.replace(target)
     except KeyboardInterrupt:
-        return tell(f"interrupted; {target} was not written", 130)
+        return tell("run.py", f"interrupted; {target} was not written", 130)
     finally:
         temporary.unlink(missing_ok=True)
     print(f"{shown}: {target}")

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli import tell
 from cli.flags import run_control
+from minbert.front_door import tell
 from minbert.progress import speaks
 from multitask.config import RunConfig
 
@@ -38,7 +38,8 @@ def train(
 
         result = complete(config, folder, run_control(args), make_tasks)
     except KeyboardInterrupt:
-        return tell("interrupted; --resume goes on where the last checkpoint was written", 130)
+        told = "interrupted; --resume goes on where the last checkpoint was written"
+        return tell("run.py", told, 130)
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}")

@@ -21,7 +21,13 @@ from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.memory import memory_told
 from multitask.resuming import resume
-from multitask.run_folder import finished_metrics, owned, prepare, settle_linear
+from multitask.run_folder import (
+    finished_metrics,
+    holds_finished,
+    make_ready,
+    owned,
+    settle_linear,
+)
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -51,7 +57,8 @@ def complete(
                 config, reason = settle_linear(config, folder, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
-                settled = config, prepare(folder, config, control.resume, control.overwrite)
+                there = holds_finished(folder, config, control.resume, control.overwrite)
+                settled = config, there
         config, finished = group.gather(settled)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
@@ -77,6 +84,10 @@ def run(
     group, control = group or Processes(), control or RunControl()
     with group.together():
         trainer = make_trainer(config, folder, group, make_tasks, control)
+    with group.together():  # only now, when all have found what they need
+        if group.first:
+            make_ready(folder, config, control.overwrite)
+    with group.together():
         resumed = control.resume and resume(trainer)
     if len(set(group.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected every process to see the same checkpoint")

@@ -104,37 +104,52 @@ def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[Run
     return replace(config, linear=choice.kernel), choice.reason
 
 
-def prepare(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:
-    """Make the folder ready for this run; True if it already holds the very run, finished.
+def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:
+    """Whether the folder holds this very run, finished. Nothing is written or deleted here.
 
     A folder in which nothing was computed yet counts as empty. Raises RunError in one line if the
-    folder holds something that is no run, another run, or an unfinished one that is neither to be
-    resumed nor overwritten, or if it cannot be written.
+    folder holds something that is no run, another run, an unfinished one that is neither to be
+    resumed nor overwritten, or what this run begins from.
+    """
+    for flag, source in (("--encoder", config.encoder), ("--init", config.init)):
+        parts = [(folder / name).resolve() for name in FOLDERS]
+        if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
+            raise RunError(
+                f"{flag} {source}: expected it outside of {folder}, whose own parts are replaced"
+            )
+    stored = stored_config(folder)
+    if stored is None or overwrite or not begun(folder):
+        return False
+    difference = config.difference(stored)
+    if difference:
+        raise RunError(
+            f"{folder}: expected this run's configuration, found another: {difference}; "
+            "choose another --output, or --overwrite it"
+        )
+    if finished_metrics(folder) is not None:
+        return True
+    if not resume:
+        raise RunError(
+            f"{folder}: found an unfinished run; add --resume to go on with it, "
+            "or --overwrite to start again"
+        )
+    return False
+
+
+def make_ready(folder: Path, config: RunConfig, overwrite: bool) -> None:
+    """Let the folder be this run's: what is to be overwritten goes, the configuration is written.
+
+    To be called when everything that the run needs was found: a wrong path costs nothing that was
+    computed. Raises RunError where it cannot be written.
     """
     try:
-        stored = stored_config(folder)
-        if stored is not None and (overwrite or not begun(folder)):
+        if stored_config(folder) is not None and (overwrite or not begun(folder)):
             remove_run(folder)
-        elif stored is not None:
-            difference = config.difference(stored)
-            if difference:
-                raise RunError(
-                    f"{folder}: expected this run's configuration, found another: {difference}; "
-                    "choose another --output, or --overwrite it"
-                )
-            if finished_metrics(folder) is not None:
-                return True
-            if not resume:
-                raise RunError(
-                    f"{folder}: found an unfinished run; add --resume to go on with it, "
-                    "or --overwrite to start again"
-                )
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "config.json", config.to_json())  # first: it makes the rest a run's
         (folder / "predictions").mkdir(exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
-    return False
 
 
 def stored_config(folder: Path) -> dict[str, Any] | None:

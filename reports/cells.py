@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
+from minbert.front_door import start
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig, difference
 from multitask.errors import RunError
@@ -68,4 +69,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m reports.cells", main)

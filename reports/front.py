@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minbert.errors import UserError
+from minbert.front_door import start
 from minbert.json_files import read_json
 from multitask.combiners.epo import non_uniformity
 from reports.drawing import blank_figure, save_figure
@@ -158,13 +159,10 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+", help="folders of finished sweeps")
     parser.add_argument("--output", type=Path, required=True, help="figure to write, .png or .pdf")
     args = parser.parse_args()
-    try:
-        fronts = read_fronts(args.folders)
-    except UserError as error:
-        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    fronts = read_fronts(args.folders)
     draw_fronts(fronts, args.output)
     print(text_table(*front_table(fronts)))
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m reports.front", main)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.errors import UserError
+from minbert.front_door import start
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.control import RunControl
@@ -98,10 +98,7 @@ def main() -> None:
     args = parser.parse_args()
     config = configuration(args)
     name = f"{args.task}-r{args.preference:g}"
-    try:
-        complete(config, args.runs / name, RunControl(resume=True))
-    except UserError as error:
-        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    complete(config, args.runs / name, RunControl(resume=True))
     found = measured(args.runs / name, config)
     args.results.mkdir(parents=True, exist_ok=True)
     write_json(args.results / f"{name}.json", found)
@@ -115,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m studies.balance", main)

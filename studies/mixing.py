@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
+from minbert.front_door import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table
 from studies.cells import Cell, read_cells, run_cells, study_parser
@@ -84,14 +84,11 @@ def main() -> None:
         seed=args.seed,
     )
     cells = [Cell(name, cell_config(CELLS[name], base)) for name in args.cells]
-    try:
-        run_cells(cells, args.results, args.runs)
-    except UserError as error:
-        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    run_cells(cells, args.results, args.runs)
     text = table(args.results)
     (args.results / "table.md").write_text(text + "\n")
     print(text)
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m studies.mixing", main)

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minbert.batching import sorted_batches
+from minbert.front_door import start
 from minbert.json_files import write_json
 from multitask.assembly import assemble
 from multitask.config import RunConfig
@@ -155,4 +156,4 @@ def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m studies.noise", main)

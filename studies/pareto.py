@@ -61,6 +61,8 @@ def kept_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]
     if not file.exists():
         write_json(file, {"rays": count, "losses_before": losses_before_training(config)})
     kept = read_json(file, RunError)
+    if not {"rays", "losses_before"} <= kept.keys():
+        raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
     if kept["rays"] != count:
         raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
     return kept["losses_before"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.errors import UserError
+from minbert.front_door import start
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
 from reports.drawing import new_figure, save_figure
@@ -137,12 +137,9 @@ def main() -> None:
         precision=args.precision,
     )
     found = {cell.name: cell for cell in build_cells(base, args.runs)}
-    try:
-        run_cells([found[name] for name in args.cells], args.results, args.runs)
-    except UserError as error:
-        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    run_cells([found[name] for name in args.cells], args.results, args.runs)
     print(write_reports(args.results, names))
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m studies.regularisation", main)

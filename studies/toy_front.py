@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from minbert.front_door import start
 from minbert.json_files import write_json
 from multitask.combiners import COMBINERS, Setup
 from multitask.combiners.epo import non_uniformity
@@ -75,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m studies.toy_front", main)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minbert.errors import UserError
+from minbert.front_door import start
 from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
@@ -164,12 +164,9 @@ def main() -> None:
     tuning = Tuning(
         cells, args.task, args.shots, args.method, SEEDS[: args.seeds], args.results, args.runs
     )
-    try:
-        study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
-        print(best_table(tuning, study))
-    except UserError as error:
-        parser.exit(error.status, f"{parser.prog}: {error}\n")
+    study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
+    print(best_table(tuning, study))
 
 
 if __name__ == "__main__":
-    main()
+    start("python -m studies.tuning", main)

@@ -79,3 +79,29 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     assert fault(newest_first(folder / "checkpoint")[0]) is None
     assert run(*command, "--resume").returncode == 0
     assert prediction_bytes(folder) == prediction_bytes(finished[0])
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (("--data", "nowhere"), "nowhere"),
+        (("--encoder", "nowhere/at-all"), "nowhere/at-all"),
+    ],
+)
+def test_a_wrong_path_overwrites_nothing(changed, told, run_copy, run):
+    folder, command = run_copy
+    before = prediction_bytes(folder)
+    found = run(*command, *changed, "--overwrite")
+    assert found.returncode in (1, 2)
+    assert told in found.stderr.splitlines()[-1]
+    assert prediction_bytes(folder) == before
+    assert (folder / "metrics.json").exists()
+
+
+def test_a_study_ends_in_one_line(tmp_path):
+    command = [sys.executable, "-m", "studies.mixing", "--data", str(tmp_path / "nowhere")]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("python -m studies.mixing: ")
+    assert "nowhere" in line

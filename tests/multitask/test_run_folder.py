@@ -14,11 +14,20 @@ from multitask.run_folder import (
     METRICS_KEYS,
     RunError,
     default_folder,
-    prepare,
+    holds_finished,
+    make_ready,
     settle_linear,
 )
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
+
+
+def prepare(folder, config, resume, overwrite):
+    """What a run does with its folder before it begins; whether nothing is left to do."""
+    if holds_finished(folder, config, resume, overwrite):
+        return True
+    make_ready(folder, config, overwrite)
+    return False
 
 
 def test_the_folders_name_tells_the_run_and_changes_with_any_setting():
@@ -102,6 +111,21 @@ def test_overwrite_removes_the_run_and_nothing_else(tmp_path):
     assert not (tmp_path / "metrics.json").exists()
     assert not (tmp_path / "checkpoint").exists()
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_looking_at_a_folder_deletes_nothing(tmp_path):
+    begin(tmp_path)
+    assert not holds_finished(tmp_path, CONFIG, resume=False, overwrite=True)
+    assert (tmp_path / "checkpoint" / "step-00000001").exists()
+
+
+@pytest.mark.parametrize("name", ["encoder", "init"])
+def test_what_a_run_begins_from_is_not_overwritten_by_it(tmp_path, name):
+    config = replace(CONFIG, **{name: str(tmp_path / "run" / "checkpoint" / "best")})
+    begin(tmp_path / "run")
+    for overwrite in (True, False):
+        with pytest.raises(RunError, match=f"--{name} .* expected it outside of"):
+            holds_finished(tmp_path / "run", config, resume=False, overwrite=overwrite)
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):

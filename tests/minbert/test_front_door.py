@@ -1,0 +1,74 @@
+"""How programs begin and end: one line, a status, no traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+from minbert.errors import UnknownEncoderError, UserError
+from minbert.front_door import ended
+
+
+def fail(error):
+    def work():
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (UserError("a file: expected this,\nfound that"), 1, "a file: expected this, found that"),
+        (UnknownEncoderError("no such encoder"), 2, "no such encoder"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (OSError(28, "No space left on device", "a/file"), 1, "a/file: No space left on device"),
+        (MemoryError(), 1, "out of memory: a smaller --encoder or less text at a time needs less"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_user_can_mend_is_one_line(error, status, line, capsys):
+    assert ended("program", fail(error)) == status
+    assert capsys.readouterr().err == f"program: {line}\n"
+
+
+def test_an_error_of_ours_is_not_hidden():
+    with pytest.raises(RuntimeError, match="a bug"):
+        ended("program", fail(RuntimeError("a bug")))
+
+
+def test_no_status_is_success():
+    assert ended("program", lambda: None) == 0
+    assert ended("program", lambda: 3) == 3
+
+
+def python(text):
+    return subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_scheduler_that_asks_is_answered_in_a_line():
+    found = python(
+        "import os, signal\n"
+        "from minbert.front_door import start\n"
+        "start('program', lambda: os.kill(os.getpid(), signal.SIGTERM))"
+    )
+    assert found.returncode == 130
+    assert found.stderr == "program: interrupted\n"
+
+
+@pytest.mark.parametrize(("error", "told"), [("OSError(28, 'full')", False), ("KeyError()", True)])
+def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
+    found = python(
+        "import threading\n"
+        "from minbert.front_door import start\n"
+        f"def fails(): raise {error}\n"
+        "def work():\n"
+        "    thread = threading.Thread(target=fails)\n"
+        "    thread.start()\n"
+        "    thread.join()\n"
+        "start('program', work)"
+    )
+    assert found.returncode == 0
+    assert ("Traceback" in found.stderr) is told
