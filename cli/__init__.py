@@ -21,6 +21,7 @@ MODES = {
     "reproduce": "a paper's tables, from its configurations",
     "evaluate": "check and score leaderboard files, and pack them",
     "runs": "list the runs of a folder",
+    "tasks": "list the tasks, and what is read of them",
     "encode": "embed the sentences of a file",
 }
 TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together

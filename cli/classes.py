@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.objective import WITHOUT_CLASSES
 from cli.protocol import check_one_vector
+from cli.task_names import has_classes
 from cli.values import COUNT, MANY, default, number
 from pretrain import DEFAULTS
 
@@ -93,6 +93,6 @@ def check_class_tasks(
 ) -> None:
     """Refuse tasks that have no classes, or no single embedding an example."""
     for task in tasks:
-        if task in WITHOUT_CLASSES:
+        if not has_classes(args, task):
             parser.error(f"--objective {args.objective}: expected tasks with classes, found {task}")
     check_one_vector(args, parser, tasks)

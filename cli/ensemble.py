@@ -12,7 +12,8 @@ from zlib import crc32
 
 from cli.values import DEFAULTS, number, path
 from ensemble.merge import METHODS
-from tasks import TASK_NAMES
+from tasks import TASK_NAMES, in_order
+from tasks.described import NAME
 
 SOUPS = ("soup", "greedy-soup")
 HELP = {
@@ -62,7 +63,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         from reports.soups import soup_runs
 
         for text in args.runs:
-            if text.partition("=")[0] in TASK_NAMES:
+            if task_and_run(text)[0] is not None:
                 parser.error(f"--method {args.method}: expected RUN alone, found {text}")
         runs = [Path(run) for run in args.runs]
         result = soup_runs(runs, args.method == "greedy-soup", seed, folder, args.overwrite)
@@ -85,9 +86,7 @@ def members_of(runs: list[str], parser: argparse.ArgumentParser) -> dict[str, li
 
     found: dict[str, list[Path]] = {}
     for text in runs:
-        task, sign, rest = text.partition("=")
-        wanted = task if sign and task in TASK_NAMES else None
-        run = Path(rest if wanted else text)
+        wanted, run = task_and_run(text)
         there = tasks_of_run(run)
         if wanted is not None and wanted not in there:
             parser.error(f"--runs {text}: expected a run of {wanted}, found {', '.join(there)}")
@@ -98,4 +97,12 @@ def members_of(runs: list[str], parser: argparse.ArgumentParser) -> dict[str, li
         for run, folder in zip(several, folders, strict=True):
             if folders.count(folder) > 1:
                 parser.error(f"--runs: expected each run once for {task}, found {run} twice")
-    return {task: found[task] for task in TASK_NAMES if task in found}
+    return {task: found[task] for task in in_order(found)}
+
+
+def task_and_run(text: str) -> tuple[str | None, Path]:
+    """`TASK=RUN` in parts; a folder that is there under the whole text is taken as it is."""
+    task, sign, rest = text.partition("=")
+    if not sign or Path(text).exists() or not (task in TASK_NAMES or NAME.fullmatch(task)):
+        return None, Path(text)
+    return task, Path(rest)

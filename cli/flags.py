@@ -195,7 +195,7 @@ def training_config(
     options = {
         task: {
             option: getattr(args, f"{task}_{option}")
-            for option, choices in TASK_OPTIONS[task].items()
+            for option, choices in TASK_OPTIONS.get(task, {}).items()
             if getattr(args, f"{task}_{option}", None) not in (None, choices[0])
         }
         for task in mode["tasks"]

@@ -148,7 +148,7 @@ def default_gradients(args: argparse.Namespace, tasks: tuple[str, ...]) -> str:
 def objective_names(args: argparse.Namespace, tasks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Each task's objectives, as `Task.objectives` gives them, without building the task."""
     if apart(args):
-        several = classified(tasks)
+        several = classified(args, tasks)
         return {t: tuple(f"{t}/{n}" for n in APART) if t in several else (t,) for t in tasks}
     return {
         task: OBJECTIVES.get((task, str(getattr(args, f"{task}_loss", ""))), ()) or (task,)

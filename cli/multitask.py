@@ -13,6 +13,7 @@ from cli.mixing import (
 )
 from cli.objective import add_objective_flags, objective_settings
 from cli.regularizing import add_regularizer_flags, regularizer_settings
+from cli.task_names import add_own_task, settled, task
 from cli.train import train
 from tasks import CS224N, TASK_NAMES
 
@@ -36,11 +37,12 @@ def add_task_list(
     parser.add_argument(
         "--tasks",
         nargs="+",
-        choices=TASK_NAMES,
+        type=task,
         default=list(chosen),
         metavar="TASK",
         help=f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)})",
     )
+    add_own_task(parser)
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -53,8 +55,5 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    tasks = tuple(args.tasks)
-    for task in tasks:
-        if tasks.count(task) > 1:
-            parser.error(f"--tasks: expected each task once, found {task} twice")
-    return tasks
+    """Of `--tasks` and `--task`."""
+    return settled(args, parser, [*args.tasks, *(args.further or [])])

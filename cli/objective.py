@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from cli import lacon
+from cli.task_names import has_classes
 from cli.values import RATE, default, number
 
 # Plain copies of names, held equal to them by a test.
@@ -24,7 +25,6 @@ OBJECTIVES = {
 # Whose terms compare the examples of a batch.
 HEADS_ALONE = ("lacon", "projection")  # which make sense with a frozen encoder
 IN_BATCH = ("scl", "ls", "epo", "cl", "lacon", "lacon-fusion")
-WITHOUT_CLASSES = ("sts",)
 APART = ("cross_entropy", "pull", "push")  # objectives of a task with `epo`
 INPUTS = ("contrastive", "combined")
 SHARE = number(float, 0, 1)
@@ -87,7 +87,7 @@ def objective_settings(
                 f"--{shown}: expected --objective {' or '.join(owners)}, "
                 f"found {args.objective or 'ce'}"
             )
-    if (name or args.per_class) and not classified(tasks):
+    if (name or args.per_class) and not classified(args, tasks):
         flag = f"--objective {name}" if name else "--per-class"
         parser.error(f"{flag}: expected a task with classes, found {', '.join(tasks)} alone")
     if name:
@@ -134,6 +134,6 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, n
         parser.error(f"--objective {name} and --qqp-loss {args.qqp_loss}: expected one of them")
 
 
-def classified(tasks: tuple[str, ...]) -> list[str]:
+def classified(args: argparse.Namespace, tasks: tuple[str, ...]) -> list[str]:
     """Those that have classes."""
-    return [task for task in tasks if task not in WITHOUT_CLASSES]
+    return [task for task in tasks if has_classes(args, task)]

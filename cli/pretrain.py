@@ -26,6 +26,7 @@ TEXTS = {
 }
 OBJECTIVES = TEXTS | classes.OBJECTIVES
 WITHOUT_TEMPERATURE = ("triplet", "class-triplet", "npair")
+PAIRS_OF_TEXTS = ("pairs", "ranking", "triplet")
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 
 
@@ -86,22 +87,25 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def chosen_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
     """The tasks whose text is used; those that an objective cannot use are refused."""
-    name, given = args.objective, args.tasks is not None
+    name, given = args.objective, bool(args.tasks or args.further)
     if name == "nli" and given:
         parser.error("--tasks: expected none with --objective nli, whose text is the file's")
+    default: tuple[str, ...] = CS224N
     if name in classes.OBJECTIVES:
-        tasks = distinct_tasks(args, parser) if given else ("sst",)
+        default = ("sst",)
+    elif name in PAIRS_OF_TEXTS:
+        default = PAIRED
+    args.tasks = list(default) if args.tasks is None else args.tasks
+    tasks = distinct_tasks(args, parser)
+    if name in classes.OBJECTIVES:
         classes.check_class_tasks(args, parser, tasks)
-    elif name in ("pairs", "ranking", "triplet"):
-        tasks = distinct_tasks(args, parser) if given else PAIRED
+    elif name in PAIRS_OF_TEXTS:
         for task in tasks:
             if task not in PAIRED:
                 parser.error(
                     f"--objective {name}: expected tasks of pairs ({', '.join(PAIRED)}), "
                     f"found {task}"
                 )
-    else:
-        tasks = distinct_tasks(args, parser) if given else CS224N
     return tasks
 
 

@@ -16,15 +16,21 @@ from cli.flags import (
     check_encoder,
     training_config,
 )
-from cli.objective import WITHOUT_CLASSES
 from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
+from cli.task_names import FORM, has_classes, settled, task
 from cli.values import COUNT, default, number, path
 from tasks import TASK_NAMES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    tasks = tuple(name for name in TASK_NAMES if name not in WITHOUT_CLASSES)
-    parser.add_argument("--task", choices=tasks, required=True, help="the task to look at")
+    parser.add_argument(
+        "--task",
+        type=task,
+        required=True,
+        metavar="TASK",
+        help=f"the task to look at, of {', '.join(name for name in TASK_NAMES if name != 'sts')}; "
+        f"of own data {FORM}, or NAME=FILE.yaml",
+    )
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data", type=path, metavar="DIR", help="folder with the task's files" + default("data")
@@ -54,7 +60,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    tasks = (args.task,)
+    tasks = settled(args, parser, [args.task], "--task")
+    if not has_classes(args, tasks[0]):
+        parser.error(f"--task: expected a task with classes, found {tasks[0]}")
     check_protocol(args, parser, tasks)
     check_encoder(args, parser)
     config = training_config(args, mode="probe", tasks=tasks)
@@ -71,10 +79,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     write_merged_run(folder, config.to_json(), result, tables)
     found = {split: result[split] for split in ("dev", "test") if split in result}
     rows = [
-        [args.task, metric, *(f"{figures[args.task][metric]:.4f}" for figures in found.values())]
-        for metric in found["dev"][args.task]
+        [tasks[0], metric, *(f"{figures[tasks[0]][metric]:.4f}" for figures in found.values())]
+        for metric in found["dev"][tasks[0]]
     ]
     print(text_table(["task", "metric", *found], rows))
-    print(f"logistic regression with C = {result['strength'][args.task]:g}, chosen on dev")
+    print(f"logistic regression with C = {result['strength'][tasks[0]]:g}, chosen on dev")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

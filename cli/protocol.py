@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from cli.task_names import has_classes, own_settings
 from cli.values import COUNT, MANY, default, number
 from tasks import MANY_CLASSES, PAIRS
 
@@ -80,8 +81,9 @@ def check_protocol(
         parser.error(f"--protocol {protocol}: expected --shots N, found none")
     if shots is not None and protocol not in SHOTS:
         parser.error(f"--shots: expected --protocol {' or '.join(SHOTS)}, found {protocol}")
-    if shots is not None and "sts" in tasks:
-        parser.error(f"--protocol {protocol}: expected tasks with classes, found sts")
+    for task in tasks:
+        if shots is not None and not has_classes(args, task):
+            parser.error(f"--protocol {protocol}: expected tasks with classes, found {task}")
     if shots is not None and args.limit is not None:
         parser.error("--limit and --shots: expected one of them")
     if (args.imbalance is not None) != (protocol == "imbalanced"):
@@ -102,7 +104,10 @@ def check_one_vector(
 ) -> None:
     """Refuse pairs of texts with an embedding each."""
     for task in tasks:
-        if task in PAIRS and args.pair != "joint":
+        own = own_settings(args, task)
+        if (task in PAIRS and args.pair != "joint") or (
+            len(own.get("texts", ())) == 2 and not own["joint"]
+        ):
             parser.error(
                 f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
                 f"found {task}"

@@ -8,12 +8,20 @@ from cli.flags import add_training_flags, check_training_flags, training_config
 from cli.mixing import add_combiner_flags, add_single_combiner_flags, mixing_settings
 from cli.objective import add_objective_flags, objective_settings
 from cli.regularizing import add_regularizer_flags, regularizer_settings
+from cli.task_names import EXAMPLE, FORM, settled, task
 from cli.train import train
 from tasks import TASK_NAMES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--task", choices=TASK_NAMES, required=True, help="the task to train")
+    parser.add_argument(
+        "--task",
+        type=task,
+        required=True,
+        metavar="TASK",
+        help=f"the task to train, of {', '.join(TASK_NAMES)}; of own data {FORM} such as "
+        f"{EXAMPLE}, or NAME=FILE.yaml",
+    )
     add_combiner_flags(parser)
     add_single_combiner_flags(parser)
     add_objective_flags(parser)
@@ -22,7 +30,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    tasks = (args.task,)
+    tasks = settled(args, parser, [args.task], "--task")
     check_training_flags(args, parser, tasks)
     settings = mixing_settings(args, parser, tasks)
     settings |= objective_settings(args, parser, tasks)

@@ -46,6 +46,11 @@ def train(
     return 0
 
 
+def shown(value: float | None) -> str:
+    """A figure; nothing where there is none, as of a test without labels."""
+    return "" if value is None else f"{value:.4f}"
+
+
 def show_plan(config: RunConfig, make_tasks: TaskMaker) -> int:
     """Examples, passes, steps and expected time of every epoch and task, without training."""
     from multitask.dry_run import planned
@@ -66,7 +71,7 @@ def summary(result: dict[str, Any]) -> str:
 
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = [
-        [task, name, f"{value:.4f}", *(f"{other[task][name]:.4f}" for other in further.values())]
+        [task, name, shown(value), *(shown(o.get(task, {}).get(name)) for o in further.values())]
         for task, found in result["dev"].items()
         if isinstance(found, dict)
         for name, value in found.items()

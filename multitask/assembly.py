@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import MultiTaskModel
 from multitask.sealed import published
-from tasks import CS224N, build_task, data_folder
+from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Source, Task
 from tasks.data import Split, load_split
 from tasks.objectives import with_objective
@@ -39,7 +39,10 @@ class Assembly(NamedTuple):
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
     """The tasks of a configuration, by name, in its order, with its objective."""
-    tasks = {name: build_task(name, **config.task_options.get(name, {})) for name in config.tasks}
+    tasks = {
+        name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
+        for name in config.tasks
+    }
     tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
     if config.select_by is not None:
         tasks = {n: selected_by(task, config.select_by) for n, task in tasks.items()}

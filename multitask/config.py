@@ -10,7 +10,8 @@ from typing import Any, get_type_hints
 
 from minbert.errors import UserError
 from minbert.typed import fits
-from tasks import TASK_NAMES
+from tasks import TASK_NAMES, OwnTasks
+from tasks.described import from_json
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class RunConfig:
     mode: str
     tasks: tuple[str, ...]
     task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    own_tasks: OwnTasks = field(default_factory=dict)  # see tasks/described.py
     data: str = "sample"
     limit: int | None = None
     dev_limit: int | None = None
@@ -150,7 +152,13 @@ def check_settings(content: Mapping[str, Any]) -> None:
     A run's folder may come from elsewhere, and its tasks' names are parts of files' names.
     """
     tasks = content.get("tasks")
-    if not isinstance(tasks, list) or not all(name in TASK_NAMES for name in tasks):
+    own = content.get("own_tasks", {})
+    if not fits(own, Mapping[str, Mapping[str, Any]]):
+        raise UserError(f"own_tasks: expected descriptions, found {str(own)[:60]!r}")
+    for name, described in own.items():
+        from_json(name, described)
+    known = (*TASK_NAMES, *own)
+    if not isinstance(tasks, list) or not all(name in known for name in tasks):
         raise UserError(f"tasks: expected names of tasks, found {str(tasks)[:60]!r}")
     hints = get_type_hints(RunConfig)
     for key, value in content.items():

@@ -56,7 +56,7 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
     losses = {"simcse": two, "nli": three, "pairs": two, "ranking": three, "triplet": triplet}
     origin = f"the training files of {', '.join(config.tasks)}"
     sources = {
-        "simcse": Texts(partial(sentences, config.tasks), origin),
+        "simcse": Texts(partial(sentences, config.tasks, config.own_tasks), origin),
         "nli": Texts(lambda _, limit: entailments(Path(config.nli or ""), limit), str(config.nli)),
         "pairs": Texts(partial(positive_pairs, config.tasks), origin),
         "ranking": Texts(partial(pairs_and_strangers, config.tasks, config.seed), origin),

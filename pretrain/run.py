@@ -31,7 +31,7 @@ def build_and_check(config: RunConfig) -> dict[str, Task]:
     own = config.tasks if config.objective in supercontext.OBJECTIVES else ()
     for name in dict.fromkeys((*CS224N, *own)):
         try:
-            (shared,) = overlap(texts, folder, [name]).values()
+            (shared,) = overlap(texts, folder, [name], config.own_tasks).values()
         except DataError as error:
             print(f"overlap with {name}: unknown ({error})", flush=True)
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from multitask.randomness import generator
-from tasks import build_task
+from tasks import OwnTasks, build_task, find_task
 from tasks.readers import Examples, bare
 from tasks.text_files import DataError
 
@@ -20,6 +20,7 @@ PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sts": lambda score: score >= SIMILAR,
 }
 Columns = tuple[list[str], ...]
+NO_OWN: OwnTasks = {}
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,22 @@ class Texts:
         return self.origin if split == "train" else str(folder / "sts-dev.csv")
 
 
-def training_sentences(names: Sequence[str], folder: Path, limit: int | None = None) -> list[str]:
+def training_sentences(
+    names: Sequence[str], folder: Path, limit: int | None = None, own: OwnTasks = NO_OWN
+) -> list[str]:
     """Every sentence of these tasks' training files once; `limit` examples of each task."""
     found: dict[str, None] = {}
     for name in names:
-        for column in build_task(name).read(folder, "train", limit).texts:
+        for column in find_task(name, own).read(folder, "train", limit).texts:
             found |= dict.fromkeys(text for text in column if text)
     return list(found)
 
 
-def sentences(names: Sequence[str], folder: Path, limit: int | None) -> tuple[Columns, np.ndarray]:
+def sentences(
+    names: Sequence[str], own: OwnTasks, folder: Path, limit: int | None
+) -> tuple[Columns, np.ndarray]:
     """Each sentence with itself: two views of it, each with dropout of its own."""
-    column = training_sentences(names, folder, limit)
+    column = training_sentences(names, folder, limit, own)
     return (column, column), np.arange(len(column))
 
 
@@ -116,7 +121,9 @@ def pairs_and_strangers(
     return (left, right, strangers), np.stack([groups, outside[chosen]], axis=1)
 
 
-def overlap(texts: Columns, folder: Path, names: Sequence[str]) -> dict[str, dict[str, int]]:
+def overlap(
+    texts: Columns, folder: Path, names: Sequence[str], own: OwnTasks = NO_OWN
+) -> dict[str, dict[str, int]]:
     """How many distinct dev and test sentences of each task are among the training texts.
 
     Sentences count as the same if their letters and digits are, whatever case and marks.
@@ -124,7 +131,7 @@ def overlap(texts: Columns, folder: Path, names: Sequence[str]) -> dict[str, dic
     known = {bare(text) for column in texts for text in column}
     found: dict[str, dict[str, int]] = {}
     for name in names:
-        task = build_task(name)
+        task = find_task(name, own)
         for split in task.source.splits:
             if split == "train":
                 continue

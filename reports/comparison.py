@@ -10,7 +10,6 @@ import numpy as np
 from ensemble.alignment import aligned
 from reports.statistics import holm, mcnemar, paired_bootstrap, signed_rank
 from reports.systems import Scored
-from tasks import build_task
 from tasks.metrics import METRICS
 
 
@@ -29,7 +28,7 @@ class Difference:
 
 def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     """Over the same dev examples, found by their ids."""
-    kind = build_task(task).kind
+    kind = first.system.task(task).kind
     tables = {
         f"{place}/{seed}": scored.scores[task, seed]
         for place, scored in (("first", first), ("other", other))
@@ -77,7 +76,7 @@ def relative_gain(first: Scored, other: Scored) -> float | None:
     gains = []
     for task in first.system.tasks:
         if task in other.system.tasks:
-            metric = build_task(task).kind.main_metric
+            metric = first.system.task(task).kind.main_metric
             before, after = (np.mean(scored.values(task, metric)) for scored in (first, other))
             gains.append(float((after - before) / abs(before)) if before else 0.0)
     return 100 * float(np.mean(gains)) if gains else None
@@ -88,7 +87,7 @@ def paired_cells(first: Scored, other: Scored) -> list[float]:
     return [
         other.metrics[task][seed][metric] - first.metrics[task][seed][metric]
         for task in first.system.tasks
-        for metric in [build_task(task).kind.main_metric]
+        for metric in [first.system.task(task).kind.main_metric]
         for seed in first.system.seeds(task)
         if seed in other.metrics.get(task, {})
     ]

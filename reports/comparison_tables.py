@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
-from reports.systems import Scored
+from reports.systems import Scored, runs_of, task_of, tasks_of
 from reports.tables import latex_table, markdown_table
-from tasks import TASK_NAMES, build_task
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 Sections = list[tuple[str, Table]]
@@ -18,12 +17,7 @@ OVERALL = ("overall", "overall_plain_mean")
 
 def score_table(systems: Sequence[Scored]) -> Table:
     """Every metric, mean ± standard deviation over the seeds, and the gain on the first system."""
-    columns = [
-        (task, metric)
-        for task in TASK_NAMES
-        if any(task in one.metrics for one in systems)
-        for metric in metrics_of(task, systems)
-    ]
+    columns = [(task, metric) for task in tasks_of(systems) for metric in metrics_of(task, systems)]
     totals = [name for name in OVERALL if any(one.overall_values(name) for one in systems)]
     rows = []
     for one in systems:
@@ -43,7 +37,7 @@ def score_table(systems: Sequence[Scored]) -> Table:
 
 def metrics_of(task: str, systems: Sequence[Scored]) -> list[str]:
     """The main metric first."""
-    main = build_task(task).kind.main_metric
+    main = task_of(task, runs_of(systems)).kind.main_metric
     found = dict.fromkeys(
         metric
         for one in systems

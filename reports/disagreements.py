@@ -11,7 +11,7 @@ import numpy as np
 from ensemble.alignment import aligned
 from minbert.errors import UserError
 from reports.systems import Scored
-from tasks import build_task, data_folder
+from tasks import data_folder
 
 SHOWN = 8  # examples a task
 
@@ -38,13 +38,13 @@ def disagreements(systems: Sequence[Scored], task: str, count: int = SHOWN) -> l
     if data is None:
         return []
     try:
-        examples = build_task(task).read(data_folder(str(data)), "dev")
+        examples = having[0].system.task(task).read(data_folder(str(data)), "dev")
     except (UserError, OSError):
         return []
     row_of = {one: row for row, one in enumerate(examples.ids)}
     table = aligned(
         {str(i): one.scores[task, one.system.seeds(task)[0]] for i, one in enumerate(having)},
-        build_task(task).kind.predictions,
+        having[0].system.task(task).kind.predictions,
     )
     assert table.targets is not None
     similarities = table.values.ndim == 2

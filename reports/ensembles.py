@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ensemble.merge import Merged, merge
 from reports.merged_run import check_output, write_merged_run
+from reports.store import read_run
 from reports.tables import text_table
-from tasks import TASK_NAMES, build_task
+from tasks import TASK_NAMES, find_task, in_order
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores, scores_name
 
@@ -19,12 +20,31 @@ SPLITS = ("dev", "test")
 def tasks_of_run(run: Path) -> tuple[str, ...]:
     """The tasks for which there are dev scores in a run's folder."""
     found = tuple(
-        task for task in TASK_NAMES if (run / "predictions" / scores_name(task, "dev")).exists()
+        task
+        for task in in_order([*TASK_NAMES, *own_tasks_of([run])])
+        if (run / "predictions" / scores_name(task, "dev")).exists()
     )
     if not found:
         raise PredictionError(
             f"{run}: expected a finished run, found no predictions/TASK-dev-probabilities.npz"
         )
+    return found
+
+
+def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
+    """The own tasks that these runs describe, which must agree on what their answers mean."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for run in runs:
+        if not (run / "config.json").exists():
+            continue
+        for name, described in read_run(run).own_tasks.items():
+            known = found.setdefault(name, described)
+            for key in ("type", "labels", "low", "high"):
+                if known[key] != described[key]:
+                    raise PredictionError(
+                        f"{run}: {name}: {key}: expected {known[key]}, as of another run, found "
+                        f"{described[key]}"
+                    )
     return found
 
 
@@ -60,16 +80,18 @@ def ensemble_runs(
 
     Returns what metrics.json holds. Raises PredictionError or RunError, with one line for the user.
     """
+    own = own_tasks_of(dict.fromkeys(run for runs in members.values() for run in runs))
+    own = {name: described for name, described in own.items() if name in members}
     config = {
         "mode": "ensemble",
         "tasks": list(members),
         "seed": seed,
         "method": method,
         "members": {task: [str(run) for run in runs] for task, runs in members.items()},
-    }
+    } | ({"own_tasks": own} if own else {})
     check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)
     merged = {
-        task: merge(read_splits(task, names_of(runs)), build_task(task).kind, method, seed)
+        task: merge(read_splits(task, names_of(runs)), find_task(task, own).kind, method, seed)
         for task, runs in members.items()
     }
     dev = {task: found.metrics for task, found in merged.items()}
@@ -96,7 +118,8 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
     """Members, how often each counts, their main metric; the ensemble's and its gain."""
     rows = []
     for task, found in result["members"].items():
-        metric = build_task(task).kind.main_metric
+        # A kind's first metric is its main one.
+        metric = next(iter(result["dev"][task]))
         scores = {name: metrics[metric] for name, metrics in found["dev"].items()}
         for name, score in scores.items():
             counts = str(found["weights"].get(name, 0))

@@ -12,8 +12,7 @@ import numpy as np
 from multitask.telemetry import read_steps
 from reports.drawing import new_figure
 from reports.store import StoredRun
-from reports.systems import Scored, predictions
-from tasks import TASK_NAMES, build_task
+from reports.systems import Scored, runs_of, task_of, tasks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,14 +42,14 @@ def svg(figure: Figure, title: str, number: int = 0) -> str:
 
 def learning_curves(systems: Sequence[Scored]) -> list[Figure]:
     """The main dev metric over the epochs, a figure a task, a line a run."""
-    found = [learning_curve(systems, task) for task in TASK_NAMES]
+    found = [learning_curve(systems, task) for task in tasks_of(systems)]
     return [figure for figure in found if figure is not None]
 
 
 def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
     from matplotlib.ticker import MaxNLocator
 
-    metric = build_task(task).kind.main_metric
+    metric = task_of(task, runs_of(systems)).kind.main_metric
     figure, axis = new_figure(4.2, 3.3)
     for number, one in enumerate(systems):
         for run in one.system.runs:
@@ -99,7 +98,7 @@ def confusion_counts(one: Scored, task: str, seed: int) -> np.ndarray:
     classes = scores.values.shape[1]
     assert scores.targets is not None
     counts = np.zeros((classes, classes), np.int64)
-    np.add.at(counts, (scores.targets.astype(int), predictions(scores, task).astype(int)), 1)
+    np.add.at(counts, (scores.targets.astype(int), one.predictions(task, seed).astype(int)), 1)
     return counts
 
 
@@ -114,7 +113,7 @@ def similarity_distribution(systems: Sequence[Scored], task: str = "sts") -> Fig
         scores = one.scores[task, one.system.seeds(task)[0]]
         if number == 0 and scores.targets is not None:
             axis.hist(scores.targets, edges, color="0.8", label="labels")
-        values = np.clip(predictions(scores, task), 0, 5)
+        values = np.clip(one.predictions(task, one.system.seeds(task)[0]), 0, 5)
         label = f"{one.system.name}: mean {values.mean():.2f}"
         axis.hist(values, edges, histtype="step", color=f"C{number % 10}", label=label)
     axis.set(xlabel="similarity", ylabel="pairs")

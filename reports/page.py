@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from reports.comparison_tables import NOTES, Sections
 from reports.disagreements import disagreements
 from reports.figures import all_figures, svg
-from reports.systems import Scored
-from tasks import TASK_NAMES
+from reports.systems import Scored, tasks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +31,7 @@ def comparison_page(
 
     figures = {**all_figures(systems), **(further or {})}
     examples = []
-    for task in TASK_NAMES:
+    for task in tasks_of(systems):
         if found := disagreements(systems, task):
             names = [one.system.name for one in systems if task in one.metrics]
             examples.append((task, names, found))

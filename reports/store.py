@@ -13,10 +13,11 @@ from minbert.typed import fits
 from multitask.config import check_settings, default_values
 from multitask.sealed import newest_first
 from reports.tables import text_table
+from tasks import OwnTasks
 from tasks.metrics import LEADERBOARD
 
 # Settings that the table shows in columns of their own, or that say nothing of the result.
-SHOWN = ("mode", "tasks", "seed", "data", "linear", "device", "output")
+SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
 Scores = dict[str, dict[str, float] | float]
@@ -30,6 +31,11 @@ class StoredRun:
     folder: Path
     config: Mapping[str, Any]
     metrics: Mapping[str, Any] | None
+
+    @property
+    def own_tasks(self) -> OwnTasks:
+        """Descriptions of tasks that are not built in, by name."""
+        return self.config.get("own_tasks", {})
 
     @property
     def state(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from minbert.errors import UserError
 from reports.store import StoredRun, shown
-from tasks import TASK_NAMES, build_task
+from tasks import find_task, in_order
+from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import Scores, read_scores, scores_name
 
 # Settings in which the runs of one system may differ: single-task runs of several tasks and seeds
 # are a system, as a multi-task run of each seed is.
-OF_A_RUN = ("tasks", "task_options", "seed", "init", "members", "linear", "device")
+OF_A_RUN = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
 BY_TASK = ("smart_weight", "proximal_weight", "r_drop_weight")
 
 
@@ -30,10 +31,20 @@ class System:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        return tuple(name for name in TASK_NAMES if any(task == name for task, _ in self.cells))
+        return in_order(task for task, _ in self.cells)
+
+    def task(self, name: str) -> Task:
+        """As its runs have it."""
+        return task_of(name, self.runs)
 
     def seeds(self, task: str) -> list[int]:
         return sorted(seed for name, seed in self.cells if name == task)
+
+
+def task_of(name: str, runs: Iterable[StoredRun]) -> Task:
+    """The task of this name: built in, or as the first of the runs that has it describes it."""
+    own = next((run.own_tasks for run in runs if name in run.own_tasks), {})
+    return find_task(name, own)
 
 
 def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
@@ -90,6 +101,10 @@ class Scored:
     scores: Mapping[tuple[str, int], Scores]
     left_out: Mapping[str, int]
 
+    def predictions(self, task: str, seed: int) -> np.ndarray:
+        """Those written beside the scores, or those that follow from them."""
+        return self.scores[task, seed].predicted(self.system.task(task).kind.predictions)
+
     def values(self, task: str, metric: str) -> list[float]:
         """One a seed."""
         return [found[metric] for found in self.metrics.get(task, {}).values()]
@@ -99,6 +114,15 @@ class Scored:
         common = set.intersection(*(set(found) for found in self.metrics.values()))
         every = [overall({t: found[seed] for t, found in self.metrics.items()}) for seed in common]
         return [found[name] for found in every if found]
+
+
+def tasks_of(systems: Sequence[Scored]) -> tuple[str, ...]:
+    """Those that any of the systems has, in their usual order."""
+    return in_order(task for one in systems for task in one.metrics)
+
+
+def runs_of(systems: Sequence[Scored]) -> list[StoredRun]:
+    return [run for one in systems for run in one.system.runs]
 
 
 def score_systems(systems: Sequence[System]) -> list[Scored]:
@@ -136,17 +160,11 @@ def score_system(
     """Metrics of a system's scores by task and seed."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
-        kind = build_task(task).kind
+        kind = system.task(task).kind
         for seed in system.seeds(task):
             found = scores[task, seed]
             if found.targets is None:
                 raise UserError(f"{system.cells[task, seed]}: expected labels, found none")
-            metrics.setdefault(task, {})[seed] = kind.metrics(
-                predictions(found, task), found.targets
-            )
+            said = found.predicted(kind.predictions)
+            metrics.setdefault(task, {})[seed] = kind.metrics(said, found.targets)
     return Scored(system, metrics, scores, left_out)
-
-
-def predictions(scores: Scores, task: str) -> np.ndarray:
-    """Those written beside the scores, or those that follow from them."""
-    return scores.predicted(build_task(task).kind.predictions)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tasks.base import Task
+
+OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description as `Described.to_json` gives it
 
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
 GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
@@ -32,6 +34,23 @@ def build_task(name: str, **options: str) -> Task:
     makers: dict[str, Callable[..., Task]] = {"sst": sst, "qqp": qqp, "sts": sts}
     makers |= MAKERS | {one: partial(glue, one) for one in DECLARED}
     return makers[name](**options)
+
+
+def find_task(name: str, own: OwnTasks, **options: str) -> Task:
+    """The task of this name, among somebody's `own` tasks or the built-in ones."""
+    if name in own:
+        from tasks.described import from_json
+        from tasks.own import own_task
+
+        return own_task(from_json(name, own[name]))
+    return build_task(name, **options)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name once: built-in tasks in their usual order, then own ones as they come."""
+    found = dict.fromkeys(names)
+    built_in = [name for name in TASK_NAMES if name in found]
+    return tuple(dict.fromkeys([*built_in, *found]))
 
 
 def data_folder(data: str) -> Path:

@@ -64,7 +64,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class LabelledFiles:
-    """Tab-separated files, one a split: a text or two and a label, which `test` lacks.
+    """Tab-separated files, one a split: a text or two and a label, which `test` lacks as a rule.
 
     They lie in the first of the `places` of the data folder in which they are found. Without an
     `id_column` an example's row is its id, from 1; `header` names the columns of files that do not;
@@ -82,6 +82,7 @@ class LabelledFiles:
     quoted: bool = True
     header: tuple[str, ...] | None = None
     comma: bool = False
+    labelled_test: bool = False
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -93,8 +94,11 @@ class LabelledFiles:
     def at(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:
         """The examples of these places in the file, or all; no others are held."""
         file, rows = self.file(folder, split), self.rows(folder, split)
-        kind = None if split == "test" else self.target_type
+        kind = self.target_type if self.labelled(split) else None
         return gathered(file, rows, len(self.text_columns), kind, places)
+
+    def labelled(self, split: str) -> bool:
+        return split != "test" or self.labelled_test
 
     def count(self, folder: Path, split: str) -> int:
         """How many examples a split has, none of which is held."""
@@ -106,7 +110,7 @@ class LabelledFiles:
             self.file(folder, split),
             self.text_columns,
             self.clean_text,
-            None if split == "test" else self.label_column,
+            self.label_column if self.labelled(split) else None,
             self.parse_label,
             self.id_column,
             self.quoted,

@@ -106,9 +106,14 @@ def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
     """What identifies the examples of dev and test; a split without a file has none."""
     found: set[frozenset[str]] = set()
     for split in source.splits:
-        if split != "train" and Path(source.where(folder, split)).exists():
+        if split != "train" and is_there(Path(source.where(folder, split))):
             found.update(keys(source.read(folder, split)))
     return found
+
+
+def is_there(file: Path) -> bool:
+    """Whether there is a file, or any of a pattern."""
+    return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))
 
 
 def keys(examples: Examples) -> list[frozenset[str]]:

@@ -75,10 +75,16 @@ def rows_by_name(
 
     Fields are separated by tabs or, with `comma`, by commas if the header holds no tab. They may
     be quoted; between tabs not, unless `quoted_tabs`. `names` are those of the columns of a file
-    without a header line. A file that ends in .json or .jsonl has an object a line.
+    without a header line. A file that ends in .json or .jsonl has an object a line; Parquet files
+    and folders of Arrow files have columns of their own, and rows in the place of lines.
     """
     if path.suffix.lower() in JSON_LINES:
         yield from json_rows(path, needed)
+        return
+    if path.suffix.lower() == ".parquet" or path.is_dir():
+        from tasks.arrow_files import arrow_rows
+
+        yield from arrow_rows(path, needed)
         return
     lines = csv_lines(path)
     first = next(lines, None)
@@ -137,7 +143,7 @@ def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str
         fields = {}
         for name in needed:
             value = row.get(name) if isinstance(row, dict) else None
-            if isinstance(value, int) and not isinstance(value, bool):
+            if isinstance(value, int | float) and not isinstance(value, bool):
                 value = str(value)
             if not isinstance(value, str) or not encodable(value):
                 found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]

@@ -35,7 +35,7 @@ def test_the_limit_takes_the_examples_that_training_would_take():
 
 
 def test_both_views_are_one_list_tokenised_once():
-    columns, groups = sentences(("sst",), SAMPLE, None)
+    columns, groups = sentences(("sst",), {}, SAMPLE, None)
     assert columns[0] is columns[1]
     assert len(set(groups)) == len(groups) == len(columns[0])
 

@@ -1,0 +1,83 @@
+"""Tasks on the command line: built-in ones by name, own ones by a description of their files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minbert.errors import UserError
+from tasks import TASK_NAMES
+
+FORM = "NAME=FILE:type=...,text=...,label=..."
+EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
+
+
+@dataclass(frozen=True)
+class Described:
+    """An own task as it was typed; its files are not read yet."""
+
+    name: str
+    given: dict[str, Any]
+
+
+def task(text: str) -> str | Described:
+    """The type of `--task` and `--tasks`."""
+    from tasks.described import parse_description
+
+    if text in TASK_NAMES:
+        return text
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(
+            f"expected one of {', '.join(TASK_NAMES)}, or an own task {FORM}, found {text!r}"
+        )
+    try:
+        return Described(text.partition("=")[0], parse_description(text))
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_own_task(parser: argparse.ArgumentParser) -> None:
+    """`--task` beside `--tasks`: further ones, which only own ones need to be."""
+    parser.add_argument(
+        "--task",
+        dest="further",
+        action="append",
+        type=task,
+        metavar="TASK",
+        help=f"a further one; of own data {FORM} such as {EXAMPLE}, or NAME=FILE.yaml",
+    )
+
+
+def settled(
+    args: argparse.Namespace,
+    parser: argparse.ArgumentParser,
+    given: Sequence[str | Described],
+    flag: str = "--tasks",
+) -> tuple[str, ...]:
+    """The names of the tasks; `args.own_tasks` learns what the own ones are, from their files.
+
+    Raises DescriptionError and DataError, in one line.
+    """
+    names = tuple(one if isinstance(one, str) else one.name for one in given)
+    for name in names:
+        if names.count(name) > 1:
+            parser.error(f"{flag}: expected each task once, found {name} twice")
+    own = [one for one in given if isinstance(one, Described)]
+    args.own_tasks = None
+    if own:
+        from tasks.settled import settle  # what reads files is not needed for --help
+
+        args.own_tasks = {one.name: settle(one.name, one.given).to_json() for one in own}
+    return names
+
+
+def own_settings(args: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Of an own task; nothing of a built-in one."""
+    return (getattr(args, "own_tasks", None) or {}).get(name, {})
+
+
+def has_classes(args: argparse.Namespace, name: str) -> bool:
+    """Whether a task is one of classes, not of similarities."""
+    return name != "sts" and own_settings(args, name).get("type") != "similarity"

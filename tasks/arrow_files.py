@@ -1,0 +1,96 @@
+"""Rows of Parquet files and of folders that the library datasets saved, as text by column."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.text_files import DataError, encodable
+
+ROWS = 4096  # held at a time
+
+
+def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(row from 1, these columns) of each row; classes by the names that the file knows."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise DataError(
+            f"{path}: expected the package pyarrow, found none: pip install -r "
+            "requirements-extras.txt"
+        ) from error
+    number = 0
+    for file in shards(path):
+        try:
+            for schema, batch in batches(file, needed):
+                names = class_names(schema)
+                columns = [batch.column(name).to_pylist() for name in needed]
+                for values in zip(*columns, strict=True):
+                    number += 1
+                    fields = zip(needed, values, strict=True)
+                    yield number, {n: as_text(v, names.get(n), file, number) for n, v in fields}
+        except (pyarrow.ArrowException, OSError) as error:
+            raise DataError(f"{file}: cannot be read: {error}") from error
+
+
+def shards(path: Path) -> list[Path]:
+    """The files behind a path, in their order."""
+    if path.is_dir():
+        found = sorted(path.glob("*.arrow"))
+    else:
+        found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+    if not found or not found[0].exists():
+        raise DataError(f"{path}: expected a data file, found none")
+    return found
+
+
+def batches(file: Path, needed: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Schema and record batches of a file; DataError for a column that it lacks."""
+    if file.suffix == ".arrow":
+        import pyarrow as arrow
+
+        with arrow.memory_map(str(file)) as mapped, arrow.ipc.open_stream(mapped) as stream:
+            check_columns(file, stream.schema.names, needed)
+            for batch in stream:
+                yield stream.schema, batch
+        return
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(file) as opened:
+        schema = opened.schema_arrow
+        check_columns(file, schema.names, needed)
+        for batch in opened.iter_batches(ROWS, columns=list(dict.fromkeys(needed))):
+            yield schema, batch
+
+
+def check_columns(file: Path, names: Sequence[str], needed: Sequence[str]) -> None:
+    for name in needed:
+        if name not in names:
+            raise DataError(f"{file}: expected a column {name!r}, found {', '.join(names)}")
+
+
+def class_names(schema: Any) -> Mapping[str, list[str]]:
+    """Names of the classes by column, where the library datasets wrote them down."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {n: f["names"] for n, f in features.items() if f.get("_type") == "ClassLabel"}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+
+
+def as_text(value: Any, names: Sequence[str] | None, file: Path, row: int) -> str:
+    """A field as a text file would have it; nothing for a missing one."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, int) and names is not None:
+        return names[value] if 0 <= value < len(names) else ""  # -1: no label
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str) or not encodable(value):
+        raise DataError(f"{file}, row {row}: expected text or a number, found {str(value)[:60]!r}")
+    return value

@@ -1,0 +1,96 @@
+"""A described task, built: files, head, losses and prediction file as the built-in ones have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from tasks.base import LabelledFiles, Source, Task, classification, similarity
+from tasks.described import Described
+from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
+from tasks.parting import Parted
+from tasks.predictions import PredictionFile, finite_number
+from tasks.readers import named_label, score_label
+
+TESTED = 0.1  # share of a single file that is test, as much again being dev
+
+
+def own_task(described: Described) -> Task:
+    """Classification by BEES' head of sentiment (M4), or of pairs (M5); similarity by M6's."""
+    if described.type == "similarity":
+        return similarity_task(described)
+    labels = described.labels
+    pairs = len(described.texts) == 2 and not described.joint
+    head: Callable[[int], nn.Module] = partial(HiddenClassifier, classes=len(labels))
+    if pairs:
+        head = partial(PairClassifier, classes=len(labels), difference=True)
+    return Task(
+        name=described.name,
+        kind=classification(
+            len(labels), "binary" if len(labels) == 2 else "macro", matthews=True, names=labels
+        ),
+        source=source_of(described, named_label(labels), np.int64),
+        build_head=head,
+        output=PredictionFile(
+            described.name,
+            "Predicted_Label",
+            show=lambda value: labels[int(value)],
+            parse=named_label(labels),
+        ),
+        joint=described.joint,
+        texts=len(described.texts),
+    )
+
+
+def similarity_task(described: Described) -> Task:
+    """Its targets are counted from the low end of the scale; files have the scale's own numbers."""
+    low, span = described.low, described.high - described.low
+    label = score_label(low, described.high)
+    return Task(
+        name=described.name,
+        kind=similarity(span),
+        source=source_of(described, lambda text: label(text) - low, np.float32),
+        build_head=partial(CosineSimilarity, scale=span, hidden=True, activation="relu"),
+        output=PredictionFile(
+            described.name,
+            "Predicted_Similarity",
+            show=lambda value: str(float(value) + low),
+            parse=lambda text: finite_number(text) - low,
+        ),
+        texts=2,
+    )
+
+
+def source_of(
+    described: Described, parse_label: Callable[[str], float], target_type: type
+) -> Source:
+    """The files; where there is none for dev, a tenth of the first one is dev, and without test
+    another tenth test.
+    """
+    files = {"train": described.train}
+    if described.dev is not None:
+        files |= {"dev": described.dev}
+        files |= {"test": described.test} if described.test is not None else {}
+    elif described.test is not None:
+        files |= {"dev": described.test}
+    read = LabelledFiles(
+        # Beside the user, not in --data.
+        files={split: str(Path(file).absolute()) for split, file in files.items()},
+        text_columns=described.texts,
+        label_column=described.label,
+        parse_label=parse_label,
+        clean_text=str.strip,
+        target_type=target_type,
+        places=(".",),
+        id_column=described.id,
+        quoted=described.quotes,
+        comma=True,
+        labelled_test=described.test_labels,
+    )
+    if described.dev is not None:
+        return read
+    return Parted(read, TESTED if described.test is None else None)

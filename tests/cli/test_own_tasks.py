@@ -1,0 +1,116 @@
+"""A user's own file as a task: trained beside the built-in ones, compared, merged, probed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+RUN = ("--encoder", "tiny", "--epochs", "1", "--limit", "40", "--dev-limit", "20")
+
+
+@pytest.fixture
+def moods(tmp_path):
+    """A file of 60 single texts in three classes, with odd names of columns."""
+    words = {"gut": "what a fine day", "schlecht": "what a dreadful day", "so lala": "a day"}
+    lines = [f'"{text}, number {i}",{mood}' for i in range(20) for mood, text in words.items()]
+    (tmp_path / "moods.csv").write_text("\n".join(["Was gesagt wurde,Wie", *lines]) + "\n")
+    return f"moods={tmp_path}/moods.csv:type=classification,text=Was gesagt wurde,label=Wie"
+
+
+def test_one_command_trains_it_with_built_in_tasks(moods, tmp_path, run, small):
+    folder = tmp_path / "run"
+    command = ("--mode", "multitask", "--tasks", "sst", "sts", "--task", moods, *RUN)
+    command = (*command, "--pcgrad", "--sampling", "annealed", "--data", small)
+    found = run(*command, "--output", folder)
+    assert found.returncode == 0, found.stderr
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert set(metrics["dev"]) >= {"sst", "sts", "moods"}
+    assert set(metrics["dev"]["moods"]) == {"accuracy", "macro_f1", "matthews"}
+    assert set(metrics["test"]) == {"moods"}  # the others' test files have no labels
+    lines = (folder / "predictions" / "moods-dev-output.csv").read_text().splitlines()
+    assert lines[0] == "id \t Predicted_Label "
+    assert {line.split(" , ")[1].strip() for line in lines[1:]} <= {"gut", "schlecht", "so lala"}
+    again = run(*command, "--output", folder)
+    assert "holds this run, finished" in again.stdout
+
+
+def test_its_runs_are_listed_compared_and_merged(moods, tmp_path, run):
+    folders = [tmp_path / f"run{seed}" for seed in (1, 2)]
+    for seed, folder in enumerate(folders, 1):
+        single = ("--mode", "single", "--task", moods, *RUN, "--seed", seed)
+        assert run(*single, "--output", folder).returncode == 0
+    assert "moods" in run("--mode", "runs", "--root", tmp_path).stdout
+    named = [f"{name}={folder}" for name, folder in zip(("one", "two"), folders, strict=True)]
+    page = ("--output", tmp_path / "page")
+    compared = run("--mode", "compare", "--runs", *named, *page)
+    assert compared.returncode == 0, compared.stderr
+    assert "moods accuracy" in compared.stdout
+    assert "number 1" in (tmp_path / "page" / "comparison.html").read_text()
+    for name, runs in (("vote", folders), ("average", [f"moods={f}" for f in folders])):
+        merged = ("--mode", "ensemble", "--runs", *runs, "--method", name)
+        found = run(*merged, "--output", tmp_path / name)
+        assert found.returncode == 0, found.stderr
+        assert (tmp_path / name / "predictions" / "moods-test-output.csv").exists()
+    further = ("--mode", "ensemble", "--runs", tmp_path / "vote", tmp_path / "average")
+    assert run(*further, "--output", tmp_path / "both").returncode == 0
+    soup = ("--mode", "ensemble", "--runs", *folders, "--method", "soup")
+    assert run(*soup, "--output", tmp_path / "soup").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        ("--mode", "probe", "--task"),
+        ("--mode", "single", "--objective", "epo", "--batch-size", "10", "--task"),
+        ("--mode", "single", "--objective", "lacon", "--task"),
+        ("--mode", "single", "--protocol", "few-shot", "--shots", "9", "--task"),
+        ("--mode", "pretrain", "--objective", "simcse", "--tasks"),
+        ("--mode", "pretrain", "--objective", "superloss", "--batch-size", "6", "--tasks"),
+    ],
+    ids=" ".join,
+)
+def test_every_mode_takes_it(mode, moods, tmp_path, run):
+    flags = [flag for flag in RUN if mode[1] != "probe" or flag not in ("--epochs", "1")]
+    if "--shots" in mode:
+        flags = [flag for flag in flags if flag not in ("--limit", "40")]
+    found = run(*mode, moods, *flags, "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+
+
+def test_the_tasks_are_listed_with_what_was_read(moods, run, small):
+    found = run("--mode", "tasks", "--task", moods, "--examples", "--data", small)
+    assert found.returncode == 0
+    rows = {line.split()[0]: line.split() for line in found.stdout.splitlines()[2:] if line.strip()}
+    assert rows["moods"] == ["moods", "1", "text", "3", "classes", "48", "6", "6"]
+    assert rows["sst"][-3:] == ["40", "40", "40"]
+    assert "moods: what a" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "told"),
+    [
+        (("--task", "nothing"), 2, "or an own task NAME=FILE:type=...,text=...,label=..., found"),
+        (("--task", "sst=x.csv:type=similarity"), 2, "this one is taken"),
+        (("--task", "m=nowhere.csv:type=classification,text=a,label=b"), 1, "nowhere.csv"),
+    ],
+)
+def test_what_is_no_task_is_refused_in_a_line(flags, status, told, refused):
+    assert told in refused(status, "--mode", "single", "--encoder", "tiny", *flags)
+
+
+def test_similarities_have_no_classes(tmp_path, refused):
+    (tmp_path / "s.csv").write_text("a,b,y\n" + "x,y,1\nx,z,2\n" * 10)
+    task = f"near={tmp_path}/s.csv:type=similarity,text=a,text=b,label=y"
+    line = refused(2, "--mode", "single", "--task", task, "--objective", "scl")
+    assert "expected a task with classes, found near alone" in line
+    assert "with classes, found near" in refused(2, "--mode", "probe", "--task", task)
+
+
+def test_runs_that_mean_other_classes_are_not_merged(moods, tmp_path, run, refused):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder, order in zip(folders, ("", ",labels=so lala|schlecht|gut"), strict=True):
+        single = ("--mode", "single", "--task", moods + order, *RUN, "--output", folder)
+        assert run(*single).returncode == 0
+    line = refused(1, "--mode", "ensemble", "--runs", *folders, "--output", tmp_path / "both")
+    assert "moods: labels: expected" in line

@@ -1,0 +1,214 @@
+"""Own tasks: descriptions as flags and YAML, what their files settle, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from minbert.errors import UserError
+from tasks import find_task, in_order
+from tasks.described import Described, DescriptionError, from_json, parse_description
+from tasks.settled import settle
+from tasks.text_files import DataError
+
+ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
+PAIR = "type=classification,text=english,text=german,label=same?"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A CSV file of 30 pairs with odd names of columns."""
+    lines = [f"{a},{b} {i},{c}" for i in range(10) for a, b, c in ROWS]
+    path = tmp_path / "pairs.csv"
+    path.write_text("\n".join(["english,german,same?", *lines]) + "\n")
+    return path
+
+
+def described(text):
+    name = text.partition("=")[0]
+    return settle(name, parse_description(text))
+
+
+def test_a_flag_describes_a_task(file):
+    found = described(f"mine={file}:{PAIR}")
+    assert found == Described(
+        "mine", "classification", str(file), ("english", "german"), "same?", labels=("ja", "nein")
+    )
+    assert from_json("mine", json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_yaml_says_the_same_of_files_beside_it(file):
+    text = "train: pairs.csv\ntype: classification\ntext: [english, german]\nlabel: same?\n"
+    (file.parent / "task.yaml").write_text(text)
+    assert described(f"mine={file.parent}/task.yaml") == described(f"mine={file}:{PAIR}")
+
+
+def test_a_comma_in_a_name_is_escaped():
+    found = parse_description(r"my=a:b.csv:type=classification,text=yes\, no,label=c")
+    assert found["text"] == ["yes, no"]
+    assert found["train"] == "a:b.csv"
+
+
+def test_one_file_is_parted_into_three(file):
+    task = find_task("mine", {"mine": described(f"mine={file}:{PAIR}").to_json()})
+    found = {split: task.read(file.parent, split) for split in task.source.splits}
+    assert {split: len(examples) for split, examples in found.items()} == {
+        "train": 24,
+        "dev": 3,
+        "test": 3,
+    }
+    ids = [one for examples in found.values() for one in examples.ids]
+    assert sorted(ids, key=int) == [str(i) for i in range(1, 31)]
+    assert set(found["train"].targets) == {0, 1}
+    assert task.kind.class_names == ("ja", "nein")
+
+
+def test_predictions_have_the_labels_of_the_files(file):
+    task = find_task("mine", {"mine": described(f"mine={file}:{PAIR}").to_json()})
+    assert task.output.show(1) == "nein"
+    assert task.output.parse("nein") == 1
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_files_of_dev_and_test_are_used_as_they_are(file, labelled):
+    rest = f"dev={file.parent}/dev.csv,test={file.parent}/test.csv"
+    (file.parent / "dev.csv").write_text("same?,english,german\nja,x,y\n")
+    header, row = ("same?,english,german", "nein,x,y") if labelled else ("english,german", "x,y")
+    (file.parent / "test.csv").write_text(f"{header}\n{row}\n")
+    task = find_task("mine", {"mine": described(f"mine={file}:{PAIR},{rest}").to_json()})
+    assert len(task.read(file.parent, "train")) == 30
+    assert task.read(file.parent, "dev").texts == (["x"], ["y"])
+    targets = task.read(file.parent, "test").targets
+    assert targets == [1] if labelled else targets is None
+
+
+def test_similarities_keep_the_scale_of_their_file(tmp_path):
+    (tmp_path / "s.tsv").write_text("a\tb\ty\nq\tr\t-1\ns\tt\t3.5\nu\tv\t\nw\tx\t2\n")
+    columns = "type=similarity,text=a,text=b,label=y"
+    found = described(f"mine={tmp_path}/s.tsv:{columns}")
+    assert (found.low, found.high) == (-1, 3.5)
+    task = find_task("mine", {"mine": found.to_json()})
+    assert task.output.show(0.0) == "-1.0"
+    assert task.output.parse("3.5") == 4.5
+    assert task.build_head(8).scale == 4.5
+    wider = described(f"mine={tmp_path}/s.tsv:{columns},low=-2,high=5")
+    assert (wider.low, wider.high) == (-2, 5)
+
+
+def test_classes_that_are_numbers_are_in_their_order(tmp_path):
+    (tmp_path / "c.jsonl").write_text(
+        "".join(json.dumps({"t": "x", "y": y}) + "\n" for y in (10, 9, 1, 10))
+    )
+    found = described(f"mine={tmp_path}/c.jsonl:type=classification,text=t,label=y")
+    assert found.labels == ("1", "9", "10")
+
+
+def test_labels_can_be_given_in_an_order_of_their_own(file):
+    assert described(f"mine={file}:{PAIR},labels=nein|ja").labels == ("nein", "ja")
+    task = find_task("m", {"m": described(f"m={file}:{PAIR},labels=nein|vielleicht").to_json()})
+    with pytest.raises(DataError, match=r"line 2: same\?: expected nein, vielleicht, found 'ja'"):
+        task.read(file.parent, "train")
+
+
+def test_ids_are_those_of_a_column(tmp_path):
+    rows = "".join(f"r{i},text {i},{i % 2}\n" for i in range(20))
+    (tmp_path / "x.csv").write_text("key,t,y\n" + rows)
+    found = described(f"m={tmp_path}/x.csv:type=classification,text=t,label=y,id=key")
+    task = find_task("m", {"m": found.to_json()})
+    assert {one[0] for one in task.read(tmp_path, "dev").ids} == {"r"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("mine", "expected NAME=FILE"),
+        ("Mine=a.csv:type=similarity", "the name in small letters"),
+        ("sst=a.csv:type=similarity", "this one is taken"),
+        ("para=a.csv:type=similarity", "this one is taken"),
+        ("../m=a.csv:type=similarity", "expected NAME=FILE"),
+        ("m=:type=similarity", "expected a file after ="),
+        ("m=a.csv", "type: expected classification or similarity, found none"),
+        ("m=a.csv:type=ranking", "found ranking"),
+        ("m=a.csv:type=similarity,text=a,label=b", "expected two text columns, found 1"),
+        ("m=a.csv:type=classification,label=b", "expected one text column, or two of pairs"),
+        ("m=a.csv:type=classification,text=b", "label: expected a name"),
+        ("m=a.csv:type=classification,text=a,label=b,label=c", "label: expected it once"),
+        ("m=a.csv:type=classification,text=a,label=b,colour=c", "found 'colour'"),
+        ("m=a.csv:type=classification,text=a,label=b,high=3", "high: expected another type"),
+        ("m=a.csv:type=similarity,text=a,text=b,label=c,low=x", "low: expected a number"),
+        ("m=a.csv:type=similarity,text=a,text=b,label=c,low=nan", "low: expected a number"),
+        ("m=a.csv:type=classification,text=a,label=b,pair=joint", "pair=joint: expected"),
+        ("m=a.csv:type=classification,text=a,label=b,pair=three", "expected bi or joint"),
+        ("m=a.csv:type=classification,text", "expected key=value"),
+        ("m=nowhere.yaml", "expected a task in YAML"),
+    ],
+)
+def test_what_describes_no_task_is_refused_in_one_line(text, told):
+    with pytest.raises(DescriptionError, match=told.replace("(", r"\(")) as error:
+        parse_description(text)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("a,y\nx,1\nz,1\n", "expected two classes or more, found 1"),
+        ("a,y\nx,\nz,-\n", "expected two classes or more, found none"),
+        ("a,b\nx,1\n", "line 1: expected a column 'y'"),
+        ('a,y\nx,"no , no"\nz,1\n', "line 2: expected a label without"),
+    ],
+)
+def test_what_a_file_lacks_is_told_with_its_place(tmp_path, rows, told):
+    (tmp_path / "f.csv").write_text(rows)
+    with pytest.raises(DataError, match=told):
+        described(f"m={tmp_path}/f.csv:type=classification,text=a,label=y")
+
+
+def test_too_many_classes_are_numbers_by_mistake(tmp_path):
+    rows = "".join(f"x,{i / 7}\n" for i in range(1100))
+    (tmp_path / "f.csv").write_text("a,y\n" + rows)
+    with pytest.raises(DataError, match="line 1002: expected at most 1000 classes"):
+        described(f"m={tmp_path}/f.csv:type=classification,text=a,label=y")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "other"},
+        {"texts": []},
+        {"texts": "a"},
+        {"labels": ["one"]},
+        {"labels": [1, 2]},
+        {"train": None},
+        {"colour": "red"},
+        {"high": "x"},
+    ],
+    ids=str,
+)
+def test_a_stored_description_is_checked(file, change):
+    stored = described(f"m={file}:{PAIR}").to_json() | change
+    with pytest.raises(UserError, match="own_tasks"):
+        from_json("m", stored)
+    with pytest.raises(UserError, match="own_tasks"):
+        from_json("../m", described(f"m={file}:{PAIR}").to_json())
+
+
+def test_a_folder_has_its_files_by_split(file):
+    folder = file.parent / "folder"
+    folder.mkdir()
+    file.rename(folder / "train.csv")
+    (folder / "validation.csv").write_text("same?,english,german\nja,x,y\nnein,x,z\n")
+    found = described(f"m={folder}:{PAIR}")
+    assert (found.train, found.dev, found.test) == (
+        str(folder / "train.csv"),
+        str(folder / "validation.csv"),
+        None,
+    )
+    task = find_task("m", {"m": found.to_json()})
+    np.testing.assert_array_equal(task.read(folder, "dev").targets, [0, 1])
+    with pytest.raises(DataError, match=r"expected a file train\.csv"):
+        described(f"m={file.parent}:{PAIR}")
+
+
+def test_own_tasks_come_after_the_built_in_ones():
+    assert in_order(["zebra", "sts", "ant", "sst", "ant"]) == ("sst", "sts", "zebra", "ant")
