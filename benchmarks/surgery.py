@@ -30,7 +30,7 @@ from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import Stateless
 from multitask.config import RunConfig
 from multitask.gradients import GradientRows, whole_gram
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.step import StepGradient
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Embeddings, Task
@@ -80,7 +80,7 @@ def setting(encoder: str, data: str) -> Setting:
 
 
 def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Setting:
-    model = MultiTaskModel(BiEncoder.from_pretrained("minilm"), tasks, seed=0)
+    model = EncoderWithHeads(BiEncoder.from_pretrained("minilm"), tasks, seed=0)
     tokenizer, inner = model.bi_encoder.tokenizer, model.bi_encoder.encoder
     splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
     config = RunConfig(mode="multitask", tasks=CS224N)

@@ -24,7 +24,7 @@ from benchmarks.steps import (
 from benchmarks.timing import described, in_turns, rate_table
 from minbert.bi_encoder import BiEncoder
 from multitask.config import RunConfig
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.trainer import Trainer
 from tasks import build_task, data_folder
 from tasks.data import load_split
@@ -82,7 +82,7 @@ def our_side(data: str, precision: str, device: torch.device, folder: Path) -> C
         epochs=1000,
     )
     task = build_task("sts", **OPTIONS)
-    model = MultiTaskModel(BiEncoder.from_pretrained("minilm"), {"sts": task}, config.seed)
+    model = EncoderWithHeads(BiEncoder.from_pretrained("minilm"), {"sts": task}, config.seed)
     split = load_split(task, data_folder(data), "train", model.bi_encoder.tokenizer)
     splits = {"sts": {"train": split}}
     trainer = Trainer(model.to(device), {"sts": task}, splits, config, folder)

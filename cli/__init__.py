@@ -23,6 +23,12 @@ MODES = {
     "runs": "list the runs of a folder",
     "tasks": "list the tasks, and what is read of them",
     "encode": "embed the sentences of a file",
+    "predict": "what a run says of new texts",
+    "demo": "a local page with a run's heads, to be tried by hand",
+    "download": "data from the hub, in the files of CS224N and GLUE",
+    "export": "write a run as a folder that other libraries open",
+    "mine": "the most similar pairs among the sentences of a file",
+    "similar": "the sentences of a file that are nearest to a query",
 }
 TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together
 

@@ -7,6 +7,8 @@ was asked for from what goes without saying.
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,7 @@ def run_control(args: argparse.Namespace) -> RunControl:
         verbose=args.verbose,
         checkpoint_every=args.checkpoint_every,
         skip_limit=args.skip_limit,
+        command=shlex.join(["python", *sys.argv]) if sys.argv[0].endswith("run.py") else None,
     )
 
 

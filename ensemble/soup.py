@@ -11,16 +11,21 @@ import torch
 from torch import Tensor
 
 from ensemble.select import halves
-from minbert.errors import UserError
-from minbert.json_files import read_json
 from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
+from multitask.run_folder import config_of_tasks
 from multitask.sealed import published
 
-SHARED = ("encoder", "pooling", "tasks", "task_options", "data")  # by runs that go together
-OF_A_SOUP = ("method", "members")  # beside the configuration of a run
+SHARED = (
+    "encoder",
+    "pooling",
+    "tasks",
+    "task_options",
+    "own_tasks",
+    "data",
+)  # by runs that go together
 Weights = Mapping[str, Tensor]
 
 
@@ -70,7 +75,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:
     """The configuration that the runs share; RunError where they do not go together."""
-    configs = [config_of(run) for run in runs]
+    configs = [config_of_tasks(run) for run in runs]
     for run, config in zip(runs, configs, strict=True):
         for key in SHARED:
             mine, theirs = getattr(configs[0], key), getattr(config, key)
@@ -108,19 +113,6 @@ def dev_metrics(built: Assembly, config: RunConfig, rows: Mapping[str, np.ndarra
             task.kind.predictions(scores), split.examples.targets[rows[name]]
         )
     return found
-
-
-def config_of(run: Path) -> RunConfig:
-    """The configuration of a run's folder; RunError if there is none or no weights."""
-    if not (run / "config.json").exists() or published(run / "checkpoint" / "best") is None:
-        raise RunError(f"{run}: expected a run with checkpoint/best, found none")
-    content = read_json(run / "config.json", RunError)
-    if content.get("mode") == "pretrain":
-        raise RunError(f"{run}: expected a run of tasks, found one of mode {content.get('mode')}")
-    try:
-        return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
-    except UserError as error:
-        raise RunError(f"{run / 'config.json'}: {error}") from error
 
 
 def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:

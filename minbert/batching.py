@@ -32,6 +32,29 @@ class TokenLists:
         """Tokens of each sequence, special tokens included: (n,)."""
         return np.diff(self.offsets)
 
+    def at(self, rows: np.ndarray) -> TokenLists:
+        """Some of the sequences, in the order asked for."""
+        index = self.token_index(rows)
+        return TokenLists(
+            self.ids[index],
+            np.concatenate([[0], np.cumsum(self.lengths[rows])]),
+            None if self.segments is None else self.segments[index],
+        )
+
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the different sequences, and which of them each sequence is: (d,), (n,)."""
+        seen: dict[bytes, int] = {}
+        rows: list[int] = []
+        which = np.empty(len(self), np.int64)
+        for row in range(len(self)):
+            key = self.ids[self.offsets[row] : self.offsets[row + 1]].tobytes()
+            if self.segments is not None:
+                key += self.segments[self.offsets[row] : self.offsets[row + 1]].tobytes()
+            which[row] = seen.setdefault(key, len(rows))
+            if which[row] == len(rows):
+                rows.append(row)
+        return np.array(rows, np.int64), which
+
     def token_index(self, rows: np.ndarray) -> np.ndarray:
         """Places in `ids` of the tokens of these sequences, in the order of `rows`."""
         lengths = self.lengths[rows]

@@ -171,14 +171,19 @@ class BiEncoder(nn.Module):
         tokens: TokenLists,
         normalize: bool,
         count: Callable[[int], object],
+        pool: Pool | None = None,
+        width: int | None = None,
     ) -> np.ndarray:
-        """Tokens of n sentences -> `numpy.float32 (n, H)`, in their order."""
-        result = torch.empty(len(tokens), self.width, device=self.device)
+        """Tokens of n sentences -> `numpy.float32 (n, H)`, in their order.
+
+        `pool`, of this `width`, takes the place of the model's own.
+        """
+        result = torch.empty(len(tokens), width or self.width, device=self.device)
         training = encoder.training
         encoder.eval()
         try:
             for rows in sorted_batches(tokens.lengths, batch_tokens(self.device)):
-                embeddings = self.pooled(encoder, pack([tokens], rows))
+                embeddings = self.pooled(encoder, pack([tokens], rows), pool)
                 result[moved(torch.from_numpy(rows), self.device)] = embeddings
                 count(len(rows))
         finally:

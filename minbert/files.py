@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 
 def write_whole(file: Path, text: str) -> None:
@@ -15,6 +16,16 @@ def write_whole(file: Path, text: str) -> None:
     with removed_on_error(temporary):
         temporary.write_text(text, "utf-8", newline="\n")
     os.replace(temporary, file)
+
+
+@contextmanager
+def whole_file(file: Path) -> Iterator[TextIO]:
+    """A file of UTF-8 text to be written bit by bit, in place once all of it is there."""
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    with removed_on_error(temporary):
+        with temporary.open("w", encoding="utf-8", newline="") as opened:
+            yield opened
+        os.replace(temporary, file)
 
 
 def remove(path: Path, ignore_errors: bool = False) -> None:

@@ -15,8 +15,8 @@ from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.model import MultiTaskModel
-from multitask.sealed import published
+from multitask.model import EncoderWithHeads
+from multitask.run_folder import best_weights
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Source, Task
 from tasks.data import Split, load_split
@@ -33,7 +33,7 @@ class Assembly(NamedTuple):
     """Tasks and their data by name, and the model on its device."""
 
     tasks: dict[str, Task]
-    model: MultiTaskModel
+    model: EncoderWithHeads
     splits: dict[str, dict[str, Split]]
 
 
@@ -112,20 +112,17 @@ def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly
 
 def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device
-) -> MultiTaskModel:
+) -> EncoderWithHeads:
     """Encoder and heads, from the named encoder or, with `init`, from another run's best epoch."""
     source = config.encoder
     if config.init is not None:
-        best = published(Path(config.init) / "checkpoint" / "best")
-        if best is None:
-            raise RunError(f"{config.init}: expected a run with checkpoint/best, found none")
-        source = str(best)
+        source = str(best_weights(Path(config.init)))
     bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if bi_encoder.skipped_tensors:
         print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
-    model = MultiTaskModel(bi_encoder, chosen, config.seed)
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed)
     if config.label_start == "names":
         start_at_names(model, chosen)
     if config.init is not None:
@@ -136,7 +133,7 @@ def build_model(
     return model.to(device)
 
 
-def start_at_names(model: MultiTaskModel, chosen: Mapping[str, Task]) -> None:
+def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Let the labels' embeddings begin where the encoder has the names of the classes."""
     for name, task in chosen.items():
         start = getattr(model.heads[name], "start", None)

@@ -35,6 +35,7 @@ class RunControl:
     verbose: bool = False
     checkpoint_every: Every = Every(seconds=600)
     skip_limit: int = 10
+    command: str | None = None  # as it was typed, for whoever reads the metrics
 
 
 def parse_every(text: str) -> Every:

@@ -13,7 +13,7 @@ from minbert.encoding import batch_tokens
 from minbert.progress import bar
 from multitask.distributed import Processes
 from multitask.errors import RunError
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from tasks.base import Task
 from tasks.data import Split
 
@@ -22,7 +22,7 @@ Metrics = dict[str, dict[str, float]]
 
 @torch.inference_mode()
 def score_split(
-    model: MultiTaskModel,
+    model: EncoderWithHeads,
     task: Task,
     split: Split,
     precision: str,
@@ -58,7 +58,7 @@ def finite(scores: np.ndarray, task: str) -> np.ndarray:
 
 
 def evaluate(
-    model: MultiTaskModel,
+    model: EncoderWithHeads,
     tasks: Mapping[str, Task],
     splits: Mapping[str, Split],
     precision: str,
@@ -78,7 +78,7 @@ def evaluate(
 
 @torch.inference_mode()
 def mean_losses(
-    model: MultiTaskModel,
+    model: EncoderWithHeads,
     tasks: Mapping[str, Task],
     splits: Mapping[str, Split],
     precision: str,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from multitask.distributed import Processes
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.parts import Part
 from multitask.passes import EncoderPass, LeafLosses
 from multitask.regularizers import Clean, Regularizer
@@ -24,7 +24,7 @@ class Forward:
     Under several processes a loss over a batch sees the texts of all of them.
     """
 
-    model: MultiTaskModel
+    model: EncoderWithHeads
     tasks: Mapping[str, Task]
     splits: Mapping[str, Mapping[str, Split]]
     regularizers: Mapping[str, Regularizer]

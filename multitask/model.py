@@ -19,7 +19,7 @@ from multitask.checkpoint import load_tensors
 from tasks.base import Task
 
 
-class MultiTaskModel(nn.Module):
+class EncoderWithHeads(nn.Module):
     """Sentences go through one encoder; each task has its own head in `heads`."""
 
     def __init__(self, bi_encoder: BiEncoder, tasks: Mapping[str, Task], seed: int) -> None:
@@ -84,7 +84,7 @@ class MultiTaskModel(nn.Module):
         self.frozen = frozen
         self.bi_encoder.requires_grad_(not frozen)
 
-    def train(self, mode: bool = True) -> MultiTaskModel:
+    def train(self, mode: bool = True) -> EncoderWithHeads:
         super().train(mode)
         if self.frozen:
             self.bi_encoder.eval()
@@ -93,6 +93,10 @@ class MultiTaskModel(nn.Module):
     def save(self, folder: Path) -> None:
         """The encoder in a folder that transformers opens, the heads beside it."""
         self.bi_encoder.save_pretrained(folder)
+        self.save_heads(folder)
+
+    def save_heads(self, folder: Path) -> None:
+        """The heads alone."""
         heads = {name: value.contiguous() for name, value in self.heads.state_dict().items()}
         save_file(heads, folder / "heads.safetensors")
 
@@ -100,6 +104,10 @@ class MultiTaskModel(nn.Module):
         """Weights that `save` wrote for the same encoder and heads."""
         saved, _ = load_encoder(folder, self.bi_encoder.encoder.config)
         self.bi_encoder.encoder.load_state_dict(saved.state_dict())
+        self.load_heads(folder)
+
+    def load_heads(self, folder: Path) -> None:
+        """The heads alone."""
         self.heads.load_state_dict(load_tensors(folder / "heads.safetensors"))
 
     def load_matching_heads(self, folder: Path) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from multitask.config import RunConfig
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 
 
-def build_optimizer(model: MultiTaskModel, config: RunConfig) -> torch.optim.AdamW:
+def build_optimizer(model: EncoderWithHeads, config: RunConfig) -> torch.optim.AdamW:
     """Fused AdamW; biases and normalisation weights (one axis) are not decayed."""
     groups = []
     for module, rate in ((model.bi_encoder, config.lr), (model.heads, config.head_lr)):

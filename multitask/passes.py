@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from minbert.batching import Batch
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 
 
 class EncoderPass:
@@ -23,7 +23,7 @@ class EncoderPass:
 
     def __init__(
         self,
-        model: MultiTaskModel,
+        model: EncoderWithHeads,
         batches: Sequence[Batch],
         precision: str,
         texts: int,

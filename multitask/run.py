@@ -131,6 +131,8 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
         "environment": environment(str(model.bi_encoder.device)) | {"processes": group.count},
         "history": progress.history,
     }
+    if trainer.control.command:
+        result["command"] = trainer.control.command
     if test_metrics:
         result["test"] = test_metrics
     if progress.before:

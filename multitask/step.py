@@ -15,7 +15,7 @@ from multitask.distributed import Processes
 from multitask.errors import NotFiniteError
 from multitask.forward import Forward
 from multitask.gradients import GradientRows, whole_gram
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.parts import Part, parts_of, whole_part
 from multitask.passes import LeafLosses
 from multitask.regularizers import Regularizer
@@ -48,7 +48,7 @@ class StepGradient:
 
     def __init__(
         self,
-        model: MultiTaskModel,
+        model: EncoderWithHeads,
         tasks: Mapping[str, Task],
         splits: Mapping[str, Mapping[str, Split]],
         combiner: Combiner,
@@ -233,7 +233,7 @@ def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> No
             )
 
 
-def check_every_parameter_has_a_place(model: MultiTaskModel) -> None:
+def check_every_parameter_has_a_place(model: EncoderWithHeads) -> None:
     """A parameter in no section and no head would be trained by nobody's rule."""
     known = {id(p) for several in model.sections().values() for p in several}
     known |= {id(p) for p in model.heads.parameters()}

@@ -19,7 +19,7 @@ from multitask.distributed import Processes
 from multitask.errors import NotFiniteError, RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.interrupts import Interrupts
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
 from multitask.probing import probing, stage
 from multitask.progress import Progress
@@ -42,7 +42,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: MultiTaskModel,
+        model: EncoderWithHeads,
         tasks: Mapping[str, Task],
         splits: Mapping[str, Mapping[str, Split]],
         config: RunConfig,

@@ -58,7 +58,7 @@ def similarity_task(described: Described) -> Task:
         output=PredictionFile(
             described.name,
             "Predicted_Similarity",
-            show=lambda value: str(float(value) + low),
+            show=lambda value: str(np.float32(value + low)),
             parse=lambda text: finite_number(text) - low,
         ),
         texts=2,

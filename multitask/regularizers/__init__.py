@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import Clean, Regularizer, Term
 from multitask.regularizers.proximal import Proximal
 from multitask.regularizers.r_drop import RDrop
@@ -17,7 +17,7 @@ __all__ = ["Clean", "Proximal", "RDrop", "Regularizer", "Smart", "Term", "build_
 
 
 def build_regularizers(
-    config: RunConfig, model: MultiTaskModel, tasks: Mapping[str, Task]
+    config: RunConfig, model: EncoderWithHeads, tasks: Mapping[str, Task]
 ) -> dict[str, Regularizer]:
     """Those of a configuration, by name: each acts on the tasks it has a weight for.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from torch import Tensor
 
 from minbert.batching import Batch
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.parts import Part
 from multitask.passes import EncoderPass
 from tasks.base import Embeddings, Outputs, Task
@@ -31,7 +31,7 @@ class Clean:
     loss: Tensor
 
     @property
-    def model(self) -> MultiTaskModel:
+    def model(self) -> EncoderWithHeads:
         return self.encoder_pass.model
 
     @property
@@ -43,7 +43,7 @@ class Clean:
     def precision(self) -> str:
         return self.encoder_pass.precision
 
-    def embed(self, batch: Batch, model: MultiTaskModel | None = None) -> Embeddings:
+    def embed(self, batch: Batch, model: EncoderWithHeads | None = None) -> Embeddings:
         """Another batch's texts by this model or another one, for the task's head."""
         found = (model or self.model).embed(batch, self.precision, self.task.name)
         return batch.split(found)
@@ -82,7 +82,7 @@ class Regularizer(Protocol):
 
     def __call__(self, clean: Clean) -> Term: ...
 
-    def after_step(self, model: MultiTaskModel) -> None:
+    def after_step(self, model: EncoderWithHeads) -> None:
         """The optimiser has moved the model."""
 
     def state_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Regularizer(Protocol):
 class Stateless:
     """For regularisers that remember nothing."""
 
-    def after_step(self, model: MultiTaskModel) -> None:
+    def after_step(self, model: EncoderWithHeads) -> None:
         pass
 
     def state_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import Clean, Term
 
 
@@ -20,7 +20,7 @@ class Proximal:
     """
 
     def __init__(
-        self, weights: Mapping[str, float], momentum: float, model: MultiTaskModel
+        self, weights: Mapping[str, float], momentum: float, model: EncoderWithHeads
     ) -> None:
         self.weights, self.momentum = weights, momentum
         self.teacher = copy.deepcopy(model).requires_grad_(False).eval()
@@ -33,7 +33,7 @@ class Proximal:
         return Term(self.weights[clean.task.name] * divergence)
 
     @torch.no_grad()
-    def after_step(self, model: MultiTaskModel) -> None:
+    def after_step(self, model: EncoderWithHeads) -> None:
         pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
         mine, theirs = zip(*pairs, strict=True)
         momentum = 0.0 if model.frozen else self.momentum  # heads alone: nothing to hold them to

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from losses import adversarial_noise
 from multitask.config import RunConfig
-from multitask.model import MultiTaskModel
+from multitask.model import EncoderWithHeads
 from multitask.randomness import generator
 from multitask.regularizers.base import Clean, Stateless, Term
 
@@ -106,7 +106,7 @@ class Smart(Stateless):
 
 
 @contextmanager
-def without_weight_gradients(model: MultiTaskModel) -> Iterator[None]:
+def without_weight_gradients(model: EncoderWithHeads) -> Iterator[None]:
     """Passes within differentiate with regard to what they are given alone."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in trained:

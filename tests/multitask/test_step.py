@@ -181,11 +181,11 @@ def test_a_gradient_that_is_not_finite_is_named(trainer):
 
 
 def test_a_parameter_of_no_section_and_no_head_is_refused(make_trainer, monkeypatch):
-    from multitask.model import MultiTaskModel
+    from multitask.model import EncoderWithHeads
 
-    sections = MultiTaskModel.sections
+    sections = EncoderWithHeads.sections
     monkeypatch.setattr(
-        MultiTaskModel, "sections", lambda self: {"layer 1": sections(self)["layer 1"]}
+        EncoderWithHeads, "sections", lambda self: {"layer 1": sections(self)["layer 1"]}
     )
     with pytest.raises(ValueError, match="in a section of the encoder or in a head"):
         make_trainer()

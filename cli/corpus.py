@@ -1,0 +1,64 @@
+"""Flags of the modes that look into the sentences of a file: mine and similar."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.flags import PRECISIONS, add_encoder_flags, add_machine_flags
+from cli.values import DEFAULTS, path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from minbert.bi_encoder import BiEncoder
+
+
+def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "--input",
+        type=path,
+        required=True,
+        metavar="FILE",
+        help="one sentence a line; or a .csv, .tsv or .jsonl file, with --column",
+    )
+    files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
+    files.add_argument(
+        "--embedded",
+        type=path,
+        metavar="FILE.npy",
+        help="their embeddings, which --mode encode wrote with the same encoder",
+    )
+    encoder = parser.add_argument_group("encoder")
+    encoder.add_argument(
+        "--run", type=path, metavar="RUN", help="the encoder of the best epoch of a run"
+    )
+    add_encoder_flags(encoder)
+    encoder.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=PRECISIONS[0],
+        help=f"of the encoder (default: {PRECISIONS[0]})",
+    )
+    add_machine_flags(encoder)
+
+
+def load_corpus(
+    args: argparse.Namespace, parser: argparse.ArgumentParser
+) -> tuple[list[str], np.ndarray, BiEncoder]:
+    """The sentences, their embeddings of unit length (n, H), and the encoder."""
+    if args.run and args.encoder:
+        parser.error("--run and --encoder: expected one of them")
+    from minbert.bi_encoder import BiEncoder
+    from minbert.device import choose_device
+    from multitask.run_folder import best_weights
+    from serving.embeddings import embeddings_of, sentences_of
+
+    sentences = sentences_of(Path(args.input), args.column)
+    encoder = best_weights(Path(args.run)) if args.run else args.encoder or DEFAULTS.encoder
+    model = BiEncoder.from_pretrained(encoder, args.pooling, args.linear or "auto")
+    model.to(choose_device(args.device or "auto"))
+    kept = Path(args.embedded) if args.embedded else None
+    return sentences, embeddings_of(sentences, model, kept, args.precision), model

@@ -1,0 +1,61 @@
+"""A local page with the heads of a run, to be tried by hand: run.py --mode demo --run RUN
+
+With --input also the nearest sentences of a file. It listens on this machine alone unless --host
+says otherwise, and answers one request at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cli.flags import add_machine_flags
+from cli.values import number, path
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run", type=path, required=True, metavar="RUN", help="folder of a run, or an exported one"
+    )
+    parser.add_argument(
+        "--input", type=path, metavar="FILE", help="sentences that can be searched, one a line"
+    )
+    parser.add_argument("--column", metavar="NAME", help="of a .csv, .tsv or .jsonl --input")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port", type=number(int, 0, 65535), default=8000, metavar="N", help="(default: 8000)"
+    )
+    machine = parser.add_argument_group("machine")
+    add_machine_flags(machine)
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.errors import UserError
+
+    if args.column and not args.input:
+        parser.error("--column: expected --input FILE, found none")
+    try:
+        import uvicorn
+
+        from serving.demo import Corpus, make_app
+    except ImportError as error:
+        raise UserError(
+            f"--mode demo: expected the package {error.name}, found none: "
+            "pip install -r requirements-extras.txt"
+        ) from error
+    from serving.embeddings import embeddings_of, sentences_of
+    from serving.model import MultiTaskModel
+
+    corpus = None
+    sentences = sentences_of(Path(args.input), args.column) if args.input else []
+    model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
+    if sentences:
+        embeddings = embeddings_of(sentences, model.model.bi_encoder)
+        corpus = Corpus(Path(args.input).name, sentences, embeddings)
+    hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
+    print(f"open http://{args.host}:{args.port}/ in a browser; Ctrl-C ends it", flush=True)
+    app = make_app(model, corpus, hosts)
+    uvicorn.run(app, host=args.host, port=args.port, log_level="warning", timeout_keep_alive=5)
+    return 0

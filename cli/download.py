@@ -1,0 +1,75 @@
+"""Data from the Hugging Face hub: run.py --mode download --tasks sst qqp sts --output data
+
+Written in the files of CS224N and GLUE, which --data then reads; a file that is there stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cli.values import path
+from tasks import CS224N
+
+# A plain copy of names, held equal to them by a test.
+GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=(*CS224N, "glue", *GLUE),
+        default=list(CS224N),
+        metavar="TASK",
+        help=f"of {', '.join(CS224N)}, {', '.join(GLUE)}; glue for the latter six "
+        f"(default: {' '.join(CS224N)})",
+    )
+    parser.add_argument(
+        "--output", type=path, default="data", metavar="DIR", help="where to (default: data)"
+    )
+    parser.add_argument(
+        "--source",
+        type=path,
+        metavar="DIR",
+        help="instead of the hub: what datasets' save_to_disk wrote, a folder a task",
+    )
+    parser.add_argument("--revision", metavar="COMMIT", help="of the hub's data, of one task alone")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from reports.tables import text_table
+    from tasks.hub import ORIGINS, fetch, parted, write
+
+    names = [n for task in args.tasks for n in (GLUE if task == "glue" else (task,))]
+    names = list(dict.fromkeys(names))
+    if args.revision and len(names) > 1:
+        parser.error(f"--revision: expected one task, found {', '.join(names)}")
+    source = Path(args.source) if args.source else None
+    folder, rows, differ = Path(args.output), [], []
+    for name in names:
+        if there(name, folder) and not args.overwrite:
+            print(f"{name}: is there already in {folder}", flush=True)
+            continue
+        print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
+        splits = parted(name, fetch(name, source, args.revision))
+        files = write(name, splits, folder)
+        for (split, columns), file in zip(splits.items(), files, strict=True):
+            count, expected = len(next(iter(columns.values()))), ORIGINS[name].sizes[split]
+            rows.append([name, split, f"{count:,}", f"{expected:,}", str(file)])
+            if count != expected and not source:
+                differ.append(f"{name} {split}: expected {expected:,} examples, found {count:,}")
+    if rows:
+        print(text_table(["task", "split", "examples", "expected", "file"], rows))
+    for line in differ:
+        print(line)
+    return 1 if differ else 0
+
+
+def there(name: str, folder: Path) -> bool:
+    """Whether all files of a task are there."""
+    from tasks import build_task
+
+    source = build_task(name).source
+    return all(Path(source.where(folder, split)).exists() for split in source.splits)

@@ -1,0 +1,38 @@
+"""A run as a folder that other libraries open: run.py --mode export --run RUN --output DIR
+
+With its heads, its configuration and a model card; --mode predict and MultiTaskModel.load open it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cli.values import path
+
+FORMATS = {
+    "sentence-transformers": "SentenceTransformer(DIR) gives the same embeddings",
+    "transformers": "AutoModel and AutoTokenizer open it",
+    "onnx": "and model.onnx, from ids and mask to embeddings",
+}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--run", type=path, required=True, metavar="RUN", help="folder of a run")
+    parser.add_argument("--output", type=path, required=True, metavar="DIR", help="where to")
+    parser.add_argument(
+        "--format",
+        choices=tuple(FORMATS),
+        default="sentence-transformers",
+        help="; ".join(f"{name}: {text}" for name, text in FORMATS.items())
+        + " (default: sentence-transformers)",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an export there")
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from serving.export import export
+
+    export(Path(args.run), Path(args.output), args.format, args.overwrite)
+    print(f"{args.format}: {args.output}, with its model card in README.md")
+    return 0

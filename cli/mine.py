@@ -1,0 +1,68 @@
+"""The most similar pairs among the sentences of a file: run.py --mode mine --input FILE
+
+Every pair is looked at, once, in blocks: exact, in little memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from cli.corpus import add_corpus_flags, load_corpus
+from cli.values import COUNT, number, path
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    add_corpus_flags(parser)
+    pairs = parser.add_argument_group("pairs")
+    pairs.add_argument(
+        "--top", type=COUNT, default=100, metavar="N", help="how many, at most (default: 100)"
+    )
+    pairs.add_argument(
+        "--threshold",
+        type=number(float, -1, 1),
+        default=-1.0,
+        metavar="X",
+        help="only pairs of this cosine or more (default: all)",
+    )
+    pairs.add_argument(
+        "--output", type=path, metavar="FILE.tsv", help="where to; by default standard output"
+    )
+    pairs.add_argument("--overwrite", action="store_true", help="replace an existing output")
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.errors import UserError
+    from minbert.files import whole_file
+
+    target = Path(args.output) if args.output else None
+    if target is not None and target.exists() and not args.overwrite:
+        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    sentences, embeddings, _ = load_corpus(args, parser)
+    from serving.mining import mine
+
+    begin = time.perf_counter()
+    pairs = mine(embeddings, args.top, args.threshold, progress=True)
+    seconds = time.perf_counter() - begin
+
+    def write(file: TextIO) -> None:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["cosine", "line", "other line", "sentence", "other sentence"])
+        for one, other, cosine in zip(*pairs, strict=True):
+            texts = sentences[one], sentences[other]
+            writer.writerow([f"{cosine:.4f}", one + 1, other + 1, *texts])
+
+    if target is None:
+        write(sys.stdout)
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(target) as file:
+            write(file)
+    every = len(sentences) * (len(sentences) - 1) // 2
+    told = f"{len(pairs.first):,} of {every:,} pairs in {seconds:.1f} s"
+    print(f"{told}{f': {target}' if target else ''}", file=sys.stderr)
+    return 0

@@ -1,0 +1,170 @@
+"""What a run says of new texts: run.py --mode predict --run RUN --input FILE --column TEXT
+
+Without --input a text a line is read from standard input, two with a tab between them; answers go
+to --output or, a line a text, to standard output:
+
+    echo "a film to love" | python run.py --mode predict --run RUN
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from cli.flags import PRECISIONS, add_machine_flags
+from cli.values import path
+
+if TYPE_CHECKING:
+    from serving.model import Prediction
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run", type=path, required=True, metavar="RUN", help="folder of a run, or an exported one"
+    )
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        metavar="TASK",
+        help="some of the run's heads; by default all that fit",
+    )
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "--input",
+        type=path,
+        metavar="FILE",
+        help="one text a line, or a .csv, .tsv, .jsonl or .parquet file with --column; "
+        "by default standard input",
+    )
+    files.add_argument(
+        "--column",
+        nargs="+",
+        metavar="NAME",
+        help="column of the text; two of them for pairs, whose first text is what heads of single "
+        "texts read",
+    )
+    files.add_argument(
+        "--output", type=path, metavar="FILE", help=".csv or .tsv; by default standard output"
+    )
+    files.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
+    machine = parser.add_argument_group("machine")
+    machine.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=PRECISIONS[0],
+        help=f"of the encoder (default: {PRECISIONS[0]})",
+    )
+    add_machine_flags(machine)
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.errors import UserError
+    from minbert.files import whole_file
+
+    if args.column and not args.input:
+        parser.error("--column: expected --input FILE, found standard input")
+    if args.column and len(args.column) > 2:
+        parser.error(f"--column: expected one or two, found {len(args.column)}")
+    target = Path(args.output) if args.output else None
+    if target is None:
+        if args.overwrite:
+            parser.error("--overwrite: expected --output FILE, found none")
+        predict(args, sys.stdout, "\t")
+        return 0
+    if target.suffix.lower() not in (".csv", ".tsv"):
+        parser.error(f"--output: expected a name that ends in .csv or .tsv, found {target.name}")
+    if target.exists() and not args.overwrite:
+        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    begin = time.perf_counter()
+    with whole_file(target) as file:
+        count, loaded = predict(args, file, "," if target.suffix.lower() == ".csv" else "\t")
+    rate = count / (time.perf_counter() - loaded)
+    told = f"{count:,} rows, {rate:,.0f} rows/s after {loaded - begin:.1f} s of loading"
+    print(f"{told}: {target}")
+    return 0
+
+
+def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int, float]:
+    """Write the answers row by row; how many there were, and when the model was loaded."""
+    from minbert.progress import bar
+    from serving import MultiTaskModel
+
+    rows = rows_of(args)
+    first = next(rows, None)  # what is wrong with the input is told before the model is loaded
+    model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
+    loaded = time.perf_counter()
+    if first is None:
+        return 0, loaded
+
+    def every() -> Iterator[tuple[str, ...]]:
+        yield first
+        yield from rows
+
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+    count, header = 0, False
+    total = 0 if args.output else None  # a bar without an end, beside a file alone
+    with bar("predict", "row", total) as progress:
+        for window, found in model.predict_stream(
+            every(), args.tasks, args.precision, progress.update
+        ):
+            if not header:
+                texts = args.column or ["text", "other text"][: len(window[0])]
+                writer.writerow([*texts, *columns(found, args.probabilities)])
+                header = True
+            for place, row in enumerate(window):
+                writer.writerow([*row, *answers(found, place, args.probabilities)])
+            file.flush()
+            count += len(window)
+    return count, loaded
+
+
+def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The texts, one or two a row."""
+    from tasks.text_files import DataError, decoded_lines, rows_by_name
+
+    if args.input is None:
+        for number, line in enumerate(sys.stdin, 1):
+            texts = tuple(line.rstrip("\r\n").split("\t"))
+            if len(texts) > 2:
+                raise DataError(
+                    f"standard input, line {number}: expected one text, or two with a tab between "
+                    f"them, found {len(texts)}"
+                )
+            yield texts
+        return
+    file = Path(args.input)
+    if args.column:
+        for _, row in rows_by_name(file, args.column, file.suffix.lower() == ".csv"):
+            yield tuple(row[name] for name in args.column)
+    elif file.suffix.lower() in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
+        raise DataError(f"{file}: expected --column with the name of its text, found none")
+    else:
+        for _, line in decoded_lines(file):
+            yield (line.rstrip("\r\n"),)
+
+
+def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
+    """Names of what is answered: `sst`, and `sst: positive` for a probability."""
+    names = []
+    for task, one in found.items():
+        names.append(task)
+        if probabilities:
+            names += [f"{task}: {name}" for name in one.class_names]
+    return names
+
+
+def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
+    """Of one row."""
+    values: list[Any] = []
+    for one in found.values():
+        values.append(one.labels[place])
+        if probabilities and one.probabilities is not None:
+            values += [f"{value:.6f}" for value in one.probabilities[place]]
+    return values

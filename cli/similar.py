@@ -1,0 +1,34 @@
+"""The sentences of a file nearest to a query: run.py --mode similar --input FILE --query TEXT"""
+
+from __future__ import annotations
+
+import argparse
+
+from cli.corpus import add_corpus_flags, load_corpus
+from cli.values import COUNT
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--query", required=True, metavar="TEXT", help="what is looked for")
+    parser.add_argument(
+        "--top", type=COUNT, default=10, metavar="N", help="how many sentences (default: 10)"
+    )
+    add_corpus_flags(parser)
+
+
+def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from reports.tables import text_table
+
+    if not args.query.strip() or not args.query.isprintable():
+        parser.error(f"--query: expected a text, found {args.query!r}")
+    sentences, embeddings, model = load_corpus(args, parser)
+    from serving.mining import nearest
+
+    query = model.encode([args.query], args.precision, normalize=True)
+    rows, cosines = nearest(embeddings, query, args.top)
+    table = [
+        [f"{cosine:.4f}", str(row + 1), " ".join(sentences[row].split())]
+        for row, cosine in zip(rows[0], cosines[0], strict=True)
+    ]
+    print(text_table(["cosine", "line", "sentence"], table))
+    return 0

@@ -1,0 +1,23 @@
+"""What trained models are for: predicting, finding, exporting, showing.
+
+>>> from serving import MultiTaskModel
+>>> model = MultiTaskModel.load("runs/my-run")
+>>> model.predict(["a film to love"])["sst"].labels
+['very positive']
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from serving.model import MultiTaskModel, Prediction
+
+__all__ = ["MultiTaskModel", "Prediction"]
+
+
+def __getattr__(name: str) -> Any:
+    """PyTorch is loaded when a name is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'serving' has no attribute {name!r}")
+    from serving import model
+
+    return getattr(model, name)

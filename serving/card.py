@@ -1,0 +1,103 @@
+"""The model card of an export: what it was made of, what it scored, how to use it, its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reports.tables import markdown_table
+from serving.model import MultiTaskModel
+
+FLATTERED = (
+    "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its figures of "
+    "qqp are flattered."
+)
+RESHUFFLED = (
+    "The CS224N split of STS reshuffles STS-B: an encoder that has seen official STS-B has seen "
+    "part of this dev set."
+)
+SENTENCES = """```python
+from sentence_transformers import SentenceTransformer
+
+embeddings = SentenceTransformer("{folder}").encode(["A cat sleeps."])
+```"""
+PLAIN = """```python
+from transformers import AutoModel, AutoTokenizer
+
+tokenizer, model = AutoTokenizer.from_pretrained("{folder}"), AutoModel.from_pretrained("{folder}")
+hidden = model(**tokenizer(["A cat sleeps."], return_tensors="pt")).last_hidden_state
+```"""
+ONNX = """```python
+from onnxruntime import InferenceSession
+from transformers import AutoTokenizer
+
+inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_tensors="np")
+inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
+(embeddings,) = InferenceSession("{folder}/model.onnx").run(None, inputs)
+```"""
+USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
+HEADS = """```python
+from serving import MultiTaskModel
+
+model = MultiTaskModel.load("{folder}")
+model.predict([{example}])
+```"""
+
+
+def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
+    """Markdown, with the header that the hub reads."""
+    config = model.config
+    pooling = model.model.bi_encoder.pooling
+    normalised = ", normalised" if model.model.bi_encoder.normalize else ""
+    parts = [
+        "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\ntags:\n"
+        "- sentence-transformers\n- multi-task\n---",
+        f"# {' + '.join(model.tasks)} on {Path(config.encoder).name}",
+        f"One encoder ({Path(config.encoder).name}, {model.model.bi_encoder.width} wide, {pooling} "
+        f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}.",
+        "## Use",
+        USES[kind].format(folder="DIR"),
+        "The heads are in `heads.safetensors`; the toolkit that made them reads them:",
+        HEADS.format(folder="DIR", example=example(model)),
+        "## Training",
+        markdown_table(["setting", "value"], settings(model)),
+    ]
+    if "command" in metrics:
+        parts.append(f"```\n{metrics['command']}\n```")
+    if "dev" in metrics:
+        parts += ["## Scores", markdown_table(["task", "metric", "dev", "test"], scores(metrics))]
+        parts.append("The best epoch was chosen on the dev examples whose scores these are.")
+    caveats = [FLATTERED] if config.encoder == "minilm" and "qqp" in model.tasks else []
+    caveats += [RESHUFFLED] if "sts" in model.tasks else []
+    caveats.append("It knows the language and the kind of text of its data, no others.")
+    return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
+
+
+def example(model: MultiTaskModel) -> str:
+    pairs = any(task.texts == 2 for task in model.heads.values())
+    return '("A cat sleeps.", "A cat is asleep.")' if pairs else '"a film to love"'
+
+
+def settings(model: MultiTaskModel) -> list[list[str]]:
+    """What decides most, and the data of each own task."""
+    config = model.config
+    kept = ("mode", "data", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
+    rows = [[name.replace("_", " "), str(getattr(config, name))] for name in kept]
+    rows[1][1] = Path(config.data).name
+    for name, one in config.own_tasks.items():
+        rows.append([f"data of {name}", f"{Path(str(one['train'])).name}, {one['type']}"])
+    return rows
+
+
+def scores(metrics: Mapping[str, Any]) -> list[list[str]]:
+    """A line a task and metric; overall scores last."""
+    test = metrics.get("test", {})
+    rows = [
+        [task, name, f"{value:.4f}", f"{test[task][name]:.4f}" if task in test else ""]
+        for task, found in metrics["dev"].items()
+        if isinstance(found, Mapping)
+        for name, value in found.items()
+    ]
+    totals = {n: v for n, v in metrics["dev"].items() if not isinstance(v, Mapping)}
+    return rows + [["all", name, f"{value:.4f}", ""] for name, value in totals.items()]

@@ -1,0 +1,177 @@
+"""One local page that shows what a run does: its heads, and the nearest sentences of a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from serving.mining import nearest
+from serving.model import MultiTaskModel
+
+PAGE = Path(__file__).with_name("demo.html")
+LONGEST = 5000  # characters of a text
+BODY = 64 * 1024  # bytes of a request
+TITLES = {"sst": "Sentiment", "qqp": "Paraphrase", "sts": "Similarity"}
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+)
+
+
+class Asked(BaseModel):
+    """A task, and its text or texts."""
+
+    task: str
+    texts: list[str] = Field(min_length=1, max_length=2)
+
+
+class Looked(BaseModel):
+    """What is looked for, and how many sentences."""
+
+    query: str = Field(min_length=1, max_length=LONGEST)
+    top: int = Field(default=5, ge=1, le=50)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences that can be searched, with embeddings of unit length (n, H)."""
+
+    name: str
+    sentences: list[str]
+    embeddings: np.ndarray
+
+
+class BusyError(Exception):
+    """More requests wait than may."""
+
+
+class BadError(Exception):
+    """A request that cannot be answered, told to whoever made it."""
+
+
+class Queue:
+    """One request at the model at a time, a few waiting, no more."""
+
+    def __init__(self, longest: int) -> None:
+        self.longest, self.waiting, self.turn = longest, 0, asyncio.Lock()
+
+    async def __call__(self, work: Callable[[], Any]) -> Any:
+        if self.waiting >= self.longest:
+            raise BusyError
+        self.waiting += 1
+        try:
+            async with self.turn:
+                return await run_in_threadpool(work)
+        finally:
+            self.waiting -= 1
+
+
+def make_app(
+    model: MultiTaskModel,
+    corpus: Corpus | None = None,
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
+    queue: int = 8,
+) -> FastAPI:
+    """The page at `/`, and what it asks: `/about`, `/predict`, `/similar`; answers are JSON.
+
+    At most `queue` requests wait; more get status 503. Requests for other `hosts` are refused, so
+    that no page from elsewhere can ask.
+    """
+    app, turn = FastAPI(docs_url=None, redoc_url=None, openapi_url=None), Queue(queue)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    add_refusals(app)
+
+    @app.get("/", response_class=HTMLResponse)
+    def page() -> HTMLResponse:
+        headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
+        return HTMLResponse(PAGE.read_text("utf-8"), headers=headers)
+
+    @app.get("/about")
+    def about() -> dict[str, Any]:
+        tasks = [
+            {"name": name, "title": TITLES.get(name, name), "texts": task.texts}
+            for name, task in model.heads.items()
+        ]
+        searched = None if corpus is None else {"name": corpus.name, "size": len(corpus.sentences)}
+        return {"tasks": tasks, "corpus": searched, "longest": LONGEST}
+
+    @app.post("/predict")
+    async def predict(asked: Asked) -> dict[str, Any]:
+        check(model, asked)
+        texts: Any = [tuple(asked.texts)] if len(asked.texts) == 2 else asked.texts
+        found = (await turn(lambda: model.predict(texts, [asked.task])))[asked.task]
+        shares = [] if found.probabilities is None else found.probabilities[0].tolist()
+        scores = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
+        return {"label": found.labels[0], "value": float(found.values[0]), "classes": scores}
+
+    @app.post("/similar")
+    async def similar(looked: Looked) -> dict[str, Any]:
+        if corpus is None:
+            raise BadError("expected a page started with --input, found one without")
+        query = await turn(lambda: model.model.bi_encoder.encode([looked.query], normalize=True))
+        rows, cosines = nearest(corpus.embeddings, query, looked.top)
+        return {
+            "found": [
+                {"sentence": corpus.sentences[row], "line": int(row) + 1, "cosine": float(cosine)}
+                for row, cosine in zip(rows[0], cosines[0], strict=True)
+            ]
+        }
+
+    return app
+
+
+def check(model: MultiTaskModel, asked: Asked) -> None:
+    """BadError, in a line, for what the model cannot answer."""
+    task = model.heads.get(asked.task)
+    if task is None:
+        raise BadError(f"task: expected {', '.join(model.heads)}, found {asked.task[:40]!r}")
+    if len(asked.texts) != task.texts:
+        raise BadError(f"texts: expected {task.texts} for {asked.task}, found {len(asked.texts)}")
+    for text in asked.texts:
+        if not text.strip() or len(text) > LONGEST:
+            raise BadError(f"texts: expected 1 to {LONGEST} characters, found {len(text.strip())}")
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise BadError("texts: expected Unicode text, found half a surrogate pair")
+
+
+def add_refusals(app: FastAPI) -> None:
+    """What is wrong with a request, in one line of JSON."""
+
+    @app.middleware("http")
+    async def limit(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        length = request.headers.get("content-length")
+        if request.method == "POST" and (length is None or not length.isdecimal()):
+            return refusal(411, "expected a Content-Length, found none")
+        if length is not None and length.isdecimal() and int(length) > BODY:
+            return refusal(413, f"expected at most {BODY} bytes, found {length}")
+        return await call_next(request)
+
+    @app.exception_handler(RequestValidationError)
+    async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        return refusal(422, f"{place or 'request'}: {first['msg']}")
+
+    @app.exception_handler(BadError)
+    async def bad(request: Request, error: BadError) -> JSONResponse:
+        return refusal(422, str(error))
+
+    @app.exception_handler(BusyError)
+    async def busy(request: Request, error: BusyError) -> JSONResponse:
+        return refusal(503, "busy: try again in a moment")
+
+
+def refusal(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status)

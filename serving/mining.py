@@ -1,0 +1,103 @@
+"""The most similar pairs of n sentences, and the nearest to a query: exact, in blocks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minbert.progress import bar
+
+BLOCK = 2048  # rows of a product; its result has BLOCK x BLOCK scores
+CHUNK = 1 << 18  # pairs offered at a time: at first, every one of a block counts
+
+
+class Pairs(NamedTuple):
+    """Rows `first` < `second` (k,) and their cosines (k,), the most similar first."""
+
+    first: np.ndarray
+    second: np.ndarray
+    cosines: np.ndarray
+
+
+class Best:
+    """The `count` best pairs of those that were offered, and the cosine below which none counts."""
+
+    def __init__(self, count: int, threshold: float) -> None:
+        self.count, self.threshold = count, threshold
+        self.parts: list[tuple[Tensor, Tensor, Tensor]] = []
+        self.held = 0
+
+    def offer(self, first: Tensor, second: Tensor, cosines: Tensor) -> None:
+        self.parts.append((first, second, cosines))
+        self.held += len(cosines)
+        if self.held > 2 * self.count + BLOCK:
+            self.keep()
+
+    def keep(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Let go of all but the best; of equal ones those of the first rows stay."""
+        if not self.parts:
+            nothing = torch.zeros(0, dtype=torch.long)
+            return nothing, nothing, torch.zeros(0)
+        first, second, cosines = (torch.cat(part) for part in zip(*self.parts, strict=True))
+        order = np.lexsort((second.numpy(), first.numpy(), -cosines.numpy()))[: self.count]
+        kept = first[order], second[order], cosines[order]
+        self.parts, self.held = [kept], len(order)
+        if len(order) == self.count:
+            # Only what is above it can still count, or equal to it with earlier rows.
+            self.threshold = max(self.threshold, float(kept[2][-1]))
+        return kept
+
+
+def mine(
+    embeddings: np.ndarray, count: int, threshold: float = -1.0, progress: bool = False
+) -> Pairs:
+    """The `count` pairs of rows of unit length (n, H) with the largest cosines.
+
+    Every pair is looked at, once; memory is that of a block and of twice `count` pairs. Of pairs of
+    the same cosine, those of the first rows.
+
+    Args:
+        threshold: pairs below it do not count.
+        progress: show a bar with pairs/s.
+    """
+    best, rows = Best(count, threshold), torch.from_numpy(embeddings)
+    n = len(rows)
+    total = n * (n - 1) // 2
+    scores = torch.empty(BLOCK, BLOCK)
+    with bar("mine", "pair", total if progress else None) as shown:
+        for begin in range(0, n, BLOCK):
+            block = rows[begin : begin + BLOCK]
+            for other in range(begin, n, BLOCK):
+                compare(block, rows[other : other + BLOCK], begin, other, best, scores)
+            later = n - begin - len(block)
+            shown.update(len(block) * later + len(block) * (len(block) - 1) // 2)
+    first, second, cosines = best.keep()
+    return Pairs(first.numpy(), second.numpy(), cosines.numpy())
+
+
+def compare(
+    block: Tensor, others: Tensor, begin: int, other: int, best: Best, scores: Tensor
+) -> None:
+    """Offer the pairs of two blocks that may still count."""
+    found = scores[: len(block), : len(others)]
+    torch.mm(block, others.T, out=found)
+    if begin == other:  # each pair once, and no sentence with itself
+        found.masked_fill_(~torch.ones_like(found, dtype=torch.bool).triu(1), -2.0)
+    if float(found.max()) < best.threshold:
+        return
+    left, right = torch.nonzero(found >= best.threshold, as_tuple=True)
+    for part in range(0, len(left), CHUNK):
+        one, two = left[part : part + CHUNK], right[part : part + CHUNK]
+        cosines = found[one, two]
+        above = cosines >= best.threshold  # which earlier parts may have raised
+        best.offer(one[above] + begin, two[above] + other, cosines[above])
+
+
+def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[Any, Any]:
+    """Rows (q, k) and cosines (q, k) of the `count` nearest of n rows to each query, best first."""
+    rows, wanted = torch.from_numpy(np.ascontiguousarray(embeddings)), torch.from_numpy(queries)
+    cosines, places = torch.topk(wanted @ rows.T, min(count, len(rows)), dim=1)
+    return places.numpy(), cosines.numpy()

@@ -1,0 +1,227 @@
+"""A trained model in use: texts -> what every head says of them, in one pass of the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from minbert.batching import TokenLists
+from minbert.bi_encoder import PRECISIONS, BiEncoder
+from minbert.device import choose_device
+from minbert.encoding import WINDOW, in_bfloat16
+from minbert.json_files import read_json
+from minbert.stored import AnyEncoder
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+from multitask.errors import RunError
+from multitask.model import EncoderWithHeads
+from multitask.run_folder import best_weights, config_of_tasks, read_config
+from serving.together import embed_together
+from tasks.base import LabelledFiles, Source, Task
+
+EXPORTED = "run.json"  # in an exported folder: the configuration of its run
+Columns = Sequence[Sequence[str]]  # one or two of them, of n texts each
+Texts = Sequence[str] | Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one head says of n texts or pairs.
+
+    `values` (n,) are classes as numbers, or similarities on the scale of the task's files; `labels`
+    the same as people write them. `probabilities` (n, C) of the classes in `class_names`, None for
+    similarities.
+    """
+
+    task: str
+    values: np.ndarray
+    labels: list[str]
+    class_names: tuple[str, ...] = ()
+    probabilities: np.ndarray | None = None
+
+
+class MultiTaskModel:
+    """An encoder with the heads of its run, for new texts.
+
+    Example:
+        >>> model = MultiTaskModel.load("runs/my-run")
+        >>> found = model.predict([("A cat sleeps.", "A cat is asleep.")])
+        >>> found["sts"].values, found["qqp"].labels
+        (array([4.6]), ['the same question'])
+    """
+
+    def __init__(self, model: EncoderWithHeads, config: RunConfig) -> None:
+        self.model, self.config = model.eval(), config
+        self.heads = build_tasks(config)
+        self.encoders: dict[str, AnyEncoder] = {"fp32": model.bi_encoder.encoder}
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, device: str = "auto", linear: str | None = None
+    ) -> MultiTaskModel:
+        """Open a run's folder, or one that was exported.
+
+        Args:
+            folder: with `checkpoint/best`, or with `run.json` beside the weights.
+            device: `auto`, `cpu`, `cuda` or `cuda:N`.
+            linear: float32 product on a CPU, `mkl`, `onednn` or `auto`; None for the run's own.
+
+        Raises:
+            RunError, EncoderError: one line, naming what was expected.
+        """
+        folder = Path(folder)
+        if (folder / EXPORTED).exists():
+            best = folder
+            config = read_config(read_json(folder / EXPORTED, RunError), folder / EXPORTED)
+        else:
+            config, best = config_of_tasks(folder), best_weights(folder)
+        encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
+        model = EncoderWithHeads(encoder, build_tasks(config), config.seed)
+        try:
+            model.load_heads(best)
+        except (RuntimeError, OSError) as error:  # what torch says of other shapes
+            raise RunError(f"{best}: expected the heads of this run: {error}") from error
+        return cls(model.to(choose_device(device)), config)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.heads)
+
+    def readers(self, columns: int) -> list[str]:
+        """The tasks that can read rows of so many texts; single-text ones read the first text."""
+        return [name for name in self.heads if self.heads[name].texts <= columns]
+
+    def predict(
+        self, texts: Texts, tasks: Sequence[str] | None = None, precision: str = "fp32"
+    ) -> dict[str, Prediction]:
+        """What the heads say, by task; each distinct text goes through the encoder once.
+
+        Args:
+            texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
+            tasks: some of the run's; by default all that can read such texts.
+            precision: `fp32`, or `bf16` for an encoder in bfloat16.
+
+        Raises:
+            RunError: for a task that the run does not have, or that wants pairs.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts: expected a list of texts or pairs, found one string")
+        pairs = [(one,) if isinstance(one, str) else tuple(one) for one in texts]
+        width = len(pairs[0]) if pairs else 1
+        if any(len(row) != width for row in pairs) or width not in (1, 2):
+            raise ValueError("texts: expected texts alone or pairs alone, found both")
+        columns = [[row[place] for row in pairs] for place in range(width)]
+        names = self.chosen(tasks, width)
+        parts: dict[str, list[Prediction]] = {name: [] for name in names}
+        for begin in range(0, max(1, len(pairs)), WINDOW):
+            window = [column[begin : begin + WINDOW] for column in columns]
+            for name, found in self.predict_window(window, names, precision).items():
+                parts[name].append(found)
+        return {name: joined(several) for name, several in parts.items()}
+
+    def predict_stream(
+        self,
+        rows: Iterable[tuple[str, ...]],
+        tasks: Sequence[str] | None = None,
+        precision: str = "fp32",
+        count: Callable[[int], object] = lambda done: None,
+    ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
+        """`predict` for rows without end: a few thousand with their predictions at a time."""
+        window: list[tuple[str, ...]] = []
+        for row in rows:
+            if window and len(row) != len(window[0]):
+                raise RunError(f"expected {len(window[0])} texts in each row, found {len(row)}")
+            window.append(row)
+            if len(window) == WINDOW:
+                yield window, self.predict_rows(window, tasks, precision, count)
+                window = []
+        if window:
+            yield window, self.predict_rows(window, tasks, precision, count)
+
+    def predict_rows(
+        self,
+        rows: list[tuple[str, ...]],
+        tasks: Sequence[str] | None,
+        precision: str,
+        count: Callable[[int], object],
+    ) -> dict[str, Prediction]:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        found = self.predict_window(columns, self.chosen(tasks, len(columns)), precision)
+        count(len(rows))
+        return found
+
+    def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
+        """The tasks asked for; RunError for one that is not here, or cannot read such rows."""
+        able = self.readers(columns)
+        for name in tasks or ():
+            if name not in self.heads:
+                raise RunError(f"expected tasks of {', '.join(self.heads)}, found {name}")
+            if name not in able:
+                raise RunError(f"{name}: expected pairs of texts, found single ones")
+        if not able:
+            raise RunError(f"{', '.join(self.heads)}: expected pairs of texts, found single ones")
+        return list(tasks or able)
+
+    @torch.inference_mode()
+    def predict_window(
+        self, columns: Columns, names: Sequence[str], precision: str
+    ) -> dict[str, Prediction]:
+        """All rows at once."""
+        tokens = {name: self.tokens(self.heads[name], columns) for name in names}
+        vectors = embed_together(self.model, self.encoder(precision), tokens)
+        found = {}
+        for name in names:
+            task = self.heads[name]
+            scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
+            found[name] = prediction(task, scores)
+        return found
+
+    def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
+        """Of each text that the task reads, cleaned as its files are."""
+        clean, tokenizer = cleaning(task.source), self.model.bi_encoder.tokenizer
+        cleaned = [[clean(text) for text in column] for column in columns[: task.texts]]
+        return [tokenizer(*cleaned)] if task.joint else [tokenizer(one) for one in cleaned]
+
+    def encoder(self, precision: str) -> AnyEncoder:
+        if precision not in PRECISIONS:
+            raise ValueError(f"precision: expected {', '.join(PRECISIONS)}, found {precision!r}")
+        if precision not in self.encoders:
+            self.encoders[precision] = in_bfloat16(self.model.bi_encoder.encoder)
+        return self.encoders[precision]
+
+
+def cleaning(source: Source) -> Callable[[str], str]:
+    """What a task's files are read through, behind whatever parts or draws their examples."""
+    while not isinstance(source, LabelledFiles):
+        source = getattr(source, "source")  # noqa: B009 (each wrapper has one)
+    return source.clean_text
+
+
+def prediction(task: Task, scores: np.ndarray) -> Prediction:
+    """Scores (n, C) or (n,) as people want them."""
+    values, names = task.kind.predictions(scores), task.kind.class_names
+    show = task.output.show if task.output else str
+    if task.kind.classes is None:
+        labels = [show(value) for value in values]
+        return Prediction(task.name, np.array([float(one) for one in labels]), labels)
+    names = names or tuple(show(value) for value in range(task.kind.classes))
+    labels = [names[int(value)] for value in values]
+    return Prediction(task.name, values, labels, names, scores)
+
+
+def joined(parts: Sequence[Prediction]) -> Prediction:
+    """One prediction of all windows."""
+    first = parts[0]
+    probabilities = None
+    if first.probabilities is not None:
+        probabilities = np.concatenate([one.probabilities for one in parts])
+    return replace(
+        first,
+        values=np.concatenate([one.values for one in parts]),
+        labels=[label for one in parts for label in one.labels],
+        probabilities=probabilities,
+    )

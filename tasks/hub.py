@@ -1,0 +1,215 @@
+"""Data from the Hugging Face hub, written in the files of CS224N and GLUE.
+
+Splits have CS224N's sizes. Its own splits of Quora and STS are random ones of the same data: ours
+are others of the same sizes, always the same.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minbert.files import write_whole
+from tasks.glue import GLUE
+from tasks.text_files import DataError
+
+Rows = Mapping[str, Sequence[Any]]  # columns of one split
+Splits = Mapping[str, Rows]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a task's data lies: `repo` with its `config`, of which `label` names the labels."""
+
+    repo: str
+    config: str | None
+    texts: tuple[str, ...]
+    label: str
+    sizes: Mapping[str, int]  # of what is written
+
+
+ORIGINS = {
+    "sst": Origin(
+        "SetFit/sst5", None, ("text",), "label", {"train": 8544, "dev": 1101, "test": 2210}
+    ),
+    "qqp": Origin(
+        "sentence-transformers/quora-duplicates",
+        "pair-class",
+        ("sentence1", "sentence2"),
+        "label",
+        {"train": 283_002, "dev": 40_429, "test": 80_859},
+    ),
+    "sts": Origin(
+        "mteb/stsbenchmark-sts",
+        None,
+        ("sentence1", "sentence2"),
+        "score",
+        {"train": 6040, "dev": 863, "test": 1725},
+    ),
+}
+SIZES = {  # of GLUE's train and dev
+    "sst2": (67_349, 872),
+    "cola": (8551, 1043),
+    "mrpc": (3668, 408),
+    "rte": (2490, 277),
+    "qnli": (104_743, 5463),
+    "mnli": (392_702, 9815),
+}
+COLUMNS = {  # of the hub's GLUE
+    "sst2": ("sentence",),
+    "cola": ("sentence",),
+    "qnli": ("question", "sentence"),
+    "mnli": ("premise", "hypothesis"),
+}
+ORIGINS |= {
+    name: Origin(
+        "nyu-mll/glue",
+        name,
+        COLUMNS.get(name, ("sentence1", "sentence2")),
+        "label",
+        {"train": train, "dev": dev},
+    )
+    for name, (train, dev) in SIZES.items()
+}
+# Files of CS224N, and the columns of their texts and labels.
+CS224N = {
+    "sst": ("ids-sst", ("sentence",), "sentiment"),
+    "qqp": ("quora", ("sentence1", "sentence2"), "is_duplicate"),
+    "sts": ("sts", ("sentence1", "sentence2"), "similarity"),
+}
+
+
+def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits:
+    """The splits of a task from the hub, or from `source`, where the library datasets saved them.
+
+    Raises DataError in one line, with what to do without a network.
+    """
+    origin = ORIGINS[name]
+    try:
+        import datasets
+    except ImportError as error:
+        raise DataError(
+            "--mode download: expected the package datasets, found none: "
+            "pip install -r requirements-extras.txt"
+        ) from error
+    try:
+        if source is not None:
+            return dict(datasets.load_from_disk(str(source / name)))
+        return dict(datasets.load_dataset(origin.repo, origin.config, revision=revision))
+    except Exception as error:  # the library lets those of its HTTP clients through
+        if source is not None:
+            where = f"{source / name}: expected what datasets' save_to_disk wrote"
+        else:
+            where = (
+                f"{name} needs {origin.repo} from the Hugging Face hub, which could not be "
+                "reached: expected a network, or --source DIR with what datasets' save_to_disk "
+                "wrote, a folder a task; the bundled sample needs neither"
+            )
+        raise DataError(f"{where} ({type(error).__name__})") from error
+
+
+def parted(name: str, found: Splits) -> dict[str, Rows]:
+    """Train, dev and test as CS224N and GLUE have them."""
+    origin = ORIGINS[name]
+    if name in ("qqp", "sts"):
+        return shuffled(origin, found)
+    dev = "validation_matched" if name == "mnli" else "validation"
+    wanted = {"train": "train", "dev": dev} | ({"test": "test"} if name == "sst" else {})
+    for key in wanted.values():
+        if key not in found:
+            raise DataError(f"{name}: expected a split {key}, found {', '.join(found)}")
+    return {split: columns(origin, found[key]) for split, key in wanted.items()}
+
+
+def shuffled(origin: Origin, splits: Splits) -> dict[str, Rows]:
+    """All rows in an order of chance that never changes, parted in the sizes' proportions."""
+    every = [columns(origin, one) for one in splits.values()]
+    names = (*origin.texts, origin.label)
+    whole = {name: [value for one in every for value in one[name]] for name in names}
+    count, wanted = len(whole[origin.label]), sum(origin.sizes.values())
+    order = np.random.default_rng(0).permutation(count)
+    dev = round(count * origin.sizes["dev"] / wanted)
+    test = round(count * origin.sizes["test"] / wanted)
+    rows = {"dev": order[:dev], "test": order[dev : dev + test], "train": order[dev + test :]}
+    return {
+        split: {name: [whole[name][row] for row in np.sort(rows[split])] for name in names}
+        for split in ("train", "dev", "test")
+    }
+
+
+def columns(origin: Origin, rows: Any) -> Rows:
+    """Texts and labels of one split, as lists."""
+    found = {}
+    for name in (*origin.texts, origin.label):
+        if name not in rows.column_names:
+            raise DataError(
+                f"{origin.repo}: expected a column {name}, found {', '.join(rows.column_names)}"
+            )
+        found[name] = list(rows[name])
+    return found
+
+
+def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
+    """The files of a task; each is there whole or not at all."""
+    makers: Callable[..., dict[Path, str]] = cs224n_files if name in CS224N else glue_files
+    files = makers(name, splits, folder)
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text)
+    return list(files)
+
+
+def cs224n_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Path, str]:
+    """Tab-separated, an unnamed index before `id`; test without labels."""
+    stem, texts, label = CS224N[name]
+    origin, files = ORIGINS[name], {}
+    for split, rows in splits.items():
+        labelled = split != "test"
+        lines: list[list[object]] = [["", "id", *texts, *([label] if labelled else [])]]
+        for number, row in enumerate(zip(*rows.values(), strict=True)):
+            fields = dict(zip(rows, row, strict=True))
+            words = [fields[text] for text in origin.texts]
+            key = hashlib.sha256(f"{split} {number} {words}".encode()).hexdigest()[:25]
+            said = [shown(name, fields[origin.label])] if labelled else []
+            lines.append([number, key, *words, *said])
+        ending = "test-student" if split == "test" else split
+        files[folder / f"{stem}-{ending}.csv"] = tab_separated(lines)
+    return files
+
+
+def glue_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Path, str]:
+    """GLUE's own layouts: tabs, no quotes."""
+    declared, origin, files = GLUE[name], ORIGINS[name], {}
+    header = declared.header or (*declared.texts, declared.label)
+    for split, rows in splits.items():
+        lines = [] if declared.header else ["\t".join(header)]
+        for row in zip(*rows.values(), strict=True):
+            fields = dict(zip(rows, row, strict=True))
+            said = dict.fromkeys(header, "")
+            said |= {
+                own: " ".join(str(fields[theirs]).split())
+                for own, theirs in zip(declared.texts, origin.texts, strict=True)
+            }
+            said[declared.label] = declared.labels[int(fields[origin.label])]
+            lines.append("\t".join(said[column] for column in header))
+        file = declared.train if split == "train" else declared.dev
+        files[folder / "glue" / declared.folder / file] = "\n".join(lines) + "\n"
+    return files
+
+
+def shown(name: str, label: float) -> str:
+    """A label as the file has it: similarities and Quora's with a decimal point."""
+    return str(int(label)) if name == "sst" else str(float(label))
+
+
+def tab_separated(lines: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,33 @@
+"""A small trained run of every kind of head, shared by the tests of its use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cli
+import tasks.sample
+from serving import MultiTaskModel
+
+SAMPLE = Path(tasks.sample.__file__).parent
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> Path:
+    """sst, qqp, sts and an own task of joint pairs on the tiny encoder; read only."""
+    folder = tmp_path_factory.mktemp("serving")
+    rows = "".join(f"text {i},other {i % 7},{'same' if i % 2 else 'not'}\n" for i in range(40))
+    (folder / "own.csv").write_text("a,b,y\n" + rows)
+    own = f"own={folder}/own.csv:type=classification,text=a,text=b,label=y,pair=joint"
+    command = [
+        *("--mode", "multitask", "--task", own, "--encoder", "tiny", "--epochs", "1"),
+        *("--limit", "40", "--batch-size", "8", "--output", str(folder / "run")),
+    ]
+    assert cli.main(command) == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def model(trained) -> MultiTaskModel:
+    return MultiTaskModel.load(trained)

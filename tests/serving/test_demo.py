@@ -1,0 +1,154 @@
+"""The page: what it answers, what it refuses, and that a browser shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from serving.demo import BusyError, Corpus, Queue, make_app
+
+SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
+
+
+@pytest.fixture(scope="module")
+def corpus(model):
+    embeddings = model.model.bi_encoder.encode(SENTENCES, normalize=True)
+    return Corpus("file.txt", SENTENCES, embeddings)
+
+
+@pytest.fixture(scope="module")
+def client(model, corpus):
+    return TestClient(make_app(model, corpus), base_url="http://localhost")
+
+
+def test_it_says_what_it_can(client):
+    found = client.get("/about").json()
+    assert [(task["name"], task["texts"]) for task in found["tasks"]] == [
+        ("sst", 1),
+        ("qqp", 2),
+        ("sts", 2),
+        ("own", 2),
+    ]
+    assert found["corpus"] == {"name": "file.txt", "size": 3}
+
+
+def test_it_predicts_what_the_model_does(client, model):
+    found = client.post("/predict", json={"task": "sst", "texts": ["a film to love"]}).json()
+    ours = model.predict(["a film to love"])["sst"]
+    assert found["label"] == ours.labels[0]
+    shares = [one["share"] for one in found["classes"]]
+    np.testing.assert_allclose(shares, ours.probabilities[0], atol=1e-6)
+    pair = {"task": "sts", "texts": ["a", "b"]}
+    value = client.post("/predict", json=pair).json()["value"]
+    assert value == pytest.approx(model.predict([("a", "b")])["sts"].values[0], abs=1e-5)
+
+
+def test_the_nearest_sentences(client):
+    found = client.post("/similar", json={"query": "A cat sleeps.", "top": 2}).json()["found"]
+    assert found[0] == {
+        "sentence": "A cat sleeps.",
+        "line": 1,
+        "cosine": pytest.approx(1, abs=1e-5),
+    }
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "status", "told"),
+    [
+        ("/predict", {"task": "mnli", "texts": ["a"]}, 422, "task: expected sst, qqp"),
+        ("/predict", {"task": "sst", "texts": ["a", "b"]}, 422, "expected 1 for sst, found 2"),
+        ("/predict", {"task": "sst", "texts": ["  "]}, 422, "expected 1 to 5000 characters"),
+        ("/predict", {"task": "sst", "texts": ["x" * 5001]}, 422, "found 5001"),
+        ("/predict", {"task": "sst", "texts": ["\ud800"]}, 422, "half a surrogate pair"),
+        ("/predict", {"task": "sst", "texts": "a"}, 422, "texts: "),
+        ("/predict", {"task": "sst"}, 422, "texts: Field required"),
+        ("/predict", {"task": "sst", "texts": ["x" * 70_000]}, 413, "at most 65536 bytes"),
+        ("/similar", {"query": ""}, 422, "query: "),
+        ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
+    ],
+)
+def test_bad_requests_are_told_in_a_line(client, path, content, status, told):
+    headers = {"Content-Type": "application/json"}
+    found = client.post(path, content=json.dumps(content), headers=headers)
+    assert found.status_code == status
+    assert told in found.json()["error"]
+
+
+def test_what_is_no_json_is_told(client):
+    found = client.post("/predict", content=b"{", headers={"Content-Type": "application/json"})
+    assert found.status_code == 422
+    assert "error" in found.json()
+
+
+def test_without_sentences_there_is_nothing_to_search(model):
+    found = TestClient(make_app(model), base_url="http://localhost").post(
+        "/similar", json={"query": "a"}
+    )
+    assert found.status_code == 422
+
+
+def test_a_page_from_elsewhere_cannot_ask(model):
+    elsewhere = TestClient(make_app(model), base_url="http://attacker.example")
+    assert elsewhere.get("/about").status_code == 400
+
+
+def test_more_than_may_wait_are_sent_away():
+    async def many():
+        queue, done = Queue(3), threading.Event()
+        first = [asyncio.ensure_future(queue(lambda: done.wait(10))) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(BusyError):
+            await queue(lambda: None)
+        done.set()
+        await asyncio.gather(*first)
+        return await queue(lambda: "free again")
+
+    assert asyncio.run(many()) == "free again"
+
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_shows_the_boxes_without_scrolling_aside(model, corpus, tmp_path, width):
+    import uvicorn
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(make_app(model, corpus), port=port, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.05)
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+        shown = subprocess.run(
+            [
+                *(BROWSER, *flags, f"--window-size={width},1600", "--virtual-time-budget=8000"),
+                *("--dump-dom", f"http://127.0.0.1:{port}/"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        ).stdout
+    finally:
+        server.should_exit = True
+        thread.join(10)
+    for title in ("Sentiment", "Paraphrase", "Similarity", "Nearest of 3 sentences in file.txt"):
+        assert f"<h2>{title}</h2>" in shown

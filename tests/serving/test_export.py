@@ -1,0 +1,116 @@
+"""Exports: opened by the libraries they are for, with the same numbers; whole or not at all."""
+
+import json
+
+import numpy as np
+import pytest
+
+from minbert.bi_encoder import BiEncoder
+from minbert.errors import UserError
+from serving import MultiTaskModel
+from serving.export import export
+
+TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
+
+
+@pytest.fixture
+def exported(trained, tmp_path):
+    def make(kind):
+        export(trained, tmp_path / kind, kind)
+        return tmp_path / kind
+
+    return make
+
+
+@pytest.mark.slow
+def test_sentence_transformers_gives_the_same_embeddings(exported):
+    from sentence_transformers import SentenceTransformer
+
+    folder = exported("sentence-transformers")
+    found = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(found, BiEncoder.from_pretrained(folder).encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_transformers_gives_the_same_hidden_states(exported, model):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = exported("transformers")
+    tokenizer, theirs = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    with torch.inference_mode():
+        hidden = theirs(**tokenizer(TEXTS[:1], return_tensors="pt")).last_hidden_state
+    ours = model.model.bi_encoder.encode(TEXTS[:1], normalize=False)
+    np.testing.assert_allclose(hidden.mean(1), ours, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_onnx_runtime_gives_the_same_embeddings(model, trained, tmp_path, pooling, monkeypatch):
+    from onnxruntime import InferenceSession
+    from transformers import AutoTokenizer
+
+    load = MultiTaskModel.load
+
+    def pooled(*args):
+        loaded = load(*args)
+        loaded.model.bi_encoder.pooling = pooling
+        return loaded
+
+    monkeypatch.setattr(MultiTaskModel, "load", pooled)
+    export(trained, tmp_path / "onnx", "onnx")
+    inputs = AutoTokenizer.from_pretrained(tmp_path / "onnx")(
+        TEXTS, padding=True, return_tensors="np"
+    )
+    inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+    (found,) = InferenceSession(tmp_path / "onnx" / "model.onnx").run(None, inputs)
+    ours = BiEncoder.from_pretrained(tmp_path / "onnx").encode(TEXTS)
+    np.testing.assert_allclose(found, ours, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["sentence-transformers", "transformers"])
+def test_the_heads_say_the_same(exported, model, kind):
+    pairs = [("A cat sleeps.", "A cat is asleep."), ("The sun.", "The moon.")]
+    ours, theirs = model.predict(pairs), MultiTaskModel.load(exported(kind)).predict(pairs)
+    for task, found in ours.items():
+        np.testing.assert_array_equal(found.values, theirs[task].values)
+
+
+def test_the_card_tells_data_scores_and_limits(exported, trained):
+    folder = exported("sentence-transformers")
+    text = (folder / "README.md").read_text()
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert f"| sst | accuracy | {metrics['dev']['sst']['accuracy']:.4f} |" in text
+    assert "own.csv, classification" in text
+    assert "reshuffles STS-B" in text
+    assert "SentenceTransformer(" in text
+
+
+def test_no_place_of_this_machine_is_exported(exported, trained):
+    folder = exported("sentence-transformers")
+    for file in ("run.json", "README.md"):
+        assert str(trained.parent) not in (folder / file).read_text()
+
+
+def test_what_is_there_stays(exported, trained, tmp_path):
+    folder = exported("transformers")
+    with pytest.raises(UserError, match="--overwrite would replace it"):
+        export(trained, folder, "transformers")
+    export(trained, folder, "sentence-transformers", overwrite=True)
+    assert (folder / "modules.json").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="expected a new folder or an export"):
+        export(trained, tmp_path / "mine", "transformers", overwrite=True)
+    with pytest.raises(UserError, match="outside of the run"):
+        export(trained, trained / "export", "transformers")
+
+
+def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("serving.export.card", full)
+    with pytest.raises(OSError, match="No space"):
+        export(trained, tmp_path / "out", "transformers")
+    assert list(tmp_path.iterdir()) == []

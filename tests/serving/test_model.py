@@ -1,0 +1,131 @@
+"""MultiTaskModel: what it says of new texts is what its run said of dev."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import cli
+from multitask.errors import RunError
+from serving import MultiTaskModel
+from serving.together import concatenated
+from tasks import build_task, data_folder
+from tasks.predictions import read_scores, scores_name
+
+
+def dev(task):
+    return build_task(task).read(data_folder("sample"), "dev")
+
+
+@pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
+def test_predictions_are_those_that_the_run_wrote(model, trained, task):
+    kept = read_scores(trained / "predictions" / scores_name(task, "dev"))
+    columns = dev(task).texts
+    texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    found = model.predict(texts, [task])[task]
+    values = found.values if found.probabilities is None else found.probabilities
+    np.testing.assert_allclose(values, kept.values, atol=1e-5)
+
+
+def test_every_head_that_can_read_a_pair_answers(model):
+    found = model.predict([("A cat sleeps.", "A cat is asleep."), ("The sun.", "The moon.")])
+    assert set(found) == {"sst", "qqp", "sts", "own"}
+    assert set(found["own"].labels) <= {"same", "not"}
+    assert found["qqp"].probabilities.shape == (2, 2)
+    assert found["sts"].probabilities is None
+    np.testing.assert_allclose(found["sst"].probabilities.sum(1), 1, atol=1e-6)
+    alone = model.predict(["A cat sleeps.", "The sun."])
+    assert set(alone) == {"sst"}
+    np.testing.assert_allclose(alone["sst"].probabilities, found["sst"].probabilities, atol=1e-6)
+
+
+def test_heads_together_say_what_they_say_alone(model):
+    pairs = list(zip(*dev("qqp").texts, strict=True))[:30]
+    together = model.predict(pairs)
+    for task in model.tasks:
+        alone = model.predict(pairs, [task])[task]
+        np.testing.assert_allclose(alone.values, together[task].values, atol=1e-5)
+
+
+def test_the_order_and_the_company_of_rows_change_nothing(model):
+    pairs = list(zip(*dev("sts").texts, strict=True))[:20]
+    values = model.predict(pairs)["sts"].values
+    backwards = model.predict(pairs[::-1])["sts"].values
+    np.testing.assert_allclose(values, backwards[::-1], atol=1e-5)
+    np.testing.assert_allclose(model.predict(pairs[3:4])["sts"].values, values[3:4], atol=1e-5)
+
+
+def test_each_distinct_text_is_encoded_once(model, monkeypatch):
+    seen = []
+    encode = model.model.bi_encoder.encode_window
+
+    def counted(encoder, tokens, *rest):
+        seen.append(len(tokens))
+        return encode(encoder, tokens, *rest)
+
+    monkeypatch.setattr(model.model.bi_encoder, "encode_window", counted)
+    model.predict([("A cat.", "a dog"), ("a cat.", "A dog"), ("A dog", "a cat.")], ["sst", "qqp"])
+    assert seen == [2]
+
+
+def test_a_stream_is_the_same_in_windows(model, monkeypatch):
+    monkeypatch.setattr("serving.model.WINDOW", 4)
+    pairs = list(zip(*dev("sts").texts, strict=True))[:10]
+    windows = list(model.predict_stream(iter(pairs)))
+    assert [len(rows) for rows, _ in windows] == [4, 4, 2]
+    values = np.concatenate([found["sts"].values for _, found in windows])
+    np.testing.assert_allclose(values, model.predict(pairs)["sts"].values, atol=1e-5)
+    with pytest.raises(RunError, match="expected 2 texts in each row, found 1"):
+        list(model.predict_stream(iter([("a", "b"), ("c",)])))
+
+
+def test_nothing_gives_nothing(model):
+    found = model.predict([])["sst"]
+    assert found.labels == []
+    assert found.probabilities.shape == (0, 5)
+
+
+def test_bf16_is_near(model):
+    pairs = list(zip(*dev("sts").texts, strict=True))[:20]
+    one, other = (model.predict(pairs, ["sts"], precision)["sts"] for precision in ("fp32", "bf16"))
+    np.testing.assert_allclose(one.values, other.values, atol=0.1)
+
+
+def test_what_cannot_be_asked_is_told(model, tmp_path, trained):
+    with pytest.raises(RunError, match="expected tasks of sst, qqp, sts, own, found mnli"):
+        model.predict(["a"], ["mnli"])
+    with pytest.raises(RunError, match="qqp: expected pairs of texts, found single ones"):
+        model.predict(["a"], ["qqp"])
+    with pytest.raises(TypeError, match="found one string"):
+        model.predict("a")
+    with pytest.raises(ValueError, match="found both"):
+        model.predict(["a", ("b", "c")])
+    with pytest.raises(ValueError, match="precision"):
+        model.predict(["a"], precision="int8")
+    with pytest.raises(RunError, match="expected a run with checkpoint/best"):
+        MultiTaskModel.load(tmp_path)
+
+
+def test_a_head_that_pools_tokens_itself(tmp_path):
+    run = tmp_path / "run"
+    flags = ("--mode", "single", "--task", "sst", "--objective", "lacon-fusion", "--epochs", "1")
+    size = ("--limit", "40", "--encoder", "tiny", "--batch-size", "10")
+    assert cli.main([*flags, *size, "--output", str(run)]) == 0
+    kept = read_scores(run / "predictions" / scores_name("sst", "dev"))
+    found = MultiTaskModel.load(run).predict(dev("sst").texts[0])["sst"]
+    np.testing.assert_allclose(found.probabilities, kept.values, atol=1e-5)
+
+
+def test_the_typed_command_is_kept(trained):
+    assert "command" not in json.loads((trained / "metrics.json").read_text())  # not by run.py
+
+
+def test_distinct_sequences(model):
+    tokenizer = model.model.bi_encoder.tokenizer
+    tokens = concatenated([tokenizer(["a", "b", "a"]), tokenizer(["b", "c"])])
+    rows, which = tokens.distinct()
+    assert rows.tolist() == [0, 1, 4]
+    assert which.tolist() == [0, 1, 0, 1, 2]
+    assert tokens.at(rows).ids.tolist() == tokenizer(["a", "b", "c"]).ids.tolist()
+    assert torch.is_inference_mode_enabled() is False
