@@ -1,6 +1,6 @@
 """Data from the Hugging Face hub: run.py --mode download --tasks sst qqp sts --output data
 
-Written in the files of CS224N and GLUE, which --data then reads; a file that is there stays.
+Written in the files of CS224N and GLUE, to be read with --data; a file that is there stays.
 """
 
 from __future__ import annotations

@@ -1,0 +1,179 @@
+"""predict, mine, similar, export and demo from the shell: what goes in, what comes out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cli
+
+ROOT = Path(cli.__file__).parents[1]
+PREDICT = ("--mode", "predict", "--run")
+SENTENCES = ["A cat sleeps.", "The sun is up.", "A cat is asleep.", "It rains.", "The sun is up!"]
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    (tmp_path / "s.txt").write_text("\n".join(SENTENCES) + "\n")
+    return tmp_path / "s.txt"
+
+
+def read(text, delimiter="\t"):
+    return list(csv.reader(io.StringIO(text), delimiter=delimiter))
+
+
+@pytest.mark.slow
+def test_the_shells_own_way(finished):
+    command = [sys.executable, "run.py", *PREDICT, str(finished[0])]
+    found = subprocess.run(
+        command, input="a film to love\n", cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    header, row = read(found.stdout)
+    assert header == ["text", "sst"]
+    assert row[0] == "a film to love"
+
+
+def test_lines_with_a_tab_are_pairs(finished, run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a cat\ta dog\nthe sun\tthe moon\n"))
+    found = run(*PREDICT, finished[0], "--probabilities")
+    assert found.returncode == 0, found.stderr
+    header, *rows = read(found.stdout)
+    assert header[:3] == ["text", "other text", "sst"]
+    assert "sst: very positive" in header
+    assert len(rows) == 2
+    shares = [float(v) for h, v in zip(header, rows[0], strict=True) if h.startswith("sst:")]
+    assert sum(shares) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a\tb\tc\n", "line 1: expected one text, or two with a tab"),
+        ("a\nb\tc\n", "expected 1 texts in each row, found 2"),
+    ],
+)
+def test_lines_that_cannot_be_read_are_told(finished, refused, monkeypatch, text, told):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    assert told in refused(1, *PREDICT, finished[0])
+
+
+def test_no_line_gives_nothing(finished, run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    found = run(*PREDICT, finished[0])
+    assert (found.returncode, found.stdout) == (0, "")
+
+
+def test_a_file_and_its_columns(finished, run, tmp_path):
+    source = tmp_path / "pairs.csv"
+    source.write_text('key,left,"right, too"\n1,a cat,"a ""dog"", or so"\n2,the sun,the moon\n')
+    target = tmp_path / "answers" / "out.csv"
+    command = (*PREDICT, finished[0], "--input", source, "--column", "left", "right, too")
+    found = run(*command, "--output", target, "--tasks", "sts", "qqp")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("2 rows, ")
+    rows = read(target.read_text(), ",")
+    assert rows[0] == ["left", "right, too", "sts", "qqp"]
+    assert rows[1][:2] == ["a cat", 'a "dog", or so']
+    assert "--overwrite would replace it" in run(*command, "--output", target).stderr
+    assert run(*command, "--output", target, "--overwrite").returncode == 0
+    assert [file.name for file in target.parent.iterdir()] == ["out.csv"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "told"),
+    [
+        (("--column", "a"), 2, "--column: expected --input FILE"),
+        (("--input", "x.csv"), 1, "expected --column"),
+        (("--input", "nowhere.txt"), 1, "nowhere.txt"),
+        (("--input", "s.txt", "--output", "x.json"), 2, "ends in .csv or .tsv"),
+        (("--overwrite",), 2, "--overwrite: expected --output"),
+        (("--input", "s.txt", "--tasks", "mnli"), 1, "expected tasks of sst, qqp, sts, found mnli"),
+        (("--input", "s.txt", "--tasks", "sts"), 1, "sts: expected pairs of texts"),
+        (("--input", "s.txt", "--column", "a", "b", "c"), 2, "expected one or two, found 3"),
+    ],
+)
+def test_what_cannot_be_predicted_is_told_in_a_line(
+    finished, sentences, refused, monkeypatch, flags, status, told
+):
+    monkeypatch.chdir(sentences.parent)
+    assert told in refused(status, *PREDICT, finished[0], *flags)
+
+
+def test_the_most_similar_pairs(sentences, run, tmp_path):
+    mine = ("--mode", "mine", "--input", sentences, "--encoder", "tiny", "--top", "2")
+    found = run(*mine)
+    assert found.returncode == 0, found.stderr
+    header, first, second = read(found.stdout)
+    assert header == ["cosine", "line", "other line", "sentence", "other sentence"]
+    assert float(first[0]) >= float(second[0])
+    assert [SENTENCES[int(first[1]) - 1], SENTENCES[int(first[2]) - 1]] == first[3:]
+    array = tmp_path / "e.npy"
+    encode = ("--mode", "encode", "--input", sentences, "--encoder", "tiny", "--output", array)
+    assert run(*encode).returncode == 0
+    assert run(*mine, "--embedded", array).stdout == found.stdout
+    target = tmp_path / "pairs.tsv"
+    assert run(*mine, "--output", target).returncode == 0
+    assert target.read_text() == found.stdout
+    np.save(array, np.zeros((3, 32), np.float32))
+    line = run(*mine, "--embedded", array).stderr.splitlines()[-1]
+    assert "expected 5 x 32 float32, one row a sentence, found 3 x 32" in line
+
+
+def test_the_sentences_nearest_to_a_query(sentences, finished, run, refused):
+    similar = ("--mode", "similar", "--input", sentences, "--top", "2", "--query")
+    found = run(*similar, "It rains.", "--run", finished[0])
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert len(lines) == 4
+    assert lines[2].split() == ["1.0000", "4", "It", "rains."]
+    assert "expected a text" in refused(2, *similar, " ")
+    both = ("--run", finished[0], "--encoder", "tiny")
+    assert "expected one of them" in refused(2, *similar, "x", *both)
+
+
+def test_an_export_is_a_model_again(finished, run, tmp_path, monkeypatch, refused):
+    export = ("--mode", "export", "--run", finished[0], "--output", tmp_path / "out")
+    assert run(*export).returncode == 0
+    answers = []
+    for folder in (finished[0], tmp_path / "out"):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("a cat\ta dog\n"))
+        found = run(*PREDICT, folder)
+        assert found.returncode == 0, found.stderr
+        answers.append(found.stdout)
+    assert answers[0] == answers[1]
+    assert "--overwrite would replace it" in refused(1, *export)
+    nowhere = ("--mode", "export", "--run", tmp_path / "no", "--output", tmp_path / "x")
+    assert "expected a run with checkpoint/best" in refused(1, *nowhere)
+
+
+@pytest.mark.slow
+def test_the_page_is_served_until_it_is_ended(finished, sentences):
+    import socket
+    import urllib.request
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    command = [sys.executable, "run.py", "--mode", "demo", "--run", str(finished[0])]
+    command += ["--input", str(sentences), "--port", port]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
+        page = b""
+        for _ in range(200):
+            try:
+                page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read()
+                break
+            except OSError:
+                assert process.poll() is None
+                time.sleep(0.1)
+        process.terminate()
+        assert process.wait(20) in (0, 130, -15)
+    assert b"<title>Sentences</title>" in page
