@@ -1,3 +1,5 @@
+#!/usr/bin/env python3
+# PYTHON_ARGCOMPLETE_OK
 """The command line's front door: `python run.py --mode MODE`, `--help` for the rest."""
 
 import sys

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+from itertools import pairwise
 from typing import NoReturn
 
 from minbert.front_door import ended
@@ -53,6 +54,8 @@ def main(argv: list[str]) -> int:
         + "\n\npython run.py --mode MODE --help shows the flags of a mode.",
     )
     front.add_argument("--mode", choices=MODES, help=argparse.SUPPRESS)
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks what may follow
+        complete(front)
     chosen, rest = front.parse_known_args(argv)
     if chosen.mode is None:
         if {"-h", "--help"} & set(rest):
@@ -60,6 +63,17 @@ def main(argv: list[str]) -> int:
             return 0
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
     return ended("run.py", lambda: run_mode(chosen.mode, rest))
+
+
+def complete(front: Parser) -> None:
+    """Answer a shell's Tab (argcomplete): modes, and the flags and choices of the mode typed."""
+    import argcomplete
+
+    words = os.environ.get("COMP_LINE", "").split()
+    typed = next((b for a, b in pairwise(words) if a == "--mode"), None)
+    if typed in MODES:
+        importlib.import_module(f"cli.{typed}").add_flags(front)
+    argcomplete.autocomplete(front)
 
 
 def run_mode(name: str, rest: list[str]) -> int:

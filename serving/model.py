@@ -128,9 +128,12 @@ class MultiTaskModel:
         rows: Iterable[tuple[str, ...]],
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
-        count: Callable[[int], object] = lambda done: None,
+        count: Callable[[int], object] | None = None,
     ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
-        """`predict` for rows without end: a few thousand with their predictions at a time."""
+        """`predict` for rows without end: a few thousand with their predictions at a time.
+
+        `count` is told how many rows are done, for a progress bar.
+        """
         window: list[tuple[str, ...]] = []
         for row in rows:
             if window and len(row) != len(window[0]):
@@ -147,11 +150,12 @@ class MultiTaskModel:
         rows: list[tuple[str, ...]],
         tasks: Sequence[str] | None,
         precision: str,
-        count: Callable[[int], object],
+        count: Callable[[int], object] | None,
     ) -> dict[str, Prediction]:
         columns = [list(column) for column in zip(*rows, strict=True)]
         found = self.predict_window(columns, self.chosen(tasks, len(columns)), precision)
-        count(len(rows))
+        if count is not None:
+            count(len(rows))
         return found
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:

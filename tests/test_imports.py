@@ -27,6 +27,7 @@ MAY_IMPORT = {
         "losses",
         "minbert",
     },
+    "docs": {"serving", "ensemble", "multitask", "tasks", "losses", "minbert"},
     "benchmarks": {
         "cli",
         "serving",

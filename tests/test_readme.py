@@ -1,4 +1,4 @@
-"""Every command of the README works: it is run here, on the tiny encoder and for two steps."""
+"""Every command and snippet of the README and the pages works: run here, on the tiny encoder."""
 
 import re
 import shlex
@@ -7,16 +7,52 @@ from pathlib import Path
 import pytest
 
 from cli import main
+from docs import build_api
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = "".join(re.findall(r"```bash\n(.*?)```", README, re.DOTALL))
-COMMANDS = re.findall(r"^(?:.*&& )?\S*python (run\.py .*)$", BLOCKS, re.MULTILINE)
+PAGES = {page.name: page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
-FLAGS = {"encode": TINY, "probe": TINY, "reproduce": [*TINY, "--epochs", "1"]} | dict.fromkeys(
-    ("single", "multitask", "pretrain", "pareto"), SMALL
-)
+FLAGS = {
+    **dict.fromkeys(("encode", "probe", "mine", "similar"), TINY),
+    **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
+    "reproduce": [*TINY, "--epochs", "1"],
+}
+# What pages take from commands of the README.
+BEFORE = {
+    "runs/simcse": "run.py --mode pretrain --objective simcse --tasks sst --limit 40",
+    "runs/all": "run.py --mode multitask --sampling annealed --pcgrad --limit 40",
+    "runs/sts": "run.py --mode single --task sts --limit 40",
+}
+
+
+def commands_of(text):
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", text, re.DOTALL))
+    return re.findall(r"^(?:.*&& |.*\| )?\S*python (run\.py .*)$", blocks, re.MULTILINE)
+
+
+def run(command, monkeypatch):
+    """A command with what makes it small; of its standard input, a line."""
+    import io
+
+    arguments = shlex.split(command, comments=True)[1:]
+    monkeypatch.setattr("sys.stdin", io.StringIO("The bed was lovely.\n"))
+    if "--help" in arguments:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+    else:
+        small = FLAGS.get(arguments[1], []) if arguments[0] == "--mode" else []
+        assert main(arguments + small) == 0, command
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty folder with the sample where commands look for it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks").symlink_to(ROOT / "tasks")
+    return tmp_path
 
 
 def test_the_readme_has_its_two_commands():
@@ -28,31 +64,47 @@ def test_the_readme_has_its_two_commands():
 
 
 @pytest.mark.slow
-def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
-    assert len(COMMANDS) >= 5
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tasks").symlink_to(ROOT / "tasks")
-    for command in COMMANDS:
-        arguments = shlex.split(command, comments=True)[1:]
-        small = FLAGS.get(arguments[1], []) if arguments[0] == "--mode" else []
-        if "--help" in arguments:
-            with pytest.raises(SystemExit) as ended:
-                main(arguments)
-            assert ended.value.code == 0
-        else:
-            assert main(arguments + small) == 0, command
+def test_every_command_and_snippet_of_the_readme_runs(place, monkeypatch, capsys):
+    commands = commands_of(README)
+    assert len(commands) >= 20
+    for command in commands:
+        run(command, monkeypatch)
     assert "overall" in capsys.readouterr().out
-
-
-def test_the_python_example_of_the_readme_runs():
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    one, other = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict = {}
-    exec(example, names)
+    exec(one, names)
+    assert names["found"]["alike"].values.shape == (1,)
+    exec(other, names)
     assert names["embeddings"].shape == (2, 384)
     assert names["embeddings"].dtype.name == "float32"
 
 
-def test_every_file_the_readme_points_to_exists():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        if not target.startswith("http"):
-            assert (ROOT / target).exists(), target
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_a_page_runs(page, place, monkeypatch):
+    # One that resumes goes on with a run of another page.
+    commands = [one for one in commands_of(PAGES[page]) if "--resume" not in one]
+    for folder, command in BEFORE.items():
+        made = any(f"--output {folder}" in one for one in commands)
+        if not made and any(folder in one for one in commands):
+            run(f"{command} --output {folder}", monkeypatch)
+    for command in commands:
+        run(command, monkeypatch)
+
+
+def test_the_reference_is_that_of_the_docstrings():
+    assert PAGES["api.md"] == build_api.page(), "python -m docs.build_api writes it anew"
+
+
+def test_every_file_that_is_pointed_to_exists():
+    for folder, text in ((ROOT, README), *((ROOT / "docs", page) for page in PAGES.values())):
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            if not target.startswith("http"):
+                assert (folder / target).exists(), target
+
+
+def test_every_mode_is_in_the_readme():
+    from cli import MODES
+
+    for mode in MODES:
+        assert f"`{mode}`" in README, mode

@@ -1,0 +1,123 @@
+"""The most similar pairs of very many sentences: time and memory, beside paraphrase_mining.
+
+    python -m benchmarks.mining --data DIR --sentences 100000 --output results/scale/mining.json
+
+Real sentences of Quora, STS and SST-2, each in a process of its own that is looked at twenty times
+a second; ours is `--mode mine`. What it finds is held against brute force on a sample of the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scale import ROOT, peaks_of
+from minbert.bi_encoder import BiEncoder
+from minbert.front_door import start
+from minbert.json_files import write_json
+from minbert.sources import minilm_folder
+from multitask.environment import environment
+from tasks import build_task, data_folder
+
+TASKS = ("qqp", "sts", "sst2")
+SAMPLE = 500  # rows held against brute force
+
+
+def sentences_of(folder: Path, count: int) -> list[str]:
+    """Distinct sentences of the tasks' training files that are there."""
+    found: dict[str, None] = {}
+    for name in TASKS:
+        task = build_task(name)
+        if Path(task.source.where(folder, "train")).exists():
+            for column in task.read(folder, "train").texts:
+                found |= dict.fromkeys(" ".join(text.split()) for text in column)
+    found.pop("", None)
+    return list(found)[:count]
+
+
+def watched(command: list[str]) -> dict[str, Any]:
+    """Seconds of a process, its peaks of memory, and what it said."""
+    begin = time.perf_counter()
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        peaks = peaks_of(process)
+        said, told = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"{command}: status {process.returncode}: {told[-1000:]}")
+    return {
+        "seconds": round(time.perf_counter() - begin, 1),
+        "peak_mib": {name: round(size) for name, size in peaks.items()},
+        "said": said,
+        "told": told,
+    }
+
+
+def missed(sentences: list[str], found: list[list[str]]) -> int:
+    """Of the pairs of some rows that brute force in float64 finds above the least, those not there.
+
+    Pairs within rounding of the least may be on either side.
+    """
+    embeddings = BiEncoder.from_pretrained("minilm").encode(sentences, normalize=True)
+    rows = np.random.default_rng(0).permutation(len(sentences))[:SAMPLE]
+    least = min(float(row[0]) for row in found)
+    known = {frozenset((int(row[1]) - 1, int(row[2]) - 1)) for row in found}
+    count = 0
+    for row in rows:
+        cosines = embeddings.astype(np.float64) @ embeddings[row].astype(np.float64)
+        cosines[row] = -2
+        for other in np.flatnonzero(cosines > least + 1e-3):
+            count += frozenset((int(row), int(other))) not in known
+    return count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, help="folder with the CS224N files and glue/")
+    parser.add_argument("--sentences", type=int, default=100_000)
+    parser.add_argument("--top", type=int, default=10_000, help="pairs")
+    parser.add_argument("--output", type=Path, help="write the figures as JSON")
+    args = parser.parse_args()
+    sentences = sentences_of(data_folder(args.data), args.sentences)
+    with tempfile.TemporaryDirectory() as place:
+        file, target = Path(place) / "sentences.txt", Path(place) / "pairs.tsv"
+        file.write_text("\n".join(sentences) + "\n", "utf-8")
+        mine = ["run.py", "--mode", "mine", "--input", str(file), "--top", str(args.top)]
+        ours = watched([sys.executable, *mine, "--output", str(target)])
+        with target.open(encoding="utf-8", newline="") as opened:
+            found = list(csv.reader(opened, delimiter="\t"))[1:]
+        mining = float(ours.pop("told").strip().splitlines()[-1].split(" in ")[1].split()[0])
+        peer = [sys.executable, "-m", "benchmarks.mining_sentence_transformers"]
+        theirs = watched([*peer, str(minilm_folder()), str(file), str(args.top)])
+        parts = json.loads(theirs.pop("said").strip().splitlines()[-1])
+    ours.pop("said")
+    theirs.pop("told")
+    result = {
+        "sentences": len(sentences),
+        "pairs": len(sentences) * (len(sentences) - 1) // 2,
+        "top": args.top,
+        "ours": ours | {"mining": mining, "least": float(found[-1][0])},
+        "sentence-transformers": theirs | {k: round(v, 4) for k, v in parts.items()},
+        "times_faster": round(theirs["seconds"] / ours["seconds"], 2),
+        "times_faster_mining_alone": round(parts["mining"] / mining, 2),
+        "missed_of_a_sample": missed(sentences, found),
+    }
+    print(json.dumps(result, indent=2))
+    if args.output:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        write_json(args.output, {"environment": environment()} | result)
+
+
+if __name__ == "__main__":
+    start("python -m benchmarks.mining", main)

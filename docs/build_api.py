@@ -1,0 +1,57 @@
+"""Writes docs/api.md from the docstrings of the public names: python -m docs.build_api"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).with_name("api.md")
+PUBLIC = {
+    "minbert": ("BiEncoder",),
+    "serving": ("MultiTaskModel", "Prediction"),
+    "losses": (
+        *("simcse_loss", "supcon_loss", "triplet_loss", "npair_loss", "contrastive_objectives"),
+        *("super_loss", "instance_centered_loss", "label_centered_loss"),
+        *("label_embedding_regularizer", "symmetric_kl"),
+    ),
+    "multitask.combiners": ("pcgrad_weights", "epo_weights"),
+    "multitask.sampling": ("annealed_probabilities",),
+    "ensemble": ("majority_vote", "average"),
+    "tasks.metrics": ("overall_score",),
+}
+METHODS = {
+    "BiEncoder": ("from_pretrained", "encode", "encode_stream", "embed", "save_pretrained"),
+    "MultiTaskModel": ("load", "predict", "predict_stream"),
+}
+
+
+def page() -> str:
+    """The whole page: a section a module, an entry a name."""
+    parts = ["# API", "Built from the docstrings by `python -m docs.build_api`."]
+    for module, names in PUBLIC.items():
+        parts.append(f"## `{module}`")
+        found = importlib.import_module(module)
+        for name in names:
+            one = getattr(found, name)
+            parts += entry(f"{module}.{name}", one, "###")
+            for method in METHODS.get(name, ()):
+                parts += entry(f"{name}.{method}", getattr(one, method), "####")
+    return "\n\n".join(parts) + "\n"
+
+
+def entry(name: str, one: Any, level: str) -> list[str]:
+    """Name, signature and docstring, as it stands."""
+    shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
+    text = inspect.getdoc(one) or ""
+    return [f"{level} {name}", f"```text\n{name}{shown}\n\n{text}\n```"]
+
+
+def main() -> None:
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
