@@ -53,7 +53,7 @@ def load_corpus(
         parser.error("--run and --encoder: expected one of them")
     from minbert.bi_encoder import BiEncoder
     from minbert.device import choose_device
-    from multitask.run_folder import best_weights
+    from multitask.stored import best_weights
     from serving.embeddings import embeddings_of, sentences_of
 
     sentences = sentences_of(Path(args.input), args.column)

@@ -17,7 +17,7 @@ from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
 from cli.values import COUNT, DEFAULTS, MANY, RATE, default, every, number, path
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.run_folder import encoder_of
+from multitask.stored import encoder_of
 from tasks import CLUE, GLUE, PAIRS, REVIEWS
 
 # Plain copies of the registries' names, held equal to them by a test.

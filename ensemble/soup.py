@@ -15,8 +15,8 @@ from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
-from multitask.run_folder import config_of_tasks
 from multitask.sealed import published
+from multitask.stored import config_of_tasks
 
 SHARED = (
     "encoder",

@@ -16,7 +16,7 @@ from minbert.device import choose_device, warn_if_slow
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import best_weights
+from multitask.stored import best_weights
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Source, Task
 from tasks.data import Split, load_split

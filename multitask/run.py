@@ -21,13 +21,8 @@ from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.memory import memory_told
 from multitask.resuming import resume
-from multitask.run_folder import (
-    finished_metrics,
-    holds_finished,
-    make_ready,
-    owned,
-    settle_linear,
-)
+from multitask.run_folder import holds_finished, make_ready, owned, settle_linear
+from multitask.stored import finished_metrics
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
 from tasks.base import Task

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
 from minbert.files import alone, remove
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sealed import newest_first, published
+from multitask.sealed import newest_first
+from multitask.stored import finished_metrics
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 # The configuration last: it tells that this is a run.
 FILES = ("metrics.json", "telemetry.jsonl", "config.json")
-OF_A_SOUP = ("method", "members")  # beside the configuration of a run
-METRICS_KEYS = (
-    "dev",
-    "best_epoch",
-    "epochs",
-    "steps",
-    "combiner_steps",
-    "training_seconds",
-    "examples_per_second",
-    "seconds",
-)
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -44,57 +33,6 @@ def default_folder(config: RunConfig) -> Path:
         parts += [config.objective]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
     return Path("runs") / "-".join(parts)
-
-
-def finished_metrics(folder: Path) -> dict[str, Any] | None:
-    """The metrics of a finished run, None if the folder holds none."""
-    path = folder / "metrics.json"
-    if not path.exists():
-        return None
-    metrics = read_json(path, RunError)
-    for key in METRICS_KEYS:
-        if key not in metrics:
-            raise RunError(f"{path}: expected the metrics of a run, found no key {key!r}")
-    return metrics
-
-
-def encoder_of(folder: Path) -> str:
-    """The encoder that the run in a folder began from; RunError if there is no run."""
-    if not (folder / "config.json").exists():
-        raise RunError(f"{folder}: expected a run with a config.json, found none")
-    encoder = read_json(folder / "config.json", RunError).get("encoder")
-    if not isinstance(encoder, str):
-        raise RunError(f"{folder / 'config.json'}: expected a run's encoder, found {encoder!r}")
-    return encoder
-
-
-def config_of_tasks(folder: Path) -> RunConfig:
-    """The configuration of a run whose best weights are there, heads among them.
-
-    RunError where there is none, or one of pre-training, whose heads nobody asks for.
-    """
-    best_weights(folder)
-    file = folder / "config.json"
-    content = read_json(file, RunError)
-    if content.get("mode") == "pretrain":
-        raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
-    return read_config(content, file)
-
-
-def best_weights(folder: Path) -> Path:
-    """Where the weights of a run's best epoch are; RunError where there are none."""
-    best = published(folder / "checkpoint" / "best")
-    if best is None:
-        raise RunError(f"{folder}: expected a run with checkpoint/best, found none")
-    return best
-
-
-def read_config(content: Mapping[str, Any], file: Path) -> RunConfig:
-    """A stored configuration; RunError, with the file, where it is none."""
-    try:
-        return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
-    except UserError as error:
-        raise RunError(f"{file}: {error}") from error
 
 
 @contextmanager

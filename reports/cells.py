@@ -12,7 +12,7 @@ from minbert.front_door import start
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig, difference
 from multitask.errors import RunError
-from multitask.run_folder import finished_metrics
+from multitask.stored import finished_metrics
 
 
 def cell(run: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import best_weights, config_of_tasks, read_config
+from multitask.stored import best_weights, config_of_tasks, read_config
 from serving.together import embed_together
 from tasks.base import LabelledFiles, Source, Task
 

@@ -18,7 +18,7 @@ from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
-from multitask.run_folder import finished_metrics
+from multitask.stored import finished_metrics
 from multitask.telemetry import read_steps
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table

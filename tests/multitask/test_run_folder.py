@@ -10,14 +10,8 @@ from minbert.errors import UserError
 from minbert.json_files import write_json
 from minbert.linear_choice import LinearChoice
 from multitask.config import RunConfig
-from multitask.run_folder import (
-    METRICS_KEYS,
-    RunError,
-    default_folder,
-    holds_finished,
-    make_ready,
-    settle_linear,
-)
+from multitask.run_folder import RunError, default_folder, holds_finished, make_ready, settle_linear
+from multitask.stored import METRICS_KEYS
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 

@@ -8,7 +8,7 @@ import pytest
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.run_folder import METRICS_KEYS
+from multitask.stored import METRICS_KEYS
 from reports.cells import cell
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
