@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import POOLINGS, training_config
+from cli.flags import POOLINGS
 from cli.multitask import add_task_list, distinct_tasks
 from cli.protocol import add_protocol_flags, check_protocol
+from cli.run_config import training_config
 from cli.values import COUNT, DEFAULTS, MANY, default, number, path
 from tasks import CS224N
 

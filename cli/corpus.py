@@ -1,4 +1,4 @@
-"""Flags of the modes that look into the sentences of a file: mine and similar."""
+"""Flags of the modes that look into the sentences of a file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from minbert.bi_encoder import BiEncoder
 
 
-def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
-    files = parser.add_argument_group("files")
+def add_sentence_file(files: argparse._ArgumentGroup) -> None:
+    """A file of sentences."""
     files.add_argument(
         "--input",
         type=path,
@@ -25,6 +25,11 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
         help="one sentence a line; or a .csv, .tsv or .jsonl file, with --column",
     )
     files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
+
+
+def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument_group("files")
+    add_sentence_file(files)
     files.add_argument(
         "--embedded",
         type=path,

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from cli.corpus import add_sentence_file
 from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
 from cli.values import DEFAULTS, path
 from minbert.errors import UserError
@@ -22,14 +23,7 @@ from minbert.sources import find_folder
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument_group("files")
-    files.add_argument(
-        "--input",
-        type=path,
-        required=True,
-        metavar="FILE",
-        help="one sentence a line; or a .csv, .tsv or .jsonl file, with --column",
-    )
-    files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
+    add_sentence_file(files)
     files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="the array")
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--verbose", action="store_true", help=VERBOSE)

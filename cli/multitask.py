@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cli.flags import add_training_flags, check_training_flags, training_config
+from cli.flags import add_training_flags
 from cli.mixing import (
     add_combiner_flags,
     add_mixing_flags,
@@ -13,6 +13,7 @@ from cli.mixing import (
 )
 from cli.objective import add_objective_flags, objective_settings
 from cli.regularizing import add_regularizer_flags, regularizer_settings
+from cli.run_config import check_training_flags, training_config
 from cli.task_names import add_own_task, settled, task
 from cli.train import train
 from tasks import CS224N, TASK_NAMES

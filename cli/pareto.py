@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import add_training_flags, check_training_flags, run_control, training_config
+from cli.flags import add_training_flags
 from cli.mixing import add_combiner_flags, add_mixing_flags, mixing_settings
 from cli.multitask import add_task_list, distinct_tasks
+from cli.run_config import check_training_flags, run_control, training_config
 from cli.values import number
 
 METHODS = ("epo", "linear", "pareto-mtl")

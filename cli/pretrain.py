@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 
 from cli import classes
-from cli.flags import add_training_flags, check_training_flags, training_config
+from cli.flags import add_training_flags
 from cli.multitask import add_task_list, distinct_tasks
+from cli.run_config import check_training_flags, training_config
 from cli.train import train
 from cli.values import RATE, default, path
 from pretrain import DEFAULTS

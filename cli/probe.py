@@ -9,28 +9,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import (
-    PRECISIONS,
-    add_encoder_flags,
-    add_machine_flags,
-    check_encoder,
-    training_config,
-)
+from cli.flags import PRECISIONS, add_encoder_flags, add_machine_flags
 from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
-from cli.task_names import FORM, has_classes, settled, task
+from cli.run_config import check_encoder, training_config
+from cli.task_names import add_task, has_classes, settled
 from cli.values import COUNT, default, number, path
 from tasks import TASK_NAMES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--task",
-        type=task,
-        required=True,
-        metavar="TASK",
-        help=f"the task to look at, of {', '.join(name for name in TASK_NAMES if name != 'sts')}; "
-        f"of own data {FORM}, or NAME=FILE.yaml",
-    )
+    classes = [name for name in TASK_NAMES if has_classes(argparse.Namespace(), name)]
+    add_task(parser, "the task to look at", classes)
     data = parser.add_argument_group("data")
     data.add_argument(
         "--data", type=path, metavar="DIR", help="folder with the task's files" + default("data")

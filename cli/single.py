@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from cli.flags import add_training_flags, check_training_flags, training_config
+from cli.flags import add_training_flags
 from cli.mixing import add_combiner_flags, add_single_combiner_flags, mixing_settings
 from cli.objective import add_objective_flags, objective_settings
 from cli.regularizing import add_regularizer_flags, regularizer_settings
-from cli.task_names import EXAMPLE, FORM, settled, task
+from cli.run_config import check_training_flags, training_config
+from cli.task_names import add_task, settled
 from cli.train import train
 from tasks import TASK_NAMES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--task",
-        type=task,
-        required=True,
-        metavar="TASK",
-        help=f"the task to train, of {', '.join(TASK_NAMES)}; of own data {FORM} such as "
-        f"{EXAMPLE}, or NAME=FILE.yaml",
-    )
+    add_task(parser, "the task to train", TASK_NAMES)
     add_combiner_flags(parser)
     add_single_combiner_flags(parser)
     add_objective_flags(parser)

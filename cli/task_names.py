@@ -38,6 +38,18 @@ def task(text: str) -> str | Described:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def add_task(parser: argparse.ArgumentParser, what: str, names: Sequence[str]) -> None:
+    """`--task` of modes with one; `names` are the built-in ones that suit it."""
+    parser.add_argument(
+        "--task",
+        type=task,
+        required=True,
+        metavar="TASK",
+        help=f"{what}, of {', '.join(names)}; of own data {FORM} such as {EXAMPLE}, or "
+        "NAME=FILE.yaml",
+    )
+
+
 def add_own_task(parser: argparse.ArgumentParser) -> None:
     """`--task` beside `--tasks`: further ones, which only own ones need to be."""
     parser.add_argument(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.flags import run_control
+from cli.run_config import run_control
 from minbert.front_door import tell
 from minbert.progress import speaks
 from multitask.config import RunConfig

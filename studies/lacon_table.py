@@ -1,39 +1,32 @@
-"""The tables and figures of LaCon beside ours, from the cells that are kept."""
+"""The tables of LaCon beside ours, from the cells that are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-import numpy as np
-
-from reports.drawing import new_figure, save_figure
 from reports.tables import markdown_table
 from studies import lacon_paper as paper
-from studies.claims import READING, Table, claims_table
+from studies.claims import READING, Table
 from studies.lacon import (
     ABLATED,
     ABLATIONS,
     CLASS_METHODS,
     CLASS_TASKS,
-    CURVE,
     FEW_METHODS,
     FEW_TASKS,
     IMBALANCED,
     METHODS,
     METRICS,
     RATIOS,
-    SHOTS,
     SWEEP_SEEDS,
     SWEEPS,
     SWEPT,
     TASKS,
-    Experiments,
 )
-from studies.seeds import SeedCell, kept, shown, values
+from studies.lacon_claims import claims
+from studies.lacon_results import Results
+from studies.seeds import kept, shown
 
-RIVALS = ("ce", "leam", "lsan", "cl", "scl")
-OURS = ("lacon", "lacon-fusion")
 Figures = Mapping[int, float]
 
 
@@ -44,28 +37,6 @@ OWN_NUMBERS = (
     "[CLS], the others at all tokens: with an encoder that was trained to average, that may be "
     "their gain."
 )
-
-
-class Results:
-    """Test figures of the kept cells by seed, each task's in its metric."""
-
-    def __init__(self, cells: Experiments, folder: Path) -> None:
-        self.cells, self.folder = cells, folder
-
-    def of(self, one: SeedCell) -> dict[int, float]:
-        (task,) = one.config.tasks
-        return values(one, self.folder, "test", task, METRICS.get(task, "accuracy"))
-
-    def f1_by_class(self, one: SeedCell) -> tuple[float, float] | None:
-        """Of the class with the fewest and with the most training examples, mean of the seeds."""
-        pairs = []
-        for found in kept(one, self.folder).values():
-            counts, figures = found["training_counts"], found["f1_by_class"]
-            pairs.append((figures[int(np.argmin(counts))], figures[int(np.argmax(counts))]))
-        if not pairs:
-            return None
-        minor, major = np.mean(pairs, axis=0)
-        return float(minor), float(major)
 
 
 def beside(printed: tuple[float, float] | None, ours: Figures) -> str:
@@ -186,87 +157,6 @@ def sweep_table(results: Results) -> Table:
         if any(found.values()):
             rows.append([what, ", ".join(f"{v:g}: {cell}" for v, cell in found.items() if cell)])
     return ["", f"{SWEPT} test accuracy of LaCon-vanilla"], rows
-
-
-def draw_lines(results: Results) -> None:
-    """Figures 2, 3, 5 and 6."""
-    cells = results.cells
-    lines: dict[str, tuple[str, dict[str, dict[float, Figures]]]] = {
-        "few-shot": (
-            "examples a class",
-            {
-                title: {s: results.of(cells.few_shot(CURVE, s, m)) for s in SHOTS}
-                for m, title in FEW_METHODS.items()
-            },
-        )
-    }
-    for task in IMBALANCED:
-        lines[f"imbalance-{task}"] = (
-            "most frequent class / rarest",
-            {
-                METHODS[m]: {r: results.of(cells.imbalanced(task, r, m)) for r in RATIOS}
-                for m in ("ce", "lacon")
-            },
-        )
-    for task, counts in CLASS_TASKS.items():
-        lines[f"classes-{task}"] = (
-            "classes",
-            {
-                METHODS[m]: {c: results.of(cells.first_classes(task, c, m)) for c in counts}
-                for m in CLASS_METHODS
-            },
-        )
-    for what, (_, points) in SWEEPS.items():
-        lines[f"sweep-{what}"] = (what, {SWEPT: {v: swept(results, what, v) for v in points}})
-    for name, (label, several) in lines.items():
-        figure, axis = new_figure(4.2, 3.2)
-        for title, found in several.items():
-            line = [(x, 100 * np.mean(list(s.values()))) for x, s in found.items() if s]
-            if line:
-                axis.plot(*zip(*line, strict=True), marker="o", label=title)
-        if axis.lines:
-            axis.set(xlabel=label, ylabel="test")
-            axis.legend(fontsize=7)
-            save_figure(figure, results.folder / f"{name}.png")
-
-
-def differences(results: Results, first: list[SeedCell], second: list[SeedCell]) -> list[float]:
-    """Over (task, seed) pairs that both have."""
-    found = []
-    for one, other in zip(first, second, strict=True):
-        mine, theirs = results.of(one), results.of(other)
-        found += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
-    return found
-
-
-def claims(results: Results) -> Table:
-    """LaCon against each rival; in few-shot learning and with imbalance; each of its parts."""
-    cells = results.cells
-    main = {m: [cells.main(task, m) for task in TASKS] for m in METHODS}
-    found = {
-        f"{METHODS[own]} - {METHODS[rival]}": differences(results, main[own], main[rival])
-        for own in OURS
-        for rival in RIVALS
-    }
-    found["LaCon-fusion - LaCon-vanilla"] = differences(
-        results, main["lacon-fusion"], main["lacon"]
-    )
-    few = {m: [cells.few_shot(task, 20, m) for task in FEW_TASKS] for m in FEW_METHODS}
-    found["few-shot: LaCon - CE"] = differences(results, few["lacon"], few["ce"])
-    found["few-shot: labels begin at names - at random"] = differences(
-        results, few["names"], few["lacon"]
-    )
-    uneven = {
-        m: [cells.imbalanced(t, r, m) for t in IMBALANCED for r in RATIOS[1:]]
-        for m in ("ce", "lacon")
-    }
-    found["imbalance: LaCon - CE"] = differences(results, uneven["lacon"], uneven["ce"])
-    whole = [cells.main(task, "lacon") for task in ABLATED]
-    for variant in ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection"):
-        less = [cells.ablation(task, variant) for task in ABLATED]
-        what = ABLATIONS[variant][0].replace("- ", "LaCon without ")
-        found[f"LaCon - {what}"] = differences(results, whole, less)
-    return claims_table(found)
 
 
 def report(results: Results, command: str, notes: str) -> str:

@@ -14,7 +14,9 @@ from studies.asked import Asked
 from studies.chosen import absent_tasks, chosen_cells
 from studies.lacon import METHODS, SEEDS, Experiments
 from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectrum
-from studies.lacon_table import Results, draw_lines, report
+from studies.lacon_lines import draw_lines
+from studies.lacon_results import Results
+from studies.lacon_table import report
 from studies.maps import draw_spaces
 from studies.seeds import run_seed_cells, tell_failed
 

@@ -11,15 +11,10 @@ from minbert.json_files import read_json
 from multitask.config import RunConfig
 from studies import lacon_paper as paper
 from studies.lacon import ABLATED, ABLATIONS, FEW_METHODS, METHODS, SEEDS, TASKS, Experiments
+from studies.lacon_claims import claims
 from studies.lacon_figures import effective_rank, space_of, spectrum
-from studies.lacon_table import (
-    Results,
-    ablation_table,
-    by_class_table,
-    claims,
-    few_shot_table,
-    main_table,
-)
+from studies.lacon_results import Results
+from studies.lacon_table import ablation_table, by_class_table, few_shot_table, main_table
 from studies.maps import Space
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)

@@ -1,0 +1,65 @@
+"""Figures of LaCon that are lines over a number: classes, shots, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from reports.drawing import new_figure, save_figure
+from studies.lacon import (
+    CLASS_METHODS,
+    CLASS_TASKS,
+    CURVE,
+    FEW_METHODS,
+    IMBALANCED,
+    METHODS,
+    RATIOS,
+    SHOTS,
+    SWEEPS,
+    SWEPT,
+)
+from studies.lacon_results import Results
+from studies.lacon_table import swept
+
+
+def draw_lines(results: Results) -> None:
+    """Figures 2, 3, 5 and 6."""
+    cells = results.cells
+    lines: dict[str, tuple[str, dict[str, dict[float, Mapping[int, float]]]]] = {
+        "few-shot": (
+            "examples a class",
+            {
+                title: {s: results.of(cells.few_shot(CURVE, s, m)) for s in SHOTS}
+                for m, title in FEW_METHODS.items()
+            },
+        )
+    }
+    for task in IMBALANCED:
+        lines[f"imbalance-{task}"] = (
+            "most frequent class / rarest",
+            {
+                METHODS[m]: {r: results.of(cells.imbalanced(task, r, m)) for r in RATIOS}
+                for m in ("ce", "lacon")
+            },
+        )
+    for task, counts in CLASS_TASKS.items():
+        lines[f"classes-{task}"] = (
+            "classes",
+            {
+                METHODS[m]: {c: results.of(cells.first_classes(task, c, m)) for c in counts}
+                for m in CLASS_METHODS
+            },
+        )
+    for what, (_, points) in SWEEPS.items():
+        lines[f"sweep-{what}"] = (what, {SWEPT: {v: swept(results, what, v) for v in points}})
+    for name, (label, several) in lines.items():
+        figure, axis = new_figure(4.2, 3.2)
+        for title, found in several.items():
+            line = [(x, 100 * np.mean(list(s.values()))) for x, s in found.items() if s]
+            if line:
+                axis.plot(*zip(*line, strict=True), marker="o", label=title)
+        if axis.lines:
+            axis.set(xlabel=label, ylabel="test")
+            axis.legend(fontsize=7)
+            save_figure(figure, results.folder / f"{name}.png")
