@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import cli
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
@@ -72,20 +71,16 @@ def test_fewer_epochs_keep_the_share_of_the_first_ones(name, epochs):
 
 
 @pytest.fixture
-def reproduce(tmp_path, capsys):
-    """The command on 16 examples of a task; its exit status and what it told of errors."""
+def reproduce(reproducing):
+    """On 16 examples of a task; the exit status and what it told of errors."""
+    tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny", "--precision", "fp32")
+    call = reproducing("bees", *tiny)
 
-    def call(*argv):
-        folders = ("--results", tmp_path / "bees", "--runs", tmp_path / "runs")
-        tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny", "--precision", "fp32")
-        flags = ("--mode", "reproduce", "--table", "bees", *tiny, *folders, *argv)
-        try:
-            status = cli.main([str(flag) for flag in flags])
-        except SystemExit as ended:
-            status = ended.code
-        return status, capsys.readouterr().err
+    def told(*argv):
+        status, said = call(*argv)
+        return status, said.err
 
-    return call
+    return told
 
 
 def test_some_rows(reproduce, tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-import cli
 from minbert.json_files import read_json
 from multitask.config import RunConfig
 from studies import lacon_paper as paper
@@ -84,18 +83,9 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def reproduce(tmp_path, data, capsys):
-    def call(*argv):
-        folders = ("--results", tmp_path / "lacon", "--runs", tmp_path / "runs")
-        flags = ("--mode", "reproduce", "--table", "lacon", "--data", data)
-        short = ("--encoder", "tiny", "--epochs", 1, "--limit", 20, "--seeds", 2)
-        try:
-            status = cli.main([str(f) for f in (*flags, *short, *folders, *argv)])
-        except SystemExit as ended:
-            status = ended.code
-        return status, capsys.readouterr()
-
-    return call
+def reproduce(reproducing, data):
+    short = ("--encoder", "tiny", "--epochs", 1, "--limit", 20, "--seeds", 2)
+    return reproducing("lacon", "--data", data, *short)
 
 
 def test_some_cells(reproduce, tmp_path):

@@ -8,7 +8,6 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-import cli
 from minbert.errors import UserError
 from multitask.config import RunConfig
 from studies import seeds
@@ -62,17 +61,9 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def reproduce(tmp_path, data, capsys):
-    def call(*argv):
-        folders = ("--results", tmp_path / "scl_moo", "--runs", tmp_path / "runs")
-        flags = ("--mode", "reproduce", "--table", "scl-moo", "--data", data, "--encoder", "tiny")
-        try:
-            status = cli.main([str(f) for f in (*flags, "--epochs", 2, *folders, *argv)])
-        except SystemExit as ended:
-            status = ended.code
-        return status, capsys.readouterr()
-
-    return call
+def reproduce(reproducing, data):
+    short = ("--encoder", "tiny", "--epochs", 2)
+    return reproducing("scl-moo", "--data", data, *short)
 
 
 def test_some_cells(reproduce, tmp_path):

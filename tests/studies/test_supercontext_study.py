@@ -67,18 +67,9 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def reproduce(tmp_path, data, capsys):
-    def call(*argv):
-        folders = ("--results", tmp_path / "supercontext", "--runs", tmp_path / "runs")
-        flags = ("--mode", "reproduce", "--table", "supercontext", "--data", data)
-        short = ("--encoder", "tiny", "--epochs", 2, "--limit", 60, "--dev-limit", 6)
-        try:
-            status = cli.main([str(f) for f in (*flags, *short, *folders, *argv)])
-        except SystemExit as ended:
-            status = ended.code
-        return status, capsys.readouterr()
-
-    return call
+def reproduce(reproducing, data):
+    short = ("--encoder", "tiny", "--epochs", 2, "--limit", 60, "--dev-limit", 6)
+    return reproducing("supercontext", "--data", data, *short)
 
 
 def test_some_cells_are_run_once_and_judged_twice(reproduce, tmp_path):
