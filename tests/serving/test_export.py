@@ -9,6 +9,8 @@ from minbert.bi_encoder import BiEncoder
 from minbert.errors import UserError
 from serving import MultiTaskModel
 from serving.export import export
+from tasks import build_task, data_folder
+from tasks.metrics import pearson
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
 
@@ -114,3 +116,27 @@ def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch)
     with pytest.raises(OSError, match="No space"):
         export(trained, tmp_path / "out", "transformers")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_sentence_transformers_own_evaluators_agree_with_our_figures(exported):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.evaluation import (
+        BinaryClassificationEvaluator,
+        EmbeddingSimilarityEvaluator,
+    )
+
+    folder = exported("sentence-transformers")
+    theirs, ours = SentenceTransformer(str(folder), device="cpu"), BiEncoder.from_pretrained(folder)
+    sts, qqp = (build_task(name).read(data_folder("sample"), "dev") for name in ("sts", "qqp"))
+
+    def cosines(examples):
+        first, second = (ours.encode(text, normalize=True) for text in examples.texts)
+        return (first.astype(np.float64) * second).sum(1)
+
+    similarity = EmbeddingSimilarityEvaluator(*sts.texts, (sts.targets / 5).tolist())(theirs)
+    expected = pearson(cosines(sts), sts.targets)
+    assert similarity["pearson_cosine"] == pytest.approx(expected, abs=1e-4)
+    binary = BinaryClassificationEvaluator(*qqp.texts, qqp.targets.tolist())(theirs)
+    best = max(np.mean((cosines(qqp) >= cut) == qqp.targets) for cut in [*cosines(qqp), 2])
+    assert binary["cosine_accuracy"] == pytest.approx(best, abs=1e-4)
