@@ -7,13 +7,18 @@ import platform
 import sys
 from datetime import UTC, datetime
 
+BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names of such instructions
+
 
 def environment(device: str = "cpu") -> dict[str, str | int]:
     """Machine class, versions and date, for every file that holds measured figures."""
     import torch
 
+    known = torch.cpu.get_capabilities()
     return {
-        "cpu": str(torch.cpu.get_capabilities().get("cpu_name", platform.processor())),
+        "cpu": str(known.get("cpu_name", platform.processor())),
+        # How its products of bfloat16 numbers are computed: the greatest difference of a CPU.
+        "bfloat16": next((name for name in BFLOAT16 if known.get(name)), "emulated"),
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
