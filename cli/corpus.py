@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.flags import PRECISIONS, add_encoder_flags, add_machine_flags
 from cli.values import DEFAULTS, path
+from minbert.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +27,25 @@ def add_sentence_file(files: argparse._ArgumentGroup) -> None:
         help="one sentence a line; or a .csv, .tsv or .jsonl file, with --column",
     )
     files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
+
+
+def check_output(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, endings: tuple[str, ...]
+) -> None:
+    """Refuse, before anything is computed, an --output that cannot be written, or is not to be."""
+    target = Path(args.output)
+    if target.suffix.lower() not in endings:
+        shown = " or ".join(endings)
+        parser.error(f"--output: expected a name that ends in {shown}, found {target.name}")
+    if target.is_dir():
+        raise UserError(f"{target}: expected a file or nothing, found a folder")
+    if args.input and target.exists() and target.samefile(args.input):
+        raise UserError(f"{target}: expected another --output than the --input")
+    if target.exists() and not args.overwrite:
+        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(target.parent, os.W_OK):
+        raise UserError(f"{target.parent}: cannot be written")
 
 
 def add_corpus_flags(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ says otherwise, and answers one request at a time.
 from __future__ import annotations
 
 import argparse
+import socket
 from pathlib import Path
 
 from cli.flags import add_machine_flags
@@ -34,6 +35,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from minbert.errors import UserError
 
+    if ":" in args.host:
+        parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
     try:
@@ -55,7 +58,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
-    print(f"open http://{args.host}:{args.port}/ in a browser; Ctrl-C ends it", flush=True)
-    app = make_app(model, corpus, hosts)
-    uvicorn.run(app, host=args.host, port=args.port, log_level="warning", timeout_keep_alive=5)
+    # Bound here: what is in the way is told in our own line, and the port is known.
+    with socket.create_server((args.host, args.port)) as listening:
+        port = listening.getsockname()[1]
+        print(f"open http://{args.host}:{port}/ in a browser; Ctrl-C ends it", flush=True)
+        config = uvicorn.Config(make_app(model, corpus, hosts), log_level="warning")
+        uvicorn.Server(config).run(sockets=[listening])
     return 0

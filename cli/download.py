@@ -41,20 +41,26 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import text_table
     from tasks.hub import ORIGINS, fetch, parted, write
+    from tasks.text_files import DataError
 
     names = [n for task in args.tasks for n in (GLUE if task == "glue" else (task,))]
     names = list(dict.fromkeys(names))
     if args.revision and len(names) > 1:
         parser.error(f"--revision: expected one task, found {', '.join(names)}")
+    if args.revision and args.source:
+        parser.error("--revision and --source: expected one of them")
     source = Path(args.source) if args.source else None
     folder, rows, differ = Path(args.output), [], []
     for name in names:
-        if there(name, folder) and not args.overwrite:
-            print(f"{name}: is there already in {folder}", flush=True)
+        if (file := there(name, folder)) is not None and not args.overwrite:
+            print(f"{name}: left alone, for {file} is there", flush=True)
             continue
         print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
-        splits = parted(name, fetch(name, source, args.revision))
-        files = write(name, splits, folder)
+        try:
+            splits = parted(name, fetch(name, source, args.revision))
+            files = write(name, splits, folder)
+        except DataError as error:
+            raise DataError(f"{source / name if source else name}: {error}") from error
         for (split, columns), file in zip(splits.items(), files, strict=True):
             count, expected = len(next(iter(columns.values()))), ORIGINS[name].sizes[split]
             rows.append([name, split, f"{count:,}", f"{expected:,}", str(file)])
@@ -67,9 +73,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 1 if differ else 0
 
 
-def there(name: str, folder: Path) -> bool:
-    """Whether all files of a task are there."""
+def there(name: str, folder: Path) -> Path | None:
+    """A file of a task that is there."""
     from tasks import build_task
 
     source = build_task(name).source
-    return all(Path(source.where(folder, split)).exists() for split in source.splits)
+    files = [Path(source.where(folder, split)) for split in source.splits]
+    return next((file for file in files if file.exists()), None)

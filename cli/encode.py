@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cli.corpus import add_sentence_file
+from cli.corpus import add_sentence_file, check_output
 from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
 from cli.values import DEFAULTS, path
 from minbert.errors import UserError
@@ -53,19 +53,13 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tasks.text_files import read_sentences
 
     source, target = Path(args.input), Path(args.output)
-    if target.suffix != ".npy":
-        parser.error(f"--output: expected a name that ends in .npy, found {target.name}")
-    if target.is_dir():
-        raise UserError(f"{target}: expected a file or nothing, found a folder")
-    if target.exists() and not args.overwrite:
-        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    check_output(args, parser, (".npy",))
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
         # A first reading counts the sentences and finds what is wrong with the file at once.
         total = sum(1 for _ in read_sentences(source, args.column))
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")
-        target.parent.mkdir(parents=True, exist_ok=True)
         shown = encode_file(args, source, total, temporary)
         temporary.replace(target)
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from cli.corpus import add_corpus_flags, load_corpus
+from cli.corpus import add_corpus_flags, check_output, load_corpus
 from cli.values import COUNT, number, path
 
 
@@ -27,7 +27,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=number(float, -1, 1),
         default=-1.0,
         metavar="X",
-        help="only pairs of this cosine or more (default: all)",
+        help="only pairs of this cosine or more, to the sixth digit (default: all)",
     )
     pairs.add_argument(
         "--output", type=path, metavar="FILE.tsv", help="where to; by default standard output"
@@ -36,12 +36,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.errors import UserError
     from minbert.files import whole_file
 
     target = Path(args.output) if args.output else None
-    if target is not None and target.exists() and not args.overwrite:
-        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    if target is not None:
+        check_output(args, parser, (".tsv",))
     sentences, embeddings, _ = load_corpus(args, parser)
     from serving.mining import mine
 
@@ -51,7 +50,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     def write(file: TextIO) -> None:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(["cosine", "line", "other line", "sentence", "other sentence"])
+        writer.writerow(["cosine", "row", "other row", "sentence", "other sentence"])
         for one, other, cosine in zip(*pairs, strict=True):
             texts = sentences[one], sentences[other]
             writer.writerow([f"{cosine:.4f}", one + 1, other + 1, *texts])
@@ -59,7 +58,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if target is None:
         write(sys.stdout)
     else:
-        target.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as file:
             write(file)
     every = len(sentences) * (len(sentences) - 1) // 2

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from cli.corpus import check_output
 from cli.flags import PRECISIONS, add_machine_flags
 from cli.values import path
 
@@ -64,7 +65,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.errors import UserError
     from minbert.files import whole_file
 
     if args.column and not args.input:
@@ -77,11 +77,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             parser.error("--overwrite: expected --output FILE, found none")
         predict(args, sys.stdout, "\t")
         return 0
-    if target.suffix.lower() not in (".csv", ".tsv"):
-        parser.error(f"--output: expected a name that ends in .csv or .tsv, found {target.name}")
-    if target.exists() and not args.overwrite:
-        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    check_output(args, parser, (".csv", ".tsv"))
     begin = time.perf_counter()
     with whole_file(target) as file:
         count, loaded = predict(args, file, "," if target.suffix.lower() == ".csv" else "\t")
@@ -127,10 +123,12 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
 
 def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The texts, one or two a row."""
-    from tasks.text_files import DataError, decoded_lines, rows_by_name
+    from tasks.text_files import READERS, DataError, decoded, decoded_lines, rows_by_name
 
     if args.input is None:
-        for number, line in enumerate(sys.stdin, 1):
+        if sys.stdin is None:
+            raise DataError("standard input: expected a text a line, found it closed")
+        for number, line in decoded(sys.stdin.buffer, "standard input"):
             texts = tuple(line.rstrip("\r\n").split("\t"))
             if len(texts) > 2:
                 raise DataError(
@@ -143,7 +141,7 @@ def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     if args.column:
         for _, row in rows_by_name(file, args.column, file.suffix.lower() == ".csv"):
             yield tuple(row[name] for name in args.column)
-    elif file.suffix.lower() in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
+    elif file.suffix.lower() in READERS:
         raise DataError(f"{file}: expected --column with the name of its text, found none")
     else:
         for _, line in decoded_lines(file):

@@ -17,6 +17,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.errors import one_line
     from reports.tables import text_table
 
     if not args.query.strip() or not args.query.isprintable():
@@ -27,8 +28,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     query = model.encode([args.query], args.precision, normalize=True)
     rows, cosines = nearest(embeddings, query, args.top)
     table = [
-        [f"{cosine:.4f}", str(row + 1), " ".join(sentences[row].split())]
+        [f"{cosine:.4f}", str(row + 1), one_line(sentences[row])]
         for row, cosine in zip(rows[0], cosines[0], strict=True)
     ]
-    print(text_table(["cosine", "line", "sentence"], table))
+    print(text_table(["cosine", "row", "sentence"], table))
     return 0

@@ -38,7 +38,7 @@ def train(
 
         result = complete(config, folder, run_control(args), make_tasks)
     except KeyboardInterrupt:
-        told = "interrupted; --resume goes on where the last checkpoint was written"
+        told = "interrupted; --resume goes on from the last checkpoint, where there is one"
         return tell("run.py", told, 130)
     print()
     print(summary(result))

@@ -1,6 +1,11 @@
 """Sentences -> embeddings: a from-scratch BERT encoder and the bi-encoder built on it."""
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# oneDNN keeps a kernel for each shape it meets, 1,024 of them, and each batch of packed tokens has
+# a shape of its own: with bfloat16 that grew to several GiB in an hour. Few are met again.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
 
 if TYPE_CHECKING:
     from minbert.bi_encoder import BiEncoder

@@ -16,12 +16,18 @@ class UserError(ValueError):
     status = 1
 
     def __init__(self, message: str = "") -> None:
-        line = " ".join(message.split())
-        if not line.isprintable():
-            line = "".join(repr(c)[1:-1] if harmful(c) else c for c in line)
+        line = one_line(message)
         if len(line) > LONGEST:
             line = f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 3 :]}"
         super().__init__(line)
+
+
+def one_line(text: str) -> str:
+    """Text for a line of a terminal: what would harm it is written as Python does."""
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(repr(c)[1:-1] if harmful(c) else c for c in line)
 
 
 def harmful(letter: str) -> bool:

@@ -102,5 +102,10 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
     flags = {flag: name == settings.pooling for flag, name in POOLING_FLAGS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)
-    limit = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
+    write_limit(folder, settings.max_tokens, settings.lower)
+
+
+def write_limit(folder: Path, max_tokens: int | None, lower: bool) -> None:
+    """How many tokens a text may have, and whether it is put into small letters first."""
+    limit = {"max_seq_length": max_tokens, "do_lower_case": lower}
     write_json(folder / "sentence_bert_config.json", limit)

@@ -13,13 +13,15 @@ import torch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
+from minbert.json_files import read_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.stored import best_weights
-from tasks import CS224N, build_task, data_folder, find_task
+from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Source, Task
 from tasks.data import Split, load_split
+from tasks.described import meaning
 from tasks.objectives import with_objective
 from tasks.parting import is_parted
 from tasks.sampled import Capped, Even
@@ -126,11 +128,18 @@ def build_model(
     if config.label_start == "names":
         start_at_names(model, chosen)
     if config.init is not None:
-        heads = model.load_matching_heads(Path(source))
+        theirs = read_json(Path(config.init) / "config.json", RunError).get("own_tasks", {})
+        names = [name for name in chosen if same_meaning(name, config.own_tasks, theirs)]
+        heads = model.load_matching_heads(Path(source), names)
         print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
+
+
+def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
+    """Whether a head of this name says the same in two runs: an own task may have other classes."""
+    return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
 
 
 def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -110,11 +110,13 @@ class EncoderWithHeads(nn.Module):
         """The heads alone."""
         self.heads.load_state_dict(load_tensors(folder / "heads.safetensors"))
 
-    def load_matching_heads(self, folder: Path) -> list[str]:
-        """Start from the heads of another run where task and shapes agree; their names."""
+    def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
+        """Start from the heads of these names of another run where shapes agree; their names."""
         saved = load_tensors(folder / "heads.safetensors")
         taken = []
         for name, head in self.heads.items():
+            if name not in names:
+                continue
             own = {
                 key.removeprefix(f"{name}."): value
                 for key, value in saved.items()

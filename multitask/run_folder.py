@@ -14,6 +14,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.sealed import newest_first
 from multitask.stored import finished_metrics
+from tasks.described import FILES as DATA_FILES
 
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 # The configuration last: it tells that this is a run.
@@ -80,7 +81,9 @@ def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: boo
     folder holds something that is no run, another run, an unfinished one that is neither to be
     resumed nor overwritten, or what this run begins from.
     """
-    for flag, source in (("--encoder", config.encoder), ("--init", config.init)):
+    own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
+    sources = [("--encoder", config.encoder), ("--init", config.init), ("--nli", config.nli)]
+    for flag, source in [*sources, ("--data", config.data), *(("--task", file) for file in own)]:
         parts = [(folder / name).resolve() for name in FOLDERS]
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
             raise RunError(

@@ -12,6 +12,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.sealed import published
 
+EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
 METRICS_KEYS = (
     "dev",
@@ -53,7 +54,8 @@ def config_of_tasks(folder: Path) -> RunConfig:
     RunError where there is none, or one of pre-training, whose heads nobody asks for.
     """
     best_weights(folder)
-    file = folder / "config.json"
+    exported = folder / EXPORTED
+    file = exported if exported.exists() else folder / "config.json"
     content = read_json(file, RunError)
     if content.get("mode") == "pretrain":
         raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
@@ -61,7 +63,9 @@ def config_of_tasks(folder: Path) -> RunConfig:
 
 
 def best_weights(folder: Path) -> Path:
-    """Where the weights of a run's best epoch are; RunError where there are none."""
+    """Where the weights of a run's best epoch are, or an export's; RunError without any."""
+    if (folder / EXPORTED).exists():
+        return folder
     best = published(folder / "checkpoint" / "best")
     if best is None:
         raise RunError(f"{folder}: expected a run with checkpoint/best, found none")

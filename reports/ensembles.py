@@ -11,6 +11,7 @@ from reports.merged_run import check_output, write_merged_run
 from reports.store import read_run
 from reports.tables import text_table
 from tasks import TASK_NAMES, find_task, in_order
+from tasks.described import meaning
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores, scores_name
 
@@ -39,11 +40,12 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
             continue
         for name, described in read_run(run).own_tasks.items():
             known = found.setdefault(name, described)
-            for key in ("type", "labels", "low", "high"):
-                if known[key] != described[key]:
+            mine, theirs = meaning(known), meaning(described)
+            for key in mine:
+                if mine[key] != theirs[key]:
                     raise PredictionError(
-                        f"{run}: {name}: {key}: expected {known[key]}, as of another run, found "
-                        f"{described[key]}"
+                        f"{run}: {name}: {key}: expected {mine[key]}, as of another run, found "
+                        f"{theirs[key]}"
                     )
     return found
 

@@ -21,7 +21,12 @@ SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "outp
 
 
 Scores = dict[str, dict[str, float] | float]
-METRICS = {"dev": Scores, "history": list[dict[str, Any]], "members": dict[str, dict[str, Any]]}
+METRICS = {
+    "dev": Scores,
+    "test": dict[str, dict[str, float]],
+    "history": list[dict[str, Any]],
+    "members": dict[str, dict[str, Any]],
+}
 
 
 @dataclass(frozen=True)

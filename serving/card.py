@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,13 @@ inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_ten
 inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
 (embeddings,) = InferenceSession("{folder}/model.onnx").run(None, inputs)
 ```"""
+# Folders before a name, from the root, from home, or up from where a command was given.
+PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
+LIBRARIES = {
+    "sentence-transformers": "sentence-transformers",
+    "transformers": "transformers",
+    "onnx": "onnx",
+}
 USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python
 from serving import MultiTaskModel
@@ -51,7 +59,7 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
     parts = [
-        "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\ntags:\n"
+        f"---\nlibrary_name: {LIBRARIES[kind]}\npipeline_tag: sentence-similarity\ntags:\n"
         "- sentence-transformers\n- multi-task\n---",
         f"# {' + '.join(model.tasks)} on {Path(config.encoder).name}",
         f"One encoder ({Path(config.encoder).name}, {model.model.bi_encoder.width} wide, {pooling} "
@@ -63,8 +71,8 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         "## Training",
         markdown_table(["setting", "value"], settings(model)),
     ]
-    if "command" in metrics:
-        parts.append(f"```\n{metrics['command']}\n```")
+    if isinstance(metrics.get("command"), str):
+        parts.append(f"```\n{without_places(metrics['command'])}\n```")
     if "dev" in metrics:
         parts += ["## Scores", markdown_table(["task", "metric", "dev", "test"], scores(metrics))]
         parts.append("The best epoch was chosen on the dev examples whose scores these are.")
@@ -72,6 +80,11 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     caveats += [RESHUFFLED] if "sts" in model.tasks else []
     caveats.append("It knows the language and the kind of text of its data, no others.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
+
+
+def without_places(command: str) -> str:
+    """A command with the names alone of files that lie anywhere on a machine."""
+    return PLACE.sub("", command)
 
 
 def example(model: MultiTaskModel) -> str:
@@ -90,11 +103,15 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
     return rows
 
 
+def figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
 def scores(metrics: Mapping[str, Any]) -> list[list[str]]:
     """A line a task and metric; overall scores last."""
     test = metrics.get("test", {})
     rows = [
-        [task, name, f"{value:.4f}", f"{test[task][name]:.4f}" if task in test else ""]
+        [task, name, f"{value:.4f}", figure(test.get(task, {}).get(name))]
         for task, found in metrics["dev"].items()
         if isinstance(found, Mapping)
         for name, value in found.items()

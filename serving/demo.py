@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from serving.mining import nearest
@@ -103,7 +104,7 @@ def make_app(
             for name, task in model.heads.items()
         ]
         searched = None if corpus is None else {"name": corpus.name, "size": len(corpus.sentences)}
-        return {"tasks": tasks, "corpus": searched, "longest": LONGEST}
+        return {"tasks": tasks, "corpus": searched}
 
     @app.post("/predict")
     async def predict(asked: Asked) -> dict[str, Any]:
@@ -118,11 +119,11 @@ def make_app(
     async def similar(looked: Looked) -> dict[str, Any]:
         if corpus is None:
             raise BadError("expected a page started with --input, found one without")
-        query = await turn(lambda: model.model.bi_encoder.encode([looked.query], normalize=True))
-        rows, cosines = nearest(corpus.embeddings, query, looked.top)
+        check_text("query", looked.query)
+        rows, cosines = await turn(lambda: search(model, corpus, looked))
         return {
             "found": [
-                {"sentence": corpus.sentences[row], "line": int(row) + 1, "cosine": float(cosine)}
+                {"sentence": corpus.sentences[row], "row": int(row) + 1, "cosine": float(cosine)}
                 for row, cosine in zip(rows[0], cosines[0], strict=True)
             ]
         }
@@ -138,10 +139,21 @@ def check(model: MultiTaskModel, asked: Asked) -> None:
     if len(asked.texts) != task.texts:
         raise BadError(f"texts: expected {task.texts} for {asked.task}, found {len(asked.texts)}")
     for text in asked.texts:
-        if not text.strip() or len(text) > LONGEST:
-            raise BadError(f"texts: expected 1 to {LONGEST} characters, found {len(text.strip())}")
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise BadError("texts: expected Unicode text, found half a surrogate pair")
+        check_text("texts", text)
+
+
+def search(model: MultiTaskModel, corpus: Corpus, looked: Looked) -> tuple[Any, Any]:
+    query = model.model.bi_encoder.encode([looked.query], normalize=True)
+    return nearest(corpus.embeddings, query, looked.top)
+
+
+def check_text(name: str, text: str) -> None:
+    """BadError for a text that is blank, too long or no Unicode."""
+    found = len(text.strip())
+    if not found or len(text) > LONGEST:
+        raise BadError(f"{name}: expected 1 to {LONGEST} characters, found {found}")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise BadError(f"{name}: expected Unicode text, found half a surrogate pair")
 
 
 def add_refusals(app: FastAPI) -> None:
@@ -152,6 +164,8 @@ def add_refusals(app: FastAPI) -> None:
         request: Request, call_next: Callable[[Request], Awaitable[Response]]
     ) -> Response:
         length = request.headers.get("content-length")
+        if "transfer-encoding" in request.headers:  # whose length nobody knows before
+            return refusal(411, "expected a Content-Length alone, found Transfer-Encoding")
         if request.method == "POST" and (length is None or not length.isdecimal()):
             return refusal(411, "expected a Content-Length, found none")
         if length is not None and length.isdecimal() and int(length) > BODY:
@@ -161,8 +175,14 @@ def add_refusals(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return refusal(422, "expected JSON, found something else")
         place = ".".join(str(part) for part in first["loc"] if part != "body")
         return refusal(422, f"{place or 'request'}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def nothing(request: Request, error: HTTPException) -> JSONResponse:
+        return refusal(error.status_code, f"{request.url.path[:60]}: {error.detail}")
 
     @app.exception_handler(BadError)
     async def bad(request: Request, error: BadError) -> JSONResponse:

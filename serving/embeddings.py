@@ -27,12 +27,17 @@ def embeddings_of(
         return model.encode(sentences, precision, normalize=True, progress=True)
     try:
         array = np.load(kept, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise UserError(f"{kept}: expected an array of --mode encode: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise UserError(f"{kept}: expected an array of --mode encode, found several")
     if array.shape != (len(sentences), model.width) or array.dtype != np.float32:
         raise UserError(
             f"{kept}: expected {len(sentences)} x {model.width} float32, one row a sentence, found "
             f"{' x '.join(map(str, array.shape))} {array.dtype}"
         )
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(1))[0]) + 1
+        raise UserError(f"{kept}: expected finite numbers, found others in row {row}")
     lengths = np.linalg.norm(array, axis=1, keepdims=True)
     return np.asarray(array / np.maximum(lengths, 1e-12), np.float32)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minbert.encoder import Encoder
 from minbert.errors import UserError
-from minbert.json_files import read_json, write_json
+from minbert.folder import write_limit
+from minbert.json_files import write_json
 from minbert.stored import save_encoder
-from multitask.errors import RunError
-from multitask.sealed import SUMS, publish
+from multitask.stored import EXPORTED
+from reports.store import read_metrics
 from serving.card import card
-from serving.model import EXPORTED, MultiTaskModel
+from serving.model import MultiTaskModel
+from tasks.described import FILES
 
-FORMATS = ("sentence-transformers", "transformers", "onnx")
+# All that an export may hold; a folder with anything else is not replaced.
+OWN = (
+    *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "model.onnx"),
+    *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
+    *("tokenizer.json", "tokenizer_config.json"),
+)
 
 
 def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
@@ -24,21 +34,42 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
     `model.onnx`, from ids and mask (B, T) to embeddings (B, H). Raises RunError, or UserError where
     the folder holds something else.
     """
-    if folder.resolve().is_relative_to(run.resolve()):
-        raise UserError(f"{folder}: expected a folder outside of the run {run}")
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / EXPORTED).exists():
-            raise UserError(f"{folder}: expected a new folder or an export, found other files")
-        if not overwrite:
-            raise UserError(f"{folder}: found an export; --overwrite would replace it")
+    folder = folder.resolve()
+    check_target(run, folder, overwrite)
     model = MultiTaskModel.load(run, "cpu")
+    if not isinstance(model.model.bi_encoder.encoder, Encoder):
+        raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
     if kind == "onnx":
         from serving.onnx_file import check_exportable
 
-        check_exportable(model.model.bi_encoder)
-    metrics = read_json(run / "metrics.json", RunError) if (run / "metrics.json").exists() else {}
-    publish(folder, lambda target: write(model, metrics, target, kind))
-    (folder / SUMS).unlink(missing_ok=True)  # others add files of their own
+        check_exportable()
+    metrics = read_metrics(run / "metrics.json") if (run / "metrics.json").exists() else {}
+    # Names of this process alone: nothing of anybody else's is in the way.
+    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("new", "old"))
+    new.mkdir(parents=True)
+    try:
+        write(model, metrics, new, kind)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+    finally:
+        for aside in (new, old):
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def check_target(run: Path, folder: Path, overwrite: bool) -> None:
+    """UserError where something is there that is not to go."""
+    if folder.is_relative_to(run.resolve()):
+        raise UserError(f"{folder}: expected a folder outside of the run {run}")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: expected a folder or nothing, found a file")
+    there = sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+    strange = [name for name in there if name not in OWN]
+    if strange or (there and EXPORTED not in there):
+        found = (strange or there)[0]
+        raise UserError(f"{folder}: expected a new folder or an export alone, found {found}")
+    if there and not overwrite:
+        raise UserError(f"{folder}: found an export; --overwrite would replace it")
 
 
 def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str) -> None:
@@ -47,6 +78,9 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
         save_encoder(model.model.bi_encoder.encoder, folder)
         model.model.bi_encoder.tokenizer.save(folder)
         model.model.save_heads(folder)
+        # Not of transformers' layout, and in nobody's way: the limit that the run had.
+        tokenizer = model.model.bi_encoder.tokenizer
+        write_limit(folder, tokenizer.max_tokens, tokenizer.lower)
     else:
         model.model.save(folder)
     # As it is: an encoder's plain folder does not tell its pooling.
@@ -61,11 +95,11 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
 
 def public(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration without places on this machine: names of files and folders alone."""
-    places = {key: Path(config[key]).name for key in ("data", "init") if config[key]}
-    if Path(config["encoder"]).is_absolute():
+    places = {key: Path(config[key]).name for key in ("data", "init", "nli") if config[key]}
+    if Path(config["encoder"]).expanduser().exists():
         places["encoder"] = Path(config["encoder"]).name
     own = {
-        name: one | {key: one[key] and Path(one[key]).name for key in ("train", "dev", "test")}
+        name: one | {key: one[key] and Path(one[key]).name for key in FILES}
         for name, one in config["own_tasks"].items()
     }
     return config | places | {"own_tasks": own}

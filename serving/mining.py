@@ -10,6 +10,7 @@ from torch import Tensor
 
 from minbert.progress import bar
 
+ROUNDING = 1e-6  # of cosines in float32: pairs that are equal may come out a hair apart
 BLOCK = 2048  # rows of a product; its result has BLOCK x BLOCK scores
 CHUNK = 1 << 18  # pairs offered at a time: at first, every one of a block counts
 
@@ -63,7 +64,7 @@ def mine(
         threshold: pairs below it do not count.
         progress: show a bar with pairs/s.
     """
-    best, rows = Best(count, threshold), torch.from_numpy(embeddings)
+    best, rows = Best(count, threshold - ROUNDING), torch.from_numpy(embeddings)
     n = len(rows)
     total = n * (n - 1) // 2
     scores = torch.empty(BLOCK, BLOCK)
@@ -84,8 +85,9 @@ def compare(
     """Offer the pairs of two blocks that may still count."""
     found = scores[: len(block), : len(others)]
     torch.mm(block, others.T, out=found)
+    found.clamp_(-1, 1)  # which rounding leaves by a hair
     if begin == other:  # each pair once, and no sentence with itself
-        found.masked_fill_(~torch.ones_like(found, dtype=torch.bool).triu(1), -2.0)
+        found.masked_fill_(~torch.ones_like(found, dtype=torch.bool).triu(1), -2)
     if float(found.max()) < best.threshold:
         return
     left, right = torch.nonzero(found >= best.threshold, as_tuple=True)

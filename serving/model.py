@@ -13,17 +13,20 @@ from minbert.batching import TokenLists
 from minbert.bi_encoder import PRECISIONS, BiEncoder
 from minbert.device import choose_device
 from minbert.encoding import WINDOW, in_bfloat16
-from minbert.json_files import read_json
+from minbert.errors import UserError
 from minbert.stored import AnyEncoder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
-from multitask.stored import best_weights, config_of_tasks, read_config
+from multitask.stored import best_weights, config_of_tasks
 from serving.together import embed_together
 from tasks.base import LabelledFiles, Source, Task
 
-EXPORTED = "run.json"  # in an exported folder: the configuration of its run
+SETTINGS_ERRORS = (
+    *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
+    ZeroDivisionError,
+)
 Columns = Sequence[Sequence[str]]  # one or two of them, of n texts each
 Texts = Sequence[str] | Sequence[tuple[str, str]]
 
@@ -74,17 +77,16 @@ class MultiTaskModel:
             RunError, EncoderError: one line, naming what was expected.
         """
         folder = Path(folder)
-        if (folder / EXPORTED).exists():
-            best = folder
-            config = read_config(read_json(folder / EXPORTED, RunError), folder / EXPORTED)
-        else:
-            config, best = config_of_tasks(folder), best_weights(folder)
+        config, best = config_of_tasks(folder), best_weights(folder)
         encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
-        model = EncoderWithHeads(encoder, build_tasks(config), config.seed)
         try:
+            model = EncoderWithHeads(encoder, build_tasks(config), config.seed)
             model.load_heads(best)
-        except (RuntimeError, OSError) as error:  # what torch says of other shapes
-            raise RunError(f"{best}: expected the heads of this run: {error}") from error
+        except UserError:
+            raise
+        except SETTINGS_ERRORS as error:  # a folder may come from anywhere
+            found = f"{type(error).__name__}: {error}"
+            raise RunError(f"{folder}: expected a run and its heads, found {found}") from error
         return cls(model.to(choose_device(device)), config)
 
     @property
@@ -135,9 +137,12 @@ class MultiTaskModel:
         `count` is told how many rows are done, for a progress bar.
         """
         window: list[tuple[str, ...]] = []
-        for row in rows:
+        for number, row in enumerate(rows, 1):
             if window and len(row) != len(window[0]):
-                raise RunError(f"expected {len(window[0])} texts in each row, found {len(row)}")
+                raise RunError(
+                    f"row {number}: expected as many texts as in the rows before, "
+                    f"{len(window[0])}, found {len(row)}"
+                )
             window.append(row)
             if len(window) == WINDOW:
                 yield window, self.predict_rows(window, tasks, precision, count)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.text_files import DataError, encodable
+from tasks.text_files import DataError, encodable, plain
 
 ROWS = 4096  # held at a time
 
@@ -34,6 +33,24 @@ def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[st
                     yield number, {n: as_text(v, names.get(n), file, number) for n, v in fields}
         except (pyarrow.ArrowException, OSError) as error:
             raise DataError(f"{file}: cannot be read: {error}") from error
+
+
+def arrow_columns(path: Path) -> list[str]:
+    """Names of the columns."""
+    try:
+        import pyarrow
+
+        file = shards(path)[0]
+        if file.suffix == ".arrow":
+            with pyarrow.memory_map(str(file)) as mapped, pyarrow.ipc.open_stream(mapped) as stream:
+                return list(stream.schema.names)
+        from pyarrow import parquet
+
+        return list(parquet.read_schema(file).names)
+    except ImportError:
+        return []  # reading its rows says which package is missing
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
 
 
 def shards(path: Path) -> list[Path]:
@@ -68,8 +85,9 @@ def batches(file: Path, needed: Sequence[str]) -> Iterator[tuple[Any, Any]]:
 
 def check_columns(file: Path, names: Sequence[str], needed: Sequence[str]) -> None:
     for name in needed:
-        if name not in names:
-            raise DataError(f"{file}: expected a column {name!r}, found {', '.join(names)}")
+        if list(names).count(name) != 1:
+            found = "it twice" if name in names else ", ".join(names)
+            raise DataError(f"{file}: expected a column {name!r}, found {found}")
 
 
 def class_names(schema: Any) -> Mapping[str, list[str]]:
@@ -83,14 +101,9 @@ def class_names(schema: Any) -> Mapping[str, list[str]]:
 
 def as_text(value: Any, names: Sequence[str] | None, file: Path, row: int) -> str:
     """A field as a text file would have it; nothing for a missing one."""
-    if isinstance(value, bool):
-        return str(int(value))
     if isinstance(value, int) and names is not None:
         return names[value] if 0 <= value < len(names) else ""  # -1: no label
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, int | float):
-        return str(value)
+    value = plain(value)
     if not isinstance(value, str) or not encodable(value):
         raise DataError(f"{file}, row {row}: expected text or a number, found {str(value)[:60]!r}")
     return value

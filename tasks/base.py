@@ -15,7 +15,7 @@ from losses import squared_difference, symmetric_kl
 from tasks.metrics import accuracy, f1, pearson, spearman
 from tasks.metrics import matthews as correlation
 from tasks.predictions import PredictionFile
-from tasks.readers import Examples, Row, example_rows, gathered
+from tasks.readers import NO_AGREEMENT, Examples, Row, example_rows, gathered
 
 Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
 Outputs = Any  # of a head: logits (B, C), values (B,), or what the loss of its kind wants
@@ -83,6 +83,8 @@ class LabelledFiles:
     header: tuple[str, ...] | None = None
     comma: bool = False
     labelled_test: bool = False
+    blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that are none
+    lower_ids: bool = True
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -116,6 +118,8 @@ class LabelledFiles:
             self.quoted,
             self.header,
             self.comma,
+            self.blank,
+            self.lower_ids,
         )
 
     def file(self, folder: Path, split: str) -> Path:

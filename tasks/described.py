@@ -19,9 +19,23 @@ from minbert.typed import fits
 from tasks import TASK_NAMES
 
 TYPES = ("classification", "similarity")
+FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of what stands beside tasks in metrics.
 TAKEN = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
+# What PyTorch's dictionary of modules, in which the heads are, calls its own.
+OF_MODULES = (
+    " add_module apply bfloat16 buffers call_super_init children clear compile cpu cuda double"
+    " dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter"
+    " get_submodule half ipu items keys load_state_dict modules mtia named_buffers"
+    " named_children named_modules named_parameters parameters pop register_backward_hook"
+    " register_buffer register_forward_hook register_forward_pre_hook"
+    " register_full_backward_hook register_full_backward_pre_hook register_module"
+    " register_parameter register_state_dict_post_hook register_state_dict_pre_hook"
+    " requires_grad_ set_extra_state set_submodule share_memory state_dict to to_empty train"
+    " training type update values xpu zero_grad"
+    " "
+)
 KEYS = {
     "type": "classification or similarity",
     "text": "column of the text; two of them for pairs",
@@ -35,9 +49,15 @@ KEYS = {
     "pair": "bi (a tower a text) or joint (one sequence for both)",
     "quotes": "yes, or no where quotes in a tab-separated file mean nothing",
 }
-# Commas and colons in names are escaped with a backslash.
-OPTIONS = re.compile(rf":(?=(?:{'|'.join(KEYS)})=)")
+OPTIONS = re.compile(r":(?=[a-z]+=)")  # where a file's name ends
+# A comma in a name is escaped with a backslash.
+LARGE = 1e9
 COMMA = re.compile(r"(?<!\\),")
+
+
+def is_taken(name: str) -> bool:
+    """Whether something else has the name."""
+    return name in TAKEN or f" {name} " in OF_MODULES
 
 
 class DescriptionError(UserError):
@@ -76,6 +96,12 @@ class Described:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
 
+def meaning(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What two descriptions have alike whose heads say the same: all but where the data is."""
+    kept = ("type", "texts", "labels", "low", "high", "joint")
+    return {key: described.get(key) for key in kept}
+
+
 def from_json(name: str, content: Mapping[str, Any]) -> Described:
     """What `to_json` wrote; UserError where it is anything else: a folder may come from anywhere.
 
@@ -83,7 +109,7 @@ def from_json(name: str, content: Mapping[str, Any]) -> Described:
     """
     hints = get_type_hints(Described)
     wanted = {field.name for field in fields(Described)} - {"name"}
-    if not NAME.fullmatch(name) or name in TAKEN:
+    if not NAME.fullmatch(name) or is_taken(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
     for key in sorted(wanted ^ content.keys()):
         found = "none" if key in wanted else "it"
@@ -97,8 +123,8 @@ def from_json(name: str, content: Mapping[str, Any]) -> Described:
         raise UserError(f"own_tasks: {name}: expected a type of {', '.join(TYPES)}, 1 or 2 texts")
     if described.type == "classification" and len(set(described.labels)) < 2:
         raise UserError(f"own_tasks: {name}: labels: expected two or more")
-    if described.type == "similarity" and not described.low < described.high:
-        raise UserError(f"own_tasks: {name}: expected low below high")
+    if described.type == "similarity" and not -LARGE < described.low < described.high < LARGE:
+        raise UserError(f"own_tasks: {name}: expected low below high, both finite")
     return described
 
 
@@ -110,7 +136,7 @@ def parse_description(text: str) -> dict[str, Any]:
             "expected NAME=FILE:type=...,text=...,label=..., the name in small letters, "
             f"found {text!r}"
         )
-    if name in TAKEN:
+    if is_taken(name):
         raise DescriptionError(f"{name}: expected another name, for this one is taken")
     file, *options = OPTIONS.split(rest, maxsplit=1)
     if not file:
@@ -126,7 +152,7 @@ def parse_description(text: str) -> dict[str, Any]:
         elif key in given:
             raise DescriptionError(f"{name}: {key}: expected it once, found it twice")
         else:
-            given[key] = value
+            given[key] = os.path.expanduser(value) if key in FILES else value
     return checked(name, given)
 
 
@@ -151,9 +177,9 @@ def read_yaml(file: Path) -> dict[str, Any]:
         raise DescriptionError(
             f"{file}: expected keys such as train, type, text, label, found none"
         )
-    for key in ("train", "dev", "test"):
+    for key in FILES:
         if isinstance(found.get(key), str):
-            found[key] = str(file.parent / found[key])
+            found[key] = str(file.parent / os.path.expanduser(found[key]))
     return found
 
 
@@ -170,7 +196,15 @@ def checked(name: str, given: dict[str, Any]) -> dict[str, Any]:
     for key in ("text", "labels"):
         if not isinstance(given[key], list):
             raise DescriptionError(f"{name}: {key}: expected a list, found {given[key]!r}")
-        given[key] = [str(one).strip() for one in given[key]]
+        if not all(isinstance(one, str | int | float) for one in given[key]) or any(
+            isinstance(one, bool) for one in given[key]
+        ):  # YAML reads yes and no as truth values
+            raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {given[key]}")
+        given[key] = [str(one) for one in given[key]]
+    given["labels"] = [label.strip() for label in given["labels"]]
+    for text in given["text"]:
+        if not text or not text.isprintable():
+            raise DescriptionError(f"{name}: text: expected the name of a column, found {text!r}")
     if given.get("type") not in TYPES:
         found = given.get("type", "none")
         raise DescriptionError(f"{name}: type: expected {' or '.join(TYPES)}, found {found}")
@@ -204,6 +238,6 @@ def to_number(name: str, key: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if not abs(number) < 1e9:
+    if not abs(number) < LARGE:
         raise DescriptionError(f"{name}: {key}: expected a number, found {value!r}")
     return number

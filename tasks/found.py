@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tasks.base import Task
 from tasks.subsets import is_there
@@ -32,11 +33,11 @@ def look(task: Task, folder: Path) -> Found:
         if split == "train":
             first = tuple(column[0] for column in examples.texts)
             if examples.targets is not None:
-                label = shown(task, float(examples.targets[0]))
+                label = shown(task, examples.targets[0])
     return Found(counts, first, label)
 
 
-def shown(task: Task, target: float) -> str:
+def shown(task: Task, target: Any) -> str:
     """A target as people write it."""
     if task.kind.class_names:
         return task.kind.class_names[int(target)]

@@ -12,11 +12,13 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from minbert.files import write_whole
+from tasks import build_task
 from tasks.glue import GLUE
 from tasks.text_files import DataError
 
@@ -105,10 +107,10 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
         return dict(datasets.load_dataset(origin.repo, origin.config, revision=revision))
     except Exception as error:  # the library lets those of its HTTP clients through
         if source is not None:
-            where = f"{source / name}: expected what datasets' save_to_disk wrote"
+            where = "expected what datasets' save_to_disk wrote"
         else:
             where = (
-                f"{name} needs {origin.repo} from the Hugging Face hub, which could not be "
+                f"needs {origin.repo} from the Hugging Face hub, which could not be "
                 "reached: expected a network, or --source DIR with what datasets' save_to_disk "
                 "wrote, a folder a task; the bundled sample needs neither"
             )
@@ -125,12 +127,12 @@ def parted(name: str, found: Splits) -> dict[str, Rows]:
     for key in wanted.values():
         if key not in found:
             raise DataError(f"{name}: expected a split {key}, found {', '.join(found)}")
-    return {split: columns(origin, found[key]) for split, key in wanted.items()}
+    return {split: columns(origin, found[key], key) for split, key in wanted.items()}
 
 
 def shuffled(origin: Origin, splits: Splits) -> dict[str, Rows]:
     """All rows in an order of chance that never changes, parted in the sizes' proportions."""
-    every = [columns(origin, one) for one in splits.values()]
+    every = [columns(origin, one, name) for name, one in splits.items()]
     names = (*origin.texts, origin.label)
     whole = {name: [value for one in every for value in one[name]] for name in names}
     count, wanted = len(whole[origin.label]), sum(origin.sizes.values())
@@ -144,21 +146,36 @@ def shuffled(origin: Origin, splits: Splits) -> dict[str, Rows]:
     }
 
 
-def columns(origin: Origin, rows: Any) -> Rows:
-    """Texts and labels of one split, as lists."""
+def columns(origin: Origin, rows: Any, split: str) -> Rows:
+    """Texts and labels of one split, as lists; DataError where they are no texts and numbers."""
     found = {}
     for name in (*origin.texts, origin.label):
         if name not in rows.column_names:
-            raise DataError(
-                f"{origin.repo}: expected a column {name}, found {', '.join(rows.column_names)}"
-            )
+            names = ", ".join(rows.column_names)
+            raise DataError(f"split {split}: expected a column {name}, found {names}")
         found[name] = list(rows[name])
+        kind, what = (int | float, "a number") if name == origin.label else (str, "text")
+        for number, value in enumerate(found[name], 1):
+            if not isinstance(value, kind) or (kind is str and not str(value).strip()):
+                raise DataError(
+                    f"split {split}, row {number}: expected {what} in {name}, found {value!r}"
+                )
     return found
 
 
 def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
-    """The files of a task; each is there whole or not at all."""
+    """The files of a task, once the task itself can read them; each is there whole or not at all.
+
+    Raises DataError for labels out of range, and for splits without examples.
+    """
     makers: Callable[..., dict[Path, str]] = cs224n_files if name in CS224N else glue_files
+    with TemporaryDirectory() as place:
+        for file, text in makers(name, splits, Path(place)).items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        task = build_task(name)
+        for split in task.source.splits:
+            task.read(Path(place), split)
     files = makers(name, splits, folder)
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +214,10 @@ def glue_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Path
                 own: " ".join(str(fields[theirs]).split())
                 for own, theirs in zip(declared.texts, origin.texts, strict=True)
             }
-            said[declared.label] = declared.labels[int(fields[origin.label])]
+            label = int(fields[origin.label])
+            if label not in range(len(declared.labels)):
+                raise DataError(f"{name}, {split}: expected a label of its classes, found {label}")
+            said[declared.label] = declared.labels[label]
             lines.append("\t".join(said[column] for column in header))
         file = declared.train if split == "train" else declared.dev
         files[folder / "glue" / declared.folder / file] = "\n".join(lines) + "\n"

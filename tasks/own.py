@@ -90,6 +90,8 @@ def source_of(
         quoted=described.quotes,
         comma=True,
         labelled_test=described.test_labels,
+        blank=("",),
+        lower_ids=False,
     )
     if described.dev is not None:
         return read

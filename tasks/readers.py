@@ -73,10 +73,12 @@ def example_rows(
     quoted: bool = True,
     header: tuple[str, ...] | None = None,
     comma: bool = False,
+    blank: tuple[str, ...] = ("", NO_AGREEMENT),
+    lower_ids: bool = True,
 ) -> Iterator[Row | None]:
     """Rows of a tab-separated file by column name, as the CS224N starter code reads them.
 
-    None stands for a row whose label is blank, or `-`.
+    None stands for a row whose label is one of `blank`.
 
     Args:
         text_columns: one or two names; each text goes through `clean_text`.
@@ -86,6 +88,7 @@ def example_rows(
         quoted: whether fields may be quoted; GLUE's files have quotes that mean nothing.
         header: names of the columns of a file without a header line.
         comma: whether fields may be separated by commas, if the header holds no tab.
+        lower_ids: the leaderboard's are, however a file writes them.
 
     Raises:
         DataError: file, line, what was expected and what was found.
@@ -96,12 +99,13 @@ def example_rows(
     for number, (line, row) in enumerate(rows, 1):
         identity = str(number)
         if id_column:
-            identity = row[id_column].lower().strip()
+            identity = row[id_column].strip()
+            identity = identity.lower() if lower_ids else identity
             check_id(identity, path, line, lines)
         target = None
         if label_column:
             label = row[label_column].strip()
-            if label in ("", NO_AGREEMENT):
+            if label in blank:
                 yield None
                 continue
             try:

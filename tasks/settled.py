@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.described import Described, DescriptionError
-from tasks.readers import NO_AGREEMENT, to_number
-from tasks.text_files import DataError, rows_by_name
+from minbert.errors import harmful
+from tasks.described import FILES, Described, DescriptionError
+from tasks.readers import to_number
+from tasks.subsets import is_there
+from tasks.text_files import DataError, columns_of, rows_by_name
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
@@ -20,9 +22,12 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
 
     Raises DescriptionError, or DataError with the file and line of what cannot be used.
     """
-    files = {key: given[key] for key in ("train", "dev", "test") if given.get(key)}
+    files = {key: given[key] for key in FILES if given.get(key)}
     if len(files) == 1:
         files = in_folder(files["train"])
+    for key, file in files.items():
+        if not is_there(Path(file)):
+            raise DataError(f"{file}: expected the file {key} of {name}, found none")
     common: dict[str, Any] = {
         "name": name,
         "type": given["type"],
@@ -38,14 +43,17 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
     quotes = common["quotes"]
     found = labels_of(Path(files["train"]), given["label"], quotes)
     if "test" in files:
-        common["test_labels"] = has_labels(Path(files["test"]), given["label"], quotes)
+        test = Path(files["test"])
+        common["test_labels"] = given["label"] in columns_of(test, by_commas(test), quotes)
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
                 f"{name}: test: expected a file with labels, or one for dev beside it, found "
                 f"{files['test']} without a column {given['label']!r}"
             )
     if given["type"] == "classification":
-        return Described(**common, labels=tuple(given["labels"]) or classes(name, files, found))
+        labels = tuple(given["labels"]) or classes(name, files, found)
+        check_labels(name, labels)
+        return Described(**common, labels=labels)
     low, high = scale(Path(files["train"]), found)
     return Described(**common, low=given.get("low", low), high=checked_high(given, low, high))
 
@@ -77,19 +85,25 @@ def in_folder(place: str) -> dict[str, str]:
 
 def labels_of(file: Path, column: str, quotes: bool) -> Iterator[tuple[int, str]]:
     """(line, label) of each row that has one."""
-    for line, row in rows_by_name(file, [column], file.suffix.lower() != ".tsv", quotes):
-        if (label := row[column].strip()) not in ("", NO_AGREEMENT):
+    for line, row in rows_by_name(file, [column], by_commas(file), quotes):
+        if label := row[column].strip():
             yield line, label
 
 
-def has_labels(file: Path, column: str, quotes: bool) -> bool:
-    """Whether a file has a column of labels; DataError where it cannot be read."""
-    try:
-        return next(labels_of(file, column, quotes), None) is not None
-    except DataError as error:
-        if "expected a column" in str(error) or "expected text in" in str(error):
-            return False
-        raise
+def by_commas(file: Path) -> bool:
+    """Whether fields may be separated by commas; tabs in the header tell otherwise."""
+    return file.suffix.lower() != ".tsv"
+
+
+def check_labels(name: str, labels: Sequence[str]) -> None:
+    """DataError for classes that cannot be told apart, or would break the prediction file."""
+    for label in labels:
+        if not label or " , " in label or any(harmful(letter) for letter in label):
+            raise DataError(
+                f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
+            )
+        if labels.count(label) > 1:
+            raise DataError(f"{name}: expected labels that differ, found {label!r} twice")
 
 
 def classes(
@@ -103,11 +117,6 @@ def classes(
             raise DataError(
                 f"{files['train']}, line {line}: expected at most {MOST_CLASSES} classes, found "
                 f"one more, {label!r}; type=similarity is for numbers"
-            )
-        if not label.isprintable() or " , " in label:
-            raise DataError(
-                f"{files['train']}, line {line}: expected a label without ' , ' and line breaks, "
-                f"found {label!r}"
             )
     if len(distinct) < 2:
         some = ", ".join(distinct) or "none"

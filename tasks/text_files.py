@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -49,19 +49,22 @@ def decoded_lines(path: Path) -> Lines:
         raise DataError(f"{path}: expected a file, found none of the usual kind")
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise DataError(
-                        f"{path}, line {number}: expected UTF-8 text, "
-                        f"found byte 0x{line[error.start]:02x}"
-                    ) from error
+            yield from decoded(file, str(path))
     except FileNotFoundError as error:
         place = path if path.parent.is_dir() else path.parent
         raise DataError(f"{path}: expected a data file, found no {place}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Lines:
+    """Lines of UTF-8 text, with or without a byte-order mark, of what is told as `name`."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            found = f"found byte 0x{line[error.start]:02x}"
+            raise DataError(f"{name}, line {number}: expected UTF-8 text, {found}") from error
 
 
 def rows_by_name(
@@ -81,7 +84,7 @@ def rows_by_name(
     if path.suffix.lower() in JSON_LINES:
         yield from json_rows(path, needed)
         return
-    if path.suffix.lower() == ".parquet" or path.is_dir():
+    if is_arrow(path):
         from tasks.arrow_files import arrow_rows
 
         yield from arrow_rows(path, needed)
@@ -120,6 +123,27 @@ def rows_by_name(
         raise DataError(f"{path}, line {begin}: expected {kind} fields, found: {error}") from error
 
 
+def columns_of(path: Path, comma: bool, quoted_tabs: bool = True) -> list[str]:
+    """Names of a file's columns; of one with a JSON object a line, of the first line's."""
+    if path.suffix.lower() in JSON_LINES:
+        first: Any = next(json_lines(path), (0, {}))[1]
+        return list(first) if isinstance(first, dict) else []
+    if is_arrow(path):
+        from tasks.arrow_files import arrow_columns
+
+        return arrow_columns(path)
+    header = next(csv_lines(path), "")
+    tabs = "\t" in header or not comma
+    if tabs and not quoted_tabs:
+        return header.rstrip("\r\n").split("\t")
+    return next(csv.reader([header], delimiter="\t" if tabs else ","), [])
+
+
+def is_arrow(path: Path) -> bool:
+    """Whether it is a Parquet file, or a folder that the library datasets saved."""
+    return path.suffix.lower() == ".parquet" or path.is_dir()
+
+
 def csv_lines(path: Path) -> Iterator[str]:
     """Lines as the csv module wants them: a carriage return alone ends one too."""
     for _, text in decoded_lines(path):
@@ -142,14 +166,26 @@ def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str
     for number, row in json_lines(path):
         fields = {}
         for name in needed:
-            value = row.get(name) if isinstance(row, dict) else None
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                value = str(value)
+            value = plain(row[name]) if isinstance(row, dict) and name in row else None
             if not isinstance(value, str) or not encodable(value):
                 found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
                 raise DataError(f"{path}, line {number}: expected text in {name!r}, found {found}")
             fields[name] = value
         yield number, fields
+
+
+def plain(value: Any) -> Any:
+    """A number or truth value as text, nothing for a missing one, whole numbers without a point.
+
+    A column of classes may come as whole numbers in one file and with a point in another.
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) else value
 
 
 def json_field(path: Path, column: str) -> Iterator[str]:
@@ -185,4 +221,6 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
     ".csv": csv_column,
     ".tsv": csv_column,
     ".jsonl": json_field,
+    ".json": json_field,
+    ".parquet": csv_column,
 }

@@ -37,7 +37,8 @@ def run(command, monkeypatch):
     import io
 
     arguments = shlex.split(command, comments=True)[1:]
-    monkeypatch.setattr("sys.stdin", io.StringIO("The bed was lovely.\n"))
+    said = io.TextIOWrapper(io.BytesIO(b"The bed was lovely.\n"))
+    monkeypatch.setattr("sys.stdin", said)
     if "--help" in arguments:
         with pytest.raises(SystemExit) as ended:
             main(arguments)

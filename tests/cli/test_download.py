@@ -61,11 +61,46 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run):
             if part != "test":
                 assert set(examples.targets) >= {0, 1} if name != "sts" else True
     assert task.read(folder, "train").texts[0][3] == "premise 3 x"
-    assert "sst: is there already" in run(*command, "--tasks", "sst").stdout
+    assert "sst: left alone, for" in run(*command, "--tasks", "sst").stdout
     sizes = [len(build_task("sts").read(folder, part)) for part in ("train", "dev", "test")]
     assert sizes == [70, 10, 20]
     parts = [build_task("sts").read(folder, part).texts[0] for part in ("train", "dev", "test")]
     assert len({text for part in parts for text in part}) == 100
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "told"),
+    [
+        ("sst", {"label": [7] * 20}, "expected a whole number from 0 to 4, found '7'"),
+        ("sst", {"label": [None] * 20}, "row 1: expected a number in label, found None"),
+        ("sst", {"text": [None] * 20}, "row 1: expected text in text, found None"),
+        ("sst2", {"label": [-1] * 12}, "expected a label of its classes, found -1"),
+        ("sst2", {"label": [5] * 12}, "expected a label of its classes, found 5"),
+        ("sts", {"score": [9.9] * 60}, "expected a number from 0 to 5, found '9.9'"),
+    ],
+)
+def test_labels_that_mean_nothing_are_told_and_nothing_is_written(
+    source, tmp_path, refused, task, change, told
+):
+    kept = datasets.load_from_disk(str(source / task))
+    columns = {name: list(kept["train"][name]) for name in kept["train"].column_names}
+    kept = dict(kept) | {"train": split(columns | change)}
+    datasets.DatasetDict(kept).save_to_disk(tmp_path / "other" / task)
+    place = ("--source", tmp_path / "other", "--output", tmp_path / "data")
+    line = refused(1, "--mode", "download", "--tasks", task, *place)
+    assert told in line
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_file_that_is_there_stays(source, tmp_path, run):
+    file = tmp_path / "data" / "ids-sst-train.csv"
+    file.parent.mkdir()
+    file.write_text("precious")
+    command = ("--mode", "download", "--tasks", "sst", "--source", source, "--output", file.parent)
+    assert f"sst: left alone, for {file} is there" in run(*command).stdout
+    assert file.read_text() == "precious"
+    assert run(*command, "--overwrite").returncode == 0
+    assert file.read_text() != "precious"
 
 
 @pytest.mark.parametrize(
@@ -74,6 +109,7 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run):
         (("--tasks", "qqp"), 1, "expected what datasets' save_to_disk wrote"),
         (("--tasks", "sst", "sts", "--revision", "abc"), 2, "--revision: expected one task"),
         (("--tasks", "nope"), 2, "nope"),
+        (("--tasks", "sst", "--revision", "abc"), 2, "--revision and --source"),
     ],
 )
 def test_what_cannot_be_had_is_told_in_a_line(source, refused, tmp_path, flags, status, told):

@@ -114,3 +114,24 @@ def test_runs_that_mean_other_classes_are_not_merged(moods, tmp_path, run, refus
         assert run(*single).returncode == 0
     line = refused(1, "--mode", "ensemble", "--runs", *folders, "--output", tmp_path / "both")
     assert "moods: labels: expected" in line
+
+
+def test_a_head_of_other_classes_is_not_a_start(moods, tmp_path, run):
+    single = ("--mode", "single", *RUN, "--task")
+    assert run(*single, moods, "--output", tmp_path / "one").returncode == 0
+    init = ("--init", tmp_path / "one")
+    flags = tuple(flag for flag in single if flag not in ("--encoder", "tiny"))
+    for order, heads in (("", "moods"), (",labels=so lala|schlecht|gut", "none")):
+        found = run(*flags, moods + order, *init, "--output", tmp_path / f"from {heads}")
+        assert f"heads that start from {tmp_path / 'one'}: {heads}" in found.stdout, found.stderr
+
+
+def test_its_file_is_not_overwritten_by_its_run(moods, tmp_path, run, refused):
+    folder = tmp_path / "run"
+    assert run("--mode", "single", "--task", moods, *RUN, "--output", folder).returncode == 0
+    inside = folder / "predictions" / "mine.csv"
+    (tmp_path / "moods.csv").rename(inside)
+    task = moods.replace(str(tmp_path / "moods.csv"), str(inside))
+    again = ("--mode", "single", "--task", task, *RUN, "--output", folder, "--overwrite")
+    assert "expected it outside of" in refused(1, *again)
+    assert inside.exists()

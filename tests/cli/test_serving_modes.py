@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
 import time
@@ -25,6 +26,11 @@ def sentences(tmp_path):
     return tmp_path / "s.txt"
 
 
+def stdin(text):
+    content = text if isinstance(text, bytes) else text.encode()
+    return io.TextIOWrapper(io.BytesIO(content))
+
+
 def read(text, delimiter="\t"):
     return list(csv.reader(io.StringIO(text), delimiter=delimiter))
 
@@ -42,7 +48,7 @@ def test_the_shells_own_way(finished):
 
 
 def test_lines_with_a_tab_are_pairs(finished, run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("a cat\ta dog\nthe sun\tthe moon\n"))
+    monkeypatch.setattr(sys, "stdin", stdin("a cat\ta dog\nthe sun\tthe moon\n"))
     found = run(*PREDICT, finished[0], "--probabilities")
     assert found.returncode == 0, found.stderr
     header, *rows = read(found.stdout)
@@ -57,16 +63,17 @@ def test_lines_with_a_tab_are_pairs(finished, run, monkeypatch):
     ("text", "told"),
     [
         ("a\tb\tc\n", "line 1: expected one text, or two with a tab"),
-        ("a\nb\tc\n", "expected 1 texts in each row, found 2"),
+        ("a\nb\tc\n", "row 2: expected as many texts as in the rows before, 1, found 2"),
+        (b"a\nb\xff\n", "standard input, line 2: expected UTF-8 text, found byte 0xff"),
     ],
 )
 def test_lines_that_cannot_be_read_are_told(finished, refused, monkeypatch, text, told):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", stdin(text))
     assert told in refused(1, *PREDICT, finished[0])
 
 
 def test_no_line_gives_nothing(finished, run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    monkeypatch.setattr(sys, "stdin", stdin(""))
     found = run(*PREDICT, finished[0])
     assert (found.returncode, found.stdout) == (0, "")
 
@@ -108,20 +115,30 @@ def test_what_cannot_be_predicted_is_told_in_a_line(
 
 
 def test_the_most_similar_pairs(sentences, run, tmp_path):
+    same, folder = tmp_path / "same.tsv", tmp_path / "folder.tsv"
+    same.symlink_to(sentences)
+    folder.mkdir()
     mine = ("--mode", "mine", "--input", sentences, "--encoder", "tiny", "--top", "2")
     found = run(*mine)
     assert found.returncode == 0, found.stderr
     header, first, second = read(found.stdout)
-    assert header == ["cosine", "line", "other line", "sentence", "other sentence"]
+    assert header == ["cosine", "row", "other row", "sentence", "other sentence"]
     assert float(first[0]) >= float(second[0])
     assert [SENTENCES[int(first[1]) - 1], SENTENCES[int(first[2]) - 1]] == first[3:]
     array = tmp_path / "e.npy"
     encode = ("--mode", "encode", "--input", sentences, "--encoder", "tiny", "--output", array)
     assert run(*encode).returncode == 0
     assert run(*mine, "--embedded", array).stdout == found.stdout
+    assert "ends in .tsv" in run(*mine, "--output", tmp_path / "p.csv").stderr
+    assert "another --output than" in run(*mine, "--output", same, "--overwrite").stderr
+    assert "found a folder" in run(*mine, "--output", folder, "--overwrite").stderr
     target = tmp_path / "pairs.tsv"
     assert run(*mine, "--output", target).returncode == 0
     assert target.read_text() == found.stdout
+    np.save(array, np.full((5, 32), np.nan, np.float32))
+    assert "found others in row 1" in run(*mine, "--embedded", array).stderr
+    array.write_bytes(b"")
+    assert "expected an array" in run(*mine, "--embedded", array).stderr
     np.save(array, np.zeros((3, 32), np.float32))
     line = run(*mine, "--embedded", array).stderr.splitlines()[-1]
     assert "expected 5 x 32 float32, one row a sentence, found 3 x 32" in line
@@ -144,7 +161,7 @@ def test_an_export_is_a_model_again(finished, run, tmp_path, monkeypatch, refuse
     assert run(*export).returncode == 0
     answers = []
     for folder in (finished[0], tmp_path / "out"):
-        monkeypatch.setattr(sys, "stdin", io.StringIO("a cat\ta dog\n"))
+        monkeypatch.setattr(sys, "stdin", stdin("a cat\ta dog\n"))
         found = run(*PREDICT, folder)
         assert found.returncode == 0, found.stderr
         answers.append(found.stdout)
@@ -177,3 +194,38 @@ def test_the_page_is_served_until_it_is_ended(finished, sentences):
         process.terminate()
         assert process.wait(20) in (0, 130, -15)
     assert b"<title>Sentences</title>" in page
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task_options": {"sst": {"foo": "bar"}}},
+        {"task_options": {"sst": {"head": "bogus"}}},
+        {"objective": "bogus"},
+        {"protocol": "few-shot", "shots": 5},
+        {"objective": "lacon", "label_heads": 0},
+        {"own_tasks": {"x": {"type": "similarity"}}},
+        {"encoder": 3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("mode", ["predict", "export"])
+def test_settings_from_elsewhere_are_told_in_a_line(
+    mode, change, run_copy, refused, monkeypatch, tmp_path
+):
+    folder = run_copy[0]
+    stored = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(stored | change))
+    monkeypatch.setattr(sys, "stdin", stdin("a\tb\n"))
+    output = ("--output", tmp_path / "out") if mode == "export" else ()
+    assert "expected" in refused(1, "--mode", mode, "--run", folder, *output)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("change", [{"dev": []}, {"dev": {"sst": {"accuracy": "x"}}}, {"test": 3}])
+def test_scores_from_elsewhere_are_told_in_a_line(change, run_copy, refused, tmp_path):
+    folder = run_copy[0]
+    stored = json.loads((folder / "metrics.json").read_text())
+    (folder / "metrics.json").write_text(json.dumps(stored | change))
+    command = ("--mode", "export", "--run", folder, "--output", tmp_path / "out")
+    assert "metrics.json: " in refused(1, *command)

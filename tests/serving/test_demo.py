@@ -56,7 +56,7 @@ def test_the_nearest_sentences(client):
     found = client.post("/similar", json={"query": "A cat sleeps.", "top": 2}).json()["found"]
     assert found[0] == {
         "sentence": "A cat sleeps.",
-        "line": 1,
+        "row": 1,
         "cosine": pytest.approx(1, abs=1e-5),
     }
     assert len(found) == 2
@@ -74,6 +74,8 @@ def test_the_nearest_sentences(client):
         ("/predict", {"task": "sst"}, 422, "texts: Field required"),
         ("/predict", {"task": "sst", "texts": ["x" * 70_000]}, 413, "at most 65536 bytes"),
         ("/similar", {"query": ""}, 422, "query: "),
+        ("/similar", {"query": "  "}, 422, "query: expected 1 to 5000 characters"),
+        ("/nowhere", {}, 404, "/nowhere: Not Found"),
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],
 )
@@ -86,8 +88,16 @@ def test_bad_requests_are_told_in_a_line(client, path, content, status, told):
 
 def test_what_is_no_json_is_told(client):
     found = client.post("/predict", content=b"{", headers={"Content-Type": "application/json"})
-    assert found.status_code == 422
-    assert "error" in found.json()
+    assert (found.status_code, found.json()) == (
+        422,
+        {"error": "expected JSON, found something else"},
+    )
+
+
+def test_a_body_of_unknown_length_is_refused(client):
+    headers = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+    found = client.post("/predict", content=b"{}", headers=headers)
+    assert found.status_code == 411
 
 
 def test_without_sentences_there_is_nothing_to_search(model):

@@ -1,13 +1,17 @@
 """Exports: opened by the libraries they are for, with the same numbers; whole or not at all."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cli
+from cli.export import FORMATS
 from minbert.bi_encoder import BiEncoder
 from minbert.errors import UserError
 from serving import MultiTaskModel
+from serving.card import without_places
 from serving.export import export
 from tasks import build_task, data_folder
 from tasks.metrics import pearson
@@ -102,10 +106,55 @@ def test_what_is_there_stays(exported, trained, tmp_path):
     assert (folder / "modules.json").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="expected a new folder or an export"):
+    with pytest.raises(UserError, match=r"expected a new folder or an export alone, found notes"):
         export(trained, tmp_path / "mine", "transformers", overwrite=True)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"expected a new folder or an export alone, found notes"):
+        export(trained, folder, "transformers", overwrite=True)
     with pytest.raises(UserError, match="outside of the run"):
         export(trained, trained / "export", "transformers")
+
+
+def test_neighbours_of_an_export_stay(trained, tmp_path, monkeypatch):
+    for name in ("out.old", "out.tmp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("")
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    export(trained, Path(), "transformers")
+    assert (tmp_path / "out" / "run.json").exists()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "out.old", "out.tmp"]
+    assert (tmp_path / "out.old" / "mine").exists()
+
+
+def test_the_command_of_a_card_names_no_folders():
+    command = "python /a/b/run.py --task 'x=/c/d/e.csv:type=similarity' --data ../up --init ~/r/s"
+    told = "python run.py --task 'x=e.csv:type=similarity' --data up --init s"
+    assert without_places(command) == told
+    assert without_places("--encoder owner/name --output runs/one") == (
+        "--encoder owner/name --output runs/one"
+    )
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_bilstm_is_refused(kind, tmp_path):
+    words = tmp_path / "words"
+    small = ("--limit", "20", "--embedding-size", "8", "--units", "4")
+    assert cli.main(["--mode", "bilstm", "--tasks", "sst", *small, "--output", str(words)]) == 0
+    train = ("--mode", "single", "--task", "sst", "--encoder", str(words), "--limit", "20")
+    run = tmp_path / "run"
+    assert cli.main([*train, "--epochs", "1", "--dev-limit", "9", "--output", str(run)]) == 0
+    with pytest.raises(UserError, match="expected a transformer, found a BiLSTM"):
+        export(run, tmp_path / "out", kind)
+
+
+def test_the_limit_of_tokens_is_kept(trained, tmp_path, monkeypatch):
+    model = MultiTaskModel.load(trained)
+    model.model.bi_encoder.tokenizer.max_tokens = 6
+    monkeypatch.setattr(MultiTaskModel, "load", lambda *args: model)
+    export(trained, tmp_path / "out", "transformers")
+    monkeypatch.undo()
+    assert MultiTaskModel.load(tmp_path / "out").model.bi_encoder.tokenizer.max_tokens == 6
 
 
 def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch):

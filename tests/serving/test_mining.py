@@ -27,6 +27,13 @@ def test_the_best_pairs_of_all(monkeypatch, block, count):
     np.testing.assert_allclose(pairs.cosines, [cosines[pair] for pair in every[:count]], atol=1e-6)
 
 
+def test_rounding_loses_no_pair_at_the_ends():
+    several = rows(50, 384)
+    found = mine(np.concatenate([several, several]), 1000, 1.0)
+    assert {(i, i + 50) for i in range(50)} == set(zip(found.first, found.second, strict=True))
+    assert len(mine(np.concatenate([several, -several]), 10_000).first) == 100 * 99 // 2
+
+
 def test_pairs_below_the_threshold_do_not_count():
     pairs = mine(rows(60), 1000, threshold=0.3)
     assert len(pairs.cosines)

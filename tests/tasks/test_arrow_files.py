@@ -61,7 +61,7 @@ def test_numbers_and_missing_values_become_text(tmp_path):
         tmp_path / "d.parquet"
     )
     found = [row for _, row in rows_by_name(tmp_path / "d.parquet", ["a", "b"])]
-    assert found == [{"a": "1.5", "b": "1"}, {"a": "", "b": "0"}, {"a": "2.0", "b": ""}]
+    assert found == [{"a": "1.5", "b": "1"}, {"a": "", "b": "0"}, {"a": "2", "b": ""}]
 
 
 def test_what_cannot_be_used_is_told_in_a_line(data, tmp_path):

@@ -1,13 +1,22 @@
 """Own tasks: descriptions as flags and YAML, what their files settle, what is refused."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from minbert.errors import UserError
 from tasks import find_task, in_order
-from tasks.described import Described, DescriptionError, from_json, parse_description
+from tasks.described import (
+    NAME,
+    Described,
+    DescriptionError,
+    from_json,
+    is_taken,
+    parse_description,
+)
 from tasks.settled import settle
 from tasks.text_files import DataError
 
@@ -136,6 +145,8 @@ def test_ids_are_those_of_a_column(tmp_path):
         ("m=a.csv:type=classification,text=a,label=b,colour=c", "found 'colour'"),
         ("m=a.csv:type=classification,text=a,label=b,high=3", "high: expected another type"),
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=x", "low: expected a number"),
+        ("m=a.csv:columns=3,type=similarity", "found 'columns'"),
+        ("items=a.csv:type=similarity", "this one is taken"),
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=nan", "low: expected a number"),
         ("m=a.csv:type=classification,text=a,label=b,pair=joint", "pair=joint: expected"),
         ("m=a.csv:type=classification,text=a,label=b,pair=three", "expected bi or joint"),
@@ -153,15 +164,55 @@ def test_what_describes_no_task_is_refused_in_one_line(text, told):
     ("rows", "told"),
     [
         ("a,y\nx,1\nz,1\n", "expected two classes or more, found 1"),
-        ("a,y\nx,\nz,-\n", "expected two classes or more, found none"),
+        ("a,y\nx,\nz, \n", "expected two classes or more, found none"),
         ("a,b\nx,1\n", "line 1: expected a column 'y'"),
-        ('a,y\nx,"no , no"\nz,1\n', "line 2: expected a label without"),
+        ('a,y\nx,"no , no"\nz,1\n', "expected labels without ' , '"),
     ],
 )
 def test_what_a_file_lacks_is_told_with_its_place(tmp_path, rows, told):
     (tmp_path / "f.csv").write_text(rows)
     with pytest.raises(DataError, match=told):
         described(f"m={tmp_path}/f.csv:type=classification,text=a,label=y")
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [("a|b|a", "found 'a' twice"), ("a|", "found ''"), (r"a|b \, c", "found 'b , c'")],
+)
+def test_labels_that_are_given_are_checked(file, labels, told):
+    with pytest.raises(DataError, match=told):
+        described(f"m={file}:{PAIR},labels={labels}")
+
+
+def test_labels_may_be_signs_and_ids_may_differ_in_case(tmp_path):
+    rows = "".join(f"{'Aa'[i % 2]}{i // 2},t {i},{'+-👩‍👧'[i % 2]}\n" for i in range(20))
+    (tmp_path / "f.csv").write_text("key,t,y\n" + rows)
+    found = described(f"m={tmp_path}/f.csv:type=classification,text=t,label=y,id=key")
+    assert found.labels == ("+", "-")
+    examples = find_task("m", {"m": found.to_json()}).read(tmp_path, "train")
+    assert len(examples) == 16
+    assert any(one[0] == "A" for one in examples.ids)
+
+
+def test_a_file_that_is_named_has_to_be_there(file):
+    with pytest.raises(DataError, match=r"nope\.csv: expected the file dev of m, found none"):
+        described(f"m={file}:{PAIR},dev=nope.csv")
+
+
+def test_names_of_modules_are_taken():
+    # In a process of its own: libraries that other tests load add names.
+    told = "from torch import nn; print(*dir(nn.ModuleDict()))"
+    said = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    names = [name for name in said.stdout.split() if NAME.fullmatch(name)]
+    assert "items" in names
+    assert [name for name in names if not is_taken(name)] == []
+
+
+def test_yaml_reads_yes_as_a_truth_value(tmp_path):
+    text = "train: f.csv\ntype: classification\ntext: a\nlabel: b\nlabels: [yes, no]\n"
+    (tmp_path / "t.yaml").write_text(text)
+    with pytest.raises(DescriptionError, match="labels: expected texts, in quotes"):
+        parse_description(f"m={tmp_path}/t.yaml")
 
 
 def test_too_many_classes_are_numbers_by_mistake(tmp_path):
