@@ -57,6 +57,8 @@ def shards(path: Path) -> list[Path]:
     """The files behind a path, in their order."""
     if path.is_dir():
         found = sorted(path.glob("*.arrow"))
+        if not found:
+            raise DataError(f"{path}: expected a file, found none of the usual kind")
     else:
         found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
     if not found or not found[0].exists():

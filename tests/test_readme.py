@@ -1,4 +1,8 @@
-"""Every command and snippet of the README and the pages works: run here, on the tiny encoder."""
+"""Commands and snippets of the README and the pages work: run here, on the tiny encoder.
+
+All but those of torchrun and `python -m`, which have tests of their own, and on pages those that
+resume.
+"""
 
 import re
 import shlex

@@ -49,7 +49,7 @@ BILSTM = ("--mode", "bilstm", "--tasks", "sst")
             (*PRETRAIN, "--objective", "simcse", "--drop-leaks"),
             "--drop-leaks: expected an objective of classes, found simcse",
         ),
-        (("--mode", "probe", "--task", "sts"), "invalid choice: 'sts'"),
+        (("--mode", "probe", "--task", "sts"), "--task: expected a task with classes, found sts"),
         ((*PROBE, "--shots", "5"), "--shots: expected --protocol few-shot"),
         ((*BILSTM, "--output", "x", "--vectors", "v", "--embedding-size", "3"), "one of them"),
     ],

@@ -68,7 +68,12 @@ def test_line_ends_of_columns(tmp_path, end):
     ("name", "content", "column", "told"),
     [
         ("a.txt", b"one\n\xff\n", None, "line 2: expected UTF-8 text, found byte 0xff"),
-        ("a.txt", "one\n", "text", "expected a file with columns (.csv, .tsv, .jsonl)"),
+        (
+            "a.txt",
+            "one\n",
+            "text",
+            "expected a file with columns (.csv, .tsv, .jsonl, .json, .parquet)",
+        ),
         ("a.csv", "id,text\n", None, "expected the name of a column, found none"),
         ("a.csv", "", "text", "expected a header line with text, found none"),
         ("a.csv", "id,sentence\n1,a\n", "text", "line 1: expected a column 'text', found id, sen"),
