@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.sealed import published
 from multitask.stored import config_of_tasks
+from tasks.described import meaning
 
 SHARED = (
     "encoder",
@@ -78,10 +80,16 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
     configs = [config_of_tasks(run) for run in runs]
     for run, config in zip(runs, configs, strict=True):
         for key in SHARED:
-            mine, theirs = getattr(configs[0], key), getattr(config, key)
+            mine, theirs = shared(configs[0], key), shared(config, key)
             if mine != theirs:
                 raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
     return replace(configs[0], mode="soup", init=None)
+
+
+def shared(config: RunConfig, key: str) -> Any:
+    """A setting as it is compared: of own tasks what their heads say, wherever their files are."""
+    value = getattr(config, key)
+    return {n: meaning(own) for n, own in value.items()} if key == "own_tasks" else value
 
 
 def greedy_soup(
