@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.flags import PRECISIONS, add_encoder_flags, add_machine_flags
+from cli.flags import add_encoder_flags, add_machine_flags, add_precision
 from cli.values import DEFAULTS, path
 from minbert.errors import UserError
 
@@ -62,12 +62,7 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
         "--run", type=path, metavar="RUN", help="the encoder of the best epoch of a run"
     )
     add_encoder_flags(encoder)
-    encoder.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default=PRECISIONS[0],
-        help=f"of the encoder (default: {PRECISIONS[0]})",
-    )
+    add_precision(encoder)
     add_machine_flags(encoder)
 
 

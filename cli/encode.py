@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli.corpus import add_sentence_file, check_output
-from cli.flags import PRECISIONS, VERBOSE, add_encoder_flags, add_machine_flags
+from cli.flags import VERBOSE, add_encoder_flags, add_machine_flags, add_precision
 from cli.values import DEFAULTS, path
 from minbert.errors import UserError
 from minbert.front_door import tell
@@ -35,12 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="embeddings of unit length; by default what the encoder's folder says, else not",
     )
-    encoder.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default=PRECISIONS[0],
-        help=f"of the encoder (default: {PRECISIONS[0]})",
-    )
+    add_precision(encoder)
     add_machine_flags(encoder)
     encoder.add_argument(
         "--compile",

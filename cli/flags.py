@@ -171,6 +171,16 @@ def add_encoder_flags(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_precision(group: argparse._ArgumentGroup) -> None:
+    """Of an encoder in use, in modes that do not train."""
+    group.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=PRECISIONS[0],
+        help=f"of the encoder (default: {PRECISIONS[0]})",
+    )
+
+
 def add_machine_flags(group: argparse._ArgumentGroup) -> None:
     """Flags of every mode in which the encoder runs."""
     group.add_argument(

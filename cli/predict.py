@@ -13,11 +13,12 @@ import csv
 import sys
 import time
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cli.corpus import check_output
-from cli.flags import PRECISIONS, add_machine_flags
+from cli.flags import add_machine_flags, add_precision
 from cli.values import path
 
 if TYPE_CHECKING:
@@ -55,12 +56,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
     machine = parser.add_argument_group("machine")
-    machine.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default=PRECISIONS[0],
-        help=f"of the encoder (default: {PRECISIONS[0]})",
-    )
+    add_precision(machine)
     add_machine_flags(machine)
 
 
@@ -99,16 +95,12 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     if first is None:
         return 0, loaded
 
-    def every() -> Iterator[tuple[str, ...]]:
-        yield first
-        yield from rows
-
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
     count, header = 0, False
     total = 0 if args.output else None  # a bar without an end, beside a file alone
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
-            every(), args.tasks, args.precision, progress.update
+            chain([first], rows), args.tasks, args.precision, progress.update
         ):
             if not header:
                 texts = args.column or ["text", "other text"][: len(window[0])]

@@ -15,14 +15,14 @@ EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
 
 
 @dataclass(frozen=True)
-class Described:
+class OwnTask:
     """An own task as it was typed; its files are not read yet."""
 
     name: str
     given: dict[str, Any]
 
 
-def task(text: str) -> str | Described:
+def task(text: str) -> str | OwnTask:
     """The type of `--task` and `--tasks`."""
     from tasks.described import parse_description
 
@@ -33,7 +33,7 @@ def task(text: str) -> str | Described:
             f"expected one of {', '.join(TASK_NAMES)}, or an own task {FORM}, found {text!r}"
         )
     try:
-        return Described(text.partition("=")[0], parse_description(text))
+        return OwnTask(text.partition("=")[0], parse_description(text))
     except UserError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -65,7 +65,7 @@ def add_own_task(parser: argparse.ArgumentParser) -> None:
 def settled(
     args: argparse.Namespace,
     parser: argparse.ArgumentParser,
-    given: Sequence[str | Described],
+    given: Sequence[str | OwnTask],
     flag: str = "--tasks",
 ) -> tuple[str, ...]:
     """The names of the tasks; `args.own_tasks` learns what the own ones are, from their files.
@@ -76,7 +76,7 @@ def settled(
     for name in names:
         if names.count(name) > 1:
             parser.error(f"{flag}: expected each task once, found {name} twice")
-    own = [one for one in given if isinstance(one, Described)]
+    own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:
         from tasks.settled import settle  # what reads files is not needed for --help

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from reports.statistics import holm, signed_rank
+from studies.seeds import SeedCell
 
 Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
@@ -14,6 +15,19 @@ READING = (
     "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
     "of a table; below six pairs nothing can be shown."
 )
+
+
+def differences(
+    of: Callable[[SeedCell], Mapping[int, float]],
+    first: Sequence[SeedCell],
+    second: Sequence[SeedCell],
+) -> list[float]:
+    """Of the figures by seed that `of` gives, over (task, seed) pairs that both have."""
+    found = []
+    for one, other in zip(first, second, strict=True):
+        mine, theirs = of(one), of(other)
+        found += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
+    return found
 
 
 def claims_table(differences: Mapping[str, Sequence[float]]) -> Table:

@@ -8,7 +8,7 @@ import numpy as np
 
 from reports.tables import markdown_table
 from studies import supercontext_paper as paper
-from studies.claims import READING, Table, claims_table
+from studies.claims import READING, Table, claims_table, differences
 from studies.seeds import SeedCell, kept, shown
 from studies.supercontext import (
     ABLATED,
@@ -131,21 +131,12 @@ def best_hard_table(results: Results, setting: str) -> Table:
     return ["", "SuperLoss", "SuperLoss*", "chosen on dev"], rows
 
 
-def differences(results: Results, first: list[SeedCell], second: list[SeedCell]) -> list[float]:
-    """Of test accuracies of linear evaluation, over (task, seed) pairs that both have."""
-    found = []
-    for one, other in zip(first, second, strict=True):
-        mine, theirs = results.of(one), results.of(other)
-        found += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
-    return found
-
-
 def claims(results: Results, setting: str) -> Table:
     """SuperLoss against each rival, its projection heads, and its frozen encoder."""
     cells = results.cells
     main = {loss: [cells.main(setting, task, loss) for task in TASKS] for loss in LOSSES}
     found = {
-        f"SuperLoss - {title}": differences(results, main["superloss"], main[loss])
+        f"SuperLoss - {title}": differences(results.of, main["superloss"], main[loss])
         for loss, title in LOSSES.items()
         if loss != "superloss"
     }
@@ -153,11 +144,11 @@ def claims(results: Results, setting: str) -> Table:
         heads = {h: [cells.head(setting, task, h) for task in ABLATED] for h in HEADS}
         for head in ("none", "linear"):
             pair = heads["nonlinear"], heads[head]
-            found[f"non-linear head - {head}"] = differences(results, *pair)
+            found[f"non-linear head - {head}"] = differences(results.of, *pair)
         best = {task: best_hard(results, setting, task) for task in ABLATED}
         hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
         found["SuperLoss* - SuperLoss"] = differences(
-            results, [one for one, _ in hard], [every for _, every in hard]
+            results.of, [one for one, _ in hard], [every for _, every in hard]
         )
     frozen = []
     for one in main["superloss"]:

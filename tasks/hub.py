@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -168,22 +168,23 @@ def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
 
     Raises DataError for labels out of range, and for splits without examples.
     """
-    makers: Callable[..., dict[Path, str]] = cs224n_files if name in CS224N else glue_files
-    with TemporaryDirectory() as place:
-        for file, text in makers(name, splits, Path(place)).items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8")
-        task = build_task(name)
+    files = cs224n_files(name, splits) if name in CS224N else glue_files(name, splits)
+
+    def put(place: Path) -> None:
+        for file, text in files.items():
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place / file, text)
+
+    task = build_task(name)
+    with TemporaryDirectory() as aside:
+        put(Path(aside))
         for split in task.source.splits:
-            task.read(Path(place), split)
-    files = makers(name, splits, folder)
-    for file, text in files.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
-    return list(files)
+            task.read(Path(aside), split)
+    put(folder)
+    return [folder / file for file in files]
 
 
-def cs224n_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Path, str]:
+def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
     """Tab-separated, an unnamed index before `id`; test without labels."""
     stem, texts, label = CS224N[name]
     origin, files = ORIGINS[name], {}
@@ -197,11 +198,11 @@ def cs224n_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Pa
             said = [shown(name, fields[origin.label])] if labelled else []
             lines.append([number, key, *words, *said])
         ending = "test-student" if split == "test" else split
-        files[folder / f"{stem}-{ending}.csv"] = tab_separated(lines)
+        files[f"{stem}-{ending}.csv"] = tab_separated(lines)
     return files
 
 
-def glue_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Path, str]:
+def glue_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
     """GLUE's own layouts: tabs, no quotes."""
     declared, origin, files = GLUE[name], ORIGINS[name], {}
     header = declared.header or (*declared.texts, declared.label)
@@ -220,7 +221,7 @@ def glue_files(name: str, splits: Mapping[str, Rows], folder: Path) -> dict[Path
             said[declared.label] = declared.labels[label]
             lines.append("\t".join(said[column] for column in header))
         file = declared.train if split == "train" else declared.dev
-        files[folder / "glue" / declared.folder / file] = "\n".join(lines) + "\n"
+        files[f"glue/{declared.folder}/{file}"] = "\n".join(lines) + "\n"
     return files
 
 
