@@ -11,11 +11,12 @@ from typing import TextIO
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write UTF-8, with line breaks as they are, under a temporary name, then rename."""
-    temporary = file.with_name(file.name + ".tmp")
-    with removed_on_error(temporary):
-        temporary.write_text(text, "utf-8", newline="\n")
-    os.replace(temporary, file)
+    """Write UTF-8, with line breaks as they are, under a temporary name, then rename.
+
+    Processes may write the same file at a time, as those that share a study do: the last one wins.
+    """
+    with whole_file(file) as opened:
+        opened.write(text)
 
 
 @contextmanager
