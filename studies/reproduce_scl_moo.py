@@ -9,8 +9,10 @@ from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import chosen_cells
 from studies.scl_moo import SWEEPS, Experiments
+from studies.scl_moo_figures import draw_shots, draw_sweeps
 from studies.scl_moo_maps import draw_trained
-from studies.scl_moo_table import Results, draw_shots, draw_sweeps, report
+from studies.scl_moo_results import Results
+from studies.scl_moo_table import report
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
 
 RATE = 1e-5  # section 4.1

@@ -21,6 +21,7 @@ FULL = ("cola", "mrpc", "rte", "sst2", "qnli", "mnli")
 SEEDS = tuple(range(1, 11))
 FULL_SEEDS = SEEDS[:3]
 SWEEP_SEEDS = SEEDS[:5]
+SPACES = ("sst2", "mrpc")  # tasks with which EPO's two Gram matrices are compared
 EPOCHS, FULL_EPOCHS = 15, 3  # the paper tells neither
 GRID = (0.1, 0.3, 0.5, 0.7, 0.9)  # of tau and lambda (section 4.1); of r_1, in Figure 5a
 # Section 4.1: batches of 16; what is swept is at its best there.
@@ -122,12 +123,19 @@ class Experiments:
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
         return SeedCell(name, replace(one.config, **{setting: changed}), one.seeds)
 
+    def at_parameters(self, task: str) -> SeedCell:
+        """EPO whose Gram matrix is of the parameters' gradients, not of the representation's."""
+        one = self.few_shot(task, 50, "epo", SWEEP_SEEDS)
+        config = replace(one.config, gradients="parameters")
+        return SeedCell(f"parameters-{task}-epo", config, one.seeds)
+
     def every(self) -> list[SeedCell]:
         """All there are, in the order of the tables and of Figure 5."""
         few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS]
         full = [self.full(task, method) for task in FULL for method in METHODS]
         swept = [self.sweep(setting, v, m) for setting, m in swept_methods() for v in GRID]
-        return list({one.name: one for one in [*few, *full, *swept]}.values())
+        spaces = [self.at_parameters(task) for task in SPACES]
+        return list({one.name: one for one in [*few, *full, *swept, *spaces]}.values())
 
     def config(self, task: str, method: str) -> RunConfig:
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}

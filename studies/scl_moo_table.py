@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.drawing import new_figure, save_figure
 from reports.tables import markdown_table
 from studies.claims import READING, Table, claims_table
 from studies.scl_moo import (
@@ -18,39 +17,17 @@ from studies.scl_moo import (
     GRID,
     METHODS,
     SHOTS,
-    SWEEP_SEEDS,
     SWEEPS,
     TASKS,
-    Experiments,
     swept_methods,
 )
-from studies.seeds import SeedCell, kept, shown, values
+from studies.scl_moo_epo import spaces_table, status_table
+from studies.scl_moo_results import Results
+from studies.seeds import kept, shown
 from tasks import build_task, data_folder
 
 OURS = ("ls", "epo")
 AGAINST = ("ce", "scl")
-
-
-class Results:
-    """Test accuracies of the kept cells by seed, however far the study is."""
-
-    def __init__(self, cells: Experiments, folder: Path) -> None:
-        self.cells, self.folder = cells, folder
-
-    def test(self, one: SeedCell, split: str = "test") -> dict[int, float]:
-        (task,) = one.config.tasks
-        return values(one, self.folder, split, task, "accuracy")
-
-    def few_shot(self, task: str, shots: int, method: str) -> dict[int, float]:
-        return self.test(self.cells.few_shot(task, shots, method))
-
-    def full(self, task: str, method: str) -> dict[int, float]:
-        return self.test(self.cells.full(task, method))
-
-    def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
-        """On dev, as the paper has it; of the sweep's seeds alone."""
-        found = self.test(self.cells.sweep(setting, value, method), "dev")
-        return {seed: value for seed, value in found.items() if seed in SWEEP_SEEDS}
 
 
 def beside(paper: tuple[float, float] | None, ours: Mapping[int, float]) -> str:
@@ -123,28 +100,6 @@ def significance_table(results: Results) -> Table:
     )
 
 
-def status_table(results: Results) -> Table:
-    """What EPO did in its steps, and the weights it gave to pull and push, by task."""
-    rows = []
-    for task in TASKS:
-        counts: dict[str, int] = {}
-        weights: list[tuple[float, float]] = []
-        for one in results.cells.every():
-            if one.config.objective == "epo" and one.config.tasks == (task,):
-                for found in kept(one, results.folder).values():
-                    for status, steps in found["combiner_steps"].items():
-                        counts[status] = counts.get(status, 0) + steps
-                    given = [found["mean_weights"][f"{task}/{name}"] for name in ("pull", "push")]
-                    weights.append((given[0] / sum(given), given[1] / sum(given)))
-        total = sum(counts.values())
-        ranked = sorted(counts.items(), key=lambda item: -item[1])
-        said = ", ".join(f"{status} {100 * n / total:.0f} %" for status, n in ranked)
-        if total:
-            pull, push = np.mean(weights, axis=0)
-            rows.append([task, said, f"{pull:.2f} / {push:.2f}"])
-    return ["", "EPO's steps", "mean weight of pull / push"], rows
-
-
 def sweep_table(results: Results) -> Table:
     """Figure 5 as numbers: dev accuracy on SST-2 with 50 examples."""
     rows = []
@@ -152,35 +107,6 @@ def sweep_table(results: Results) -> Table:
         cells = [shown(results.sweep(setting, value, method).values()) for value in GRID]
         rows.append([SWEEPS[setting], METHODS[method], *cells])
     return ["", "", *(f"{value:g}" for value in GRID)], rows
-
-
-def draw_sweeps(results: Results) -> None:
-    """Figure 5: a figure a setting, a line a method."""
-    for setting, name in SWEEPS.items():
-        figure, axis = new_figure(4.2, 3.2)
-        for method in [one for where, one in swept_methods() if where == setting]:
-            found = {v: results.sweep(setting, v, method) for v in GRID}
-            points = [(v, 100 * np.mean(list(s.values()))) for v, s in found.items() if s]
-            if points:
-                axis.plot(*zip(*points, strict=True), marker="o", label=METHODS[method])
-        if axis.lines:
-            axis.set(xlabel=name, ylabel="SST-2 dev accuracy, 50 examples")
-            axis.legend(fontsize=7)
-            save_figure(figure, results.folder / f"sweep-{name}.png")
-
-
-def draw_shots(results: Results) -> None:
-    """Figure 1: SST-2 test accuracy over the number of examples."""
-    figure, axis = new_figure(4.2, 3.2)
-    for method, title in METHODS.items():
-        found = {shots: results.few_shot("sst2", shots, method) for shots in SHOTS}
-        points = [(n, 100 * np.mean(list(s.values()))) for n, s in found.items() if s]
-        if points:
-            axis.plot(*zip(*points, strict=True), marker="o", label=title)
-    if axis.lines:
-        axis.set(xlabel="labelled examples", ylabel="SST-2 test accuracy", xticks=list(SHOTS))
-        axis.legend(fontsize=7)
-        save_figure(figure, results.folder / "shots.png")
 
 
 def report(results: Results, command: str, notes: str) -> str:
@@ -207,6 +133,8 @@ def report(results: Results, command: str, notes: str) -> str:
         "## What EPO did",
         markdown_table(*status_table(results)),
         "At a vertex one of the two has no say: the ray of the preference is out of reach there.",
+        "## EPO at the representation and at the parameters, 50 examples",
+        markdown_table(*spaces_table(results)),
         "## Figure 5: SST-2 dev accuracy with 50 examples",
         markdown_table(*sweep_table(results)),
     ]

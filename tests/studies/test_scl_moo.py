@@ -13,7 +13,8 @@ from multitask.config import RunConfig
 from studies import seeds
 from studies.ids import keep_ids
 from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.scl_moo_table import Results, differences, few_shot_table, significance_table
+from studies.scl_moo_results import Results
+from studies.scl_moo_table import differences, few_shot_table, significance_table
 from studies.seeds import kept, run_seed_cells
 from studies.tuning import Tuning, best_table, tune
 
@@ -22,7 +23,7 @@ CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="m
 
 def test_every_cell_is_another_run():
     every = CELLS.every()
-    assert len({one.name for one in every}) == len(every) == 6 * 3 * 4 + 6 * 4 + 8 * 4
+    assert len({one.name for one in every}) == len(every) == 6 * 3 * 4 + 6 * 4 + 8 * 4 + 2
     assert len({one.config.digest() for one in every}) == len(every)
     assert CELLS.sweep("scl_weight", 0.3, "epo") == CELLS.few_shot("sst2", 50, "epo")
 
@@ -68,11 +69,12 @@ def reproduce(reproducing, data):
 
 def test_some_cells(reproduce, tmp_path):
     rows = ("few-shot-sst2-20", "few-shot-mnli-20-ce", "full-rte-epo", "sweep-tau-0.5-ls")
+    rows += ("few-shot-sst2-50-epo", "parameters-sst2-epo")
     status, said = reproduce("--rows", *rows, "--seeds", "2")
     assert status == 0, said.err
     assert "mnli is left out, for there is no" in said.out
     results = tmp_path / "scl_moo"
-    names = [f"few-shot-sst2-20-{m}" for m in METHODS] + ["full-rte-epo", "sweep-tau-0.5-ls"]
+    names = [f"few-shot-sst2-20-{m}" for m in METHODS] + [*rows[2:]]
     ids = {"ids-sst2-few-shot", "ids-rte-held-out"}
     assert {path.stem for path in results.glob("*.json")} == set(names) | ids
     drawn = json.loads((results / "ids-sst2-few-shot.json").read_text())
@@ -94,6 +96,8 @@ def test_some_cells(reproduce, tmp_path):
     shown = f"76.9 ± 1.3 / {100 * np.mean(accuracies):.1f} ± "
     assert shown in text
     assert "| rte | " in text
+    spaces = [line for line in text.splitlines() if line.startswith("| sst2 | ") and " (2)" in line]
+    assert [line.split(" | ")[1] for line in spaces[-2:]] == ["representation", "parameters"]
     assert "not testable" in text
     assert (results / "shots.png").exists()
     times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
