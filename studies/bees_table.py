@@ -79,7 +79,7 @@ def table_one(cells: Cells, ensemble: Mapping[str, Any] | None) -> Table:
 
 
 def minutes(paper: float | None, kept: Sequence[Mapping[str, Any]]) -> str:
-    """Time of an epoch, the paper's before ours: the median of the runs, for a machine has pauses."""
+    """Time of an epoch, the paper's before ours, the median of runs: machines are interrupted."""
     ours = [one["training_seconds"] / one["epochs"] / 60 for one in kept]
     first = "" if paper is None else f"{paper:.1f}"
     return f"{first} / {np.median(ours):.1f}" if ours else f"{first} / " if first else ""
@@ -126,7 +126,8 @@ def members_text() -> str:
 
 READING = (
     "Every cell: the paper's figure / ours, in per cent on dev, mean ± standard deviation over the "
-    "seeds where there are several. Minutes an epoch: the paper's on a T4 with all data; ours of the median run."
+    "seeds where there are several. Minutes an epoch: the paper's on a T4 with all data; ours of "
+    "the median run."
 )
 
 
