@@ -17,17 +17,11 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.sealed import published
-from multitask.stored import config_of_tasks
+from multitask.stored import config_of_tasks, settings_of
 from tasks.described import meaning
 
-SHARED = (
-    "encoder",
-    "pooling",
-    "tasks",
-    "task_options",
-    "own_tasks",
-    "data",
-)  # by runs that go together
+# By runs that go together.
+SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data")
 Weights = Mapping[str, Tensor]
 
 
@@ -61,10 +55,8 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     the same encoder, tasks and heads.
     """
     base = soup_config(runs)
-    try:
+    with settings_of(runs[0]):
         built = assemble(base)
-    except (KeyError, TypeError) as error:  # a configuration from elsewhere
-        raise RunError(f"{runs[0]}: expected settings of a run, found {error}") from error
     several = [weights_of(run, built) for run in runs]
     chosen, half = list(range(len(runs))), {}
     if greedy:

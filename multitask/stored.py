@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from multitask.sealed import published
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
+SETTINGS_ERRORS = (
+    *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
+    ZeroDivisionError,
+)
 METRICS_KEYS = (
     "dev",
     "best_epoch",
@@ -70,6 +75,21 @@ def best_weights(folder: Path) -> Path:
     if best is None:
         raise RunError(f"{folder}: expected a run with checkpoint/best, found none")
     return best
+
+
+@contextmanager
+def settings_of(folder: Path) -> Iterator[None]:
+    """Tasks, heads and weights are made from a stored run, which may come from anywhere.
+
+    What its settings break there becomes a RunError of one line.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except SETTINGS_ERRORS as error:
+        found = f"{type(error).__name__}: {error}"
+        raise RunError(f"{folder}: expected a run and its heads, found {found}") from error
 
 
 def read_config(content: Mapping[str, Any], file: Path) -> RunConfig:

@@ -13,20 +13,15 @@ from minbert.batching import TokenLists
 from minbert.bi_encoder import PRECISIONS, BiEncoder
 from minbert.device import choose_device
 from minbert.encoding import WINDOW, in_bfloat16
-from minbert.errors import UserError
 from minbert.stored import AnyEncoder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
-from multitask.stored import best_weights, config_of_tasks
+from multitask.stored import best_weights, config_of_tasks, settings_of
 from serving.together import embed_together
 from tasks.base import LabelledFiles, Source, Task
 
-SETTINGS_ERRORS = (
-    *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
-    ZeroDivisionError,
-)
 Columns = Sequence[Sequence[str]]  # one or two of them, of n texts each
 Texts = Sequence[str] | Sequence[tuple[str, str]]
 
@@ -79,14 +74,9 @@ class MultiTaskModel:
         folder = Path(folder)
         config, best = config_of_tasks(folder), best_weights(folder)
         encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
-        try:
+        with settings_of(folder):
             model = EncoderWithHeads(encoder, build_tasks(config), config.seed)
             model.load_heads(best)
-        except UserError:
-            raise
-        except SETTINGS_ERRORS as error:  # a folder may come from anywhere
-            found = f"{type(error).__name__}: {error}"
-            raise RunError(f"{folder}: expected a run and its heads, found {found}") from error
         return cls(model.to(choose_device(device)), config)
 
     @property
