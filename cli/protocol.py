@@ -19,6 +19,7 @@ PROTOCOLS = {
 }
 SHOTS = ("few-shot", "capped", "few-a-class", "imbalanced")  # which have a number of examples
 PAIR_OPTIONS = ("bi", "joint")
+LEAKS = ("all", "own")
 
 
 def add_protocol_flags(data: argparse._ArgumentGroup) -> None:
@@ -32,8 +33,11 @@ def add_protocol_flags(data: argparse._ArgumentGroup) -> None:
     )
     data.add_argument(
         "--drop-leaks",
-        action="store_true",
-        help="leave out training examples that are in dev or test of sst, qqp or sts, too",
+        nargs="?",
+        choices=LEAKS,
+        const=LEAKS[0],
+        help="leave out training examples that are in dev or test of their task and, of `all` "
+        f"(default: {LEAKS[0]}), of sst, qqp or sts; of the task alone with `own`",
     )
     data.add_argument(
         "--shots",

@@ -38,6 +38,8 @@ def training_config(
     given = {name: value for name, value in given.items() if value is not None}
     if getattr(args, "init", None) is not None:
         given["encoder"] = encoder_of(Path(args.init))
+    if "drop_leaks" in given:
+        given |= {"drop_leaks": True, "leaks_of": given["drop_leaks"]}
     options = {
         task: {
             option: getattr(args, f"{task}_{option}")

@@ -83,20 +83,22 @@ def training_texts(config: RunConfig) -> list[str]:
 
 def source_of(config: RunConfig, task: Task) -> Source:
     """A task's files, or what protocol and leak guard make of them."""
-    others = tuple(build_task(name).source for name in CS224N)
+    names = CS224N if config.leaks_of == "all" else ()
+    others = tuple(build_task(name).source for name in names)
     labelled_test = is_parted(task.source)
     source = task.source
     if config.shots is not None:
         assert task.kind.classes is not None
         numbers = config.shots, task.kind.classes, config.seed
+        named = task.kind.class_names
         if config.protocol == "few-shot":  # the guard first, or there would be fewer shots
             guarded = WithoutHeldOut(source, others) if config.drop_leaks else source
-            return FewShot(guarded, *numbers, test="test" if labelled_test else None)
+            return FewShot(guarded, *numbers, "test" if labelled_test else None, names=named)
         test = "test" if labelled_test else "dev"
         if config.protocol == "capped":
             source = Capped(source, *numbers, test=test)
         else:
-            source = Even(source, *numbers, config.imbalance or 1.0, test=test)
+            source = Even(source, *numbers, config.imbalance or 1.0, test=test, names=named)
     elif config.protocol == "held-out" and not labelled_test:
         source = HeldOut(source)
     # The guard last where dev is a part of train, in which texts come twice.

@@ -35,7 +35,8 @@ class RunConfig:
     protocol: str = "files"
     shots: int | None = None  # of few-shot: labelled examples in all; of the others a class
     imbalance: float | None = None  # the most frequent class over the rarest
-    drop_leaks: bool = False  # training examples that are in dev or test of a CS224N task, too
+    drop_leaks: bool = False  # training examples that are in dev or test
+    leaks_of: str = "all"  # or "own": dev and test of the CS224N tasks, too, or of the task alone
     encoder: str = "minilm"  # with `init`, the encoder that run began from
     pooling: str | None = None
     init: str | None = None

@@ -140,7 +140,14 @@ class Experiments:
     def config(self, task: str, method: str) -> RunConfig:
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | method_settings(method)
-        return replace(self.base, tasks=(task,), task_options=options, drop_leaks=True, **settings)
+        return replace(
+            self.base,
+            tasks=(task,),
+            task_options=options,
+            drop_leaks=True,
+            leaks_of="own",
+            **settings,
+        )
 
 
 def swept_methods() -> list[tuple[str, str]]:

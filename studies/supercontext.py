@@ -178,6 +178,7 @@ class Experiments:
             tasks=(task,),
             protocol="held-out",
             drop_leaks=True,
+            leaks_of="own",
             encoder=self.base.encoder if words is None else words.name(self.vectors),
             epochs=epochs,
             evaluate_every=min(CHECKPOINT_EVERY, epochs),

@@ -72,6 +72,7 @@ class Even:
     ratio: float = 1.0
     test: str = "dev"
     splits: tuple[str, ...] = SPLITS
+    names: tuple[str, ...] = ()  # of the classes
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "test":
@@ -81,9 +82,9 @@ class Even:
         rows = []
         for label, (several, wanted) in enumerate(zip(drawn, self.counts(drawn), strict=True)):
             if len(several) < 2 * wanted:
-                where = self.where(folder, split)
+                where, name = self.where(folder, split), (self.names or range(self.classes))[label]
                 raise DataError(
-                    f"{where}: expected {2 * wanted} examples of class {label}, half of them for "
+                    f"{where}: expected {2 * wanted} examples of class {name}, half of them for "
                     f"dev, found {len(several)}"
                 )
             rows.append(several[:wanted] if split == "train" else several[wanted : 2 * wanted])

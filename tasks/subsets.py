@@ -6,6 +6,8 @@ same seed always draws the same examples; dev and test do not depend on it.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,12 +35,14 @@ class FewShot:
     seed: int
     test: str | None = None
     splits: tuple[str, ...] = ("train", "dev", "test")
+    names: tuple[str, ...] = ()  # of the classes
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "train":
             examples = self.source.read(folder, "train")
             where = self.source.where(folder, "train")
-            rows = few_of_each(examples, self.shots, self.classes, self.seed, where)
+            names = self.names or tuple(map(str, range(self.classes)))
+            rows = few_of_each(examples, self.shots, names, self.seed, where)
             return examples.at(rows).some(limit)
         if split == "test" and self.test is not None:
             return self.source.read(folder, self.test)
@@ -122,26 +126,43 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 
 
 def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
-    """`count` examples drawn at random, always the same ones, and the others."""
+    """`count` examples drawn at random, always the same ones, and the others.
+
+    Examples of the same texts stay together, so that none is on both sides; where they do not fit
+    there are fewer than `count`.
+    """
     if not 0 < count < len(examples):
         raise DataError(f"{where}: expected two examples or more to part, found {len(examples)}")
-    order = np.random.default_rng(0).permutation(len(examples))
-    first, rest = (examples.at(np.sort(rows)) for rows in (order[:count], order[count:]))
+    known = keys(examples)
+    same = Counter(known)
+    drawn: set[frozenset[str]] = set()
+    room = count
+    for row in np.random.default_rng(0).permutation(len(examples)):
+        key = known[row]
+        if key not in drawn and same[key] <= room:
+            drawn.add(key)
+            room -= same[key]
+    inside = np.array([key in drawn for key in known], bool)
+    if not inside.any():
+        raise DataError(f"{where}: expected different texts to part, found each too often")
+    first, rest = (examples.at(np.flatnonzero(rows)) for rows in (inside, ~inside))
     return replace(first, blank_labels=0), rest  # which are told once
 
 
-def few_of_each(examples: Examples, shots: int, classes: int, seed: int, where: str) -> np.ndarray:
+def few_of_each(
+    examples: Examples, shots: int, names: Sequence[str], seed: int, where: str
+) -> np.ndarray:
     """Rows of `shots` examples, classes as even as they can be; DataError where there are fewer."""
-    share, more = divmod(shots, classes)
+    share, more = divmod(shots, len(names))
     if not share:
-        raise DataError(f"{where}: expected a shot a class or more, {classes}, found {shots}")
+        raise DataError(f"{where}: expected a shot a class or more, {len(names)}, found {shots}")
     draw = np.random.default_rng([seed, shots])
     rows = []
-    for label in range(classes):
+    for label, name in enumerate(names):
         own, wanted = np.flatnonzero(examples.targets == label), share + (label < more)
         if len(own) < wanted:
             raise DataError(
-                f"{where}: expected {wanted} examples of class {label} for {shots} shots, "
+                f"{where}: expected {wanted} examples of class {name} for {shots} shots, "
                 f"found {len(own)}"
             )
         rows.append(draw.permutation(own)[:wanted])

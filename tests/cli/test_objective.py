@@ -130,7 +130,22 @@ def test_protocols_that_make_no_sense(refused, flags, expected):
 
 def test_more_shots_than_examples(refused, sst2):
     flags = ("--protocol", "few-shot", "--shots", "200")
-    assert "expected 100 examples of class 0 for 200 shots, found 30" in refused(1, *sst2, *flags)
+    expected = "expected 100 examples of class negative for 200 shots, found 30"
+    assert expected in refused(1, *sst2, *flags)
+
+
+@pytest.mark.parametrize(("of", "left"), [((), 3), (("all",), 3), (("own",), 1)])
+def test_training_examples_in_dev_of_other_tasks_are_left_out_where_asked_for(
+    run, sst2, tmp_path, of, left
+):
+    (tmp_path / "data" / "SST-2" / "train.tsv").write_text(glue_file(60))
+    (tmp_path / "data" / "SST-2" / "dev.tsv").write_text("sentence\tlabel\nWords of number 7!\t1\n")
+    rows = ["\tid\tsentence\tsentiment", "0\ta\twords of number 8\t1", "1\tb\tWords of number 9\t1"]
+    (tmp_path / "data" / "ids-sst-dev.csv").write_text("\n".join(rows) + "\n")
+    found = run(*sst2, "--epochs", 1, "--output", tmp_path / "run", "--drop-leaks", *of)
+    assert f"{left} training examples left out that are in dev or test" in found.stdout, (
+        found.stderr
+    )
 
 
 def test_epochs_between_evaluations_and_patience(run, sst2, tmp_path):

@@ -84,6 +84,23 @@ def test_held_out_examples():
     assert len(source.read(FOLDER, "train", 10)) == 10
 
 
+def test_equal_texts_stay_on_one_side():
+    texts = [f"text {row // 2}" for row in range(20)] + ["A once", "b", "c", "d!"]
+    few = FewShot(Given({"train": (texts,), "dev": (texts,)}), 2, 2, 0)
+    dev, test = (few.read(FOLDER, split) for split in ("dev", "test"))
+    assert (len(dev), len(test)) == (12, 12)
+    assert not set(dev.texts[0]) & set(test.texts[0])
+    assert few.read(FOLDER, "dev").ids == dev.ids
+    with pytest.raises(DataError, match="expected different texts to part, found each too often"):
+        HeldOut(Given({"train": (["A.", "a", "a "],)})).read(FOLDER, "dev")
+
+
+def test_classes_are_named():
+    few = FewShot(Invented(COUNTS), 1000, 3, 0, names=("bad", "fair", "good"))
+    with pytest.raises(DataError, match="expected 334 examples of class bad for 1000 shots"):
+        few.read(FOLDER, "train")
+
+
 @dataclass(frozen=True)
 class Given:
     """Splits of texts as they are written down, a list a column."""
