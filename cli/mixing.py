@@ -101,7 +101,8 @@ def add_single_combiner_flags(parser: argparse.ArgumentParser) -> None:
         "--gradients",
         choices=GRADIENTS,
         help="where gradients are combined: on the encoder's parameters, or on the embeddings of a "
-        "batch whose objectives share it" + default("gradients"),
+        "batch whose objectives share it (default: parameters; of --objective epo with one task "
+        "the embeddings)",
     )
 
 

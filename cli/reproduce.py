@@ -22,6 +22,7 @@ TABLES = {
     "supercontext": "studies.reproduce_supercontext",
     "lacon": "studies.reproduce_lacon",
 }
+SHOWN_ROWS = 40  # in a message
 PRECISION = {"bees": "bf16"}  # fp32 of the others
 BY_BEGINNING = ("scl-moo", "supercontext", "lacon")  # whose rows are named by how they begin
 PAPERS = {
@@ -129,7 +130,9 @@ def check_rows(
     begins = args.table in BY_BEGINNING
     for row in args.rows or ():
         if row not in names and not (begins and any(name.startswith(row) for name in names)):
-            parser.error(f"--rows: expected some of {', '.join(names)}, found {row}")
+            some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
+            what = "how some of these begin" if begins else "some of"
+            parser.error(f"--rows: expected {what}: {some}; found {row}")
     if args.rows and args.further:
         parser.error("--rows and --further: expected one of them")
     if args.further and args.table != "bees":

@@ -67,6 +67,7 @@ def summary(result: dict[str, Any]) -> str:
 
     `test` has a column where its labels are known.
     """
+    from multitask.rays import ray_text
     from reports.tables import text_table
 
     further = {key: result[key] for key in ("before", "test") if key in result}
@@ -89,6 +90,7 @@ def summary(result: dict[str, Any]) -> str:
     ]
     if set(result["combiner_steps"]) != {"summed"}:
         lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
+    lines += [ray_text(task, found) for task, found in result.get("rays", {}).items()]
     lines += [
         f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
         f"mean cosine {found['mean_cosine']:.2f}"

@@ -20,8 +20,9 @@ from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.memory import memory_told
+from multitask.rays import pull_and_push
 from multitask.resuming import resume
-from multitask.run_folder import holds_finished, make_ready, owned, settle_linear
+from multitask.run_folder import holds_finished, make_ready, owned, settle_linear, write_ids
 from multitask.stored import finished_metrics
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
@@ -82,6 +83,8 @@ def run(
     with group.together():  # only now, when all have found what they need
         if group.first:
             make_ready(folder, config, control.overwrite)
+            if config.protocol != "files":
+                write_ids(folder, trainer.splits)
     with group.together():
         resumed = control.resume and resume(trainer)
     if len(set(group.gather(trainer.progress.step))) > 1:
@@ -138,6 +141,8 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
             model, chosen, train, config.precision, config.measured_examples
         )
     if group.first:
+        if config.objective == "epo":
+            result["rays"] = pull_and_push(folder / "telemetry.jsonl", config.scl_preference)
         write_split(folder, "dev", chosen, splits, dev_scores)
         write_split(folder, "test", chosen, splits, test_scores)
         write_json(folder / "metrics.json", result)

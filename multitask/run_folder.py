@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minbert.files import alone, remove
 from minbert.json_files import read_json, write_json
@@ -16,9 +16,12 @@ from multitask.sealed import newest_first
 from multitask.stored import finished_metrics
 from tasks.described import FILES as DATA_FILES
 
+if TYPE_CHECKING:
+    from tasks.data import Split  # which loads torch
+
 FOLDERS = ("predictions", "checkpoint", "tensorboard")
 # The configuration last: it tells that this is a run.
-FILES = ("metrics.json", "telemetry.jsonl", "config.json")
+FILES = ("metrics.json", "telemetry.jsonl", "ids.json", "config.json")
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -122,6 +125,15 @@ def make_ready(folder: Path, config: RunConfig, overwrite: bool) -> None:
         (folder / "predictions").mkdir(exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def write_ids(folder: Path, splits: Mapping[str, Mapping[str, Split]]) -> None:
+    """`ids.json`: which examples of each task are train, dev and test."""
+    found = {
+        task: {split: " ".join(one.examples.ids) for split, one in several.items()}
+        for task, several in splits.items()
+    }
+    write_json(folder / "ids.json", found)
 
 
 def stored_config(folder: Path) -> dict[str, Any] | None:

@@ -23,6 +23,13 @@ def positive(kind: Callable[[str], float]) -> Callable[[str], Any]:
     return parse
 
 
+def seed(text: str) -> int:
+    """A whole number, 0 or above."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or above, found {text!r}")
+    return int(text)
+
+
 def share(text: str) -> float:
     """A number between 0 and 1, neither of them."""
     value = positive(float)(text)

@@ -17,15 +17,15 @@ from minbert.front_door import start
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.rays import ray_text
 from multitask.run import complete
 from multitask.stored import finished_metrics
 from multitask.telemetry import read_steps
+from reports.cells import as_kept, kept_cell
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table
-from studies.arguments import positive, share
+from studies.arguments import positive, seed, share
 from tasks import TASK_NAMES
-
-LAST = 100  # steps whose mean is compared
 
 
 def configuration(args: argparse.Namespace) -> RunConfig:
@@ -48,22 +48,25 @@ def configuration(args: argparse.Namespace) -> RunConfig:
 
 
 def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
-    """Statuses, weights and z-values (preference times objective) of the run's steps."""
+    """Statuses, weights and z-values (preference times objective) of the run's steps.
+
+    Weights are those of pull and push among themselves: they add up to 1.
+    """
     (task,) = config.tasks
     steps = list(read_steps(folder / "telemetry.jsonl"))
     names = [f"{task}/pull", f"{task}/push"]
     losses = np.array([[line["losses"][name] for name in names] for line in steps])
     weights = np.array([[line["weights"][name] for name in names] for line in steps])
     z = losses * np.array(config.scl_preference)
-    end = z[-LAST:].mean(0)
+    weights /= weights.sum(1, keepdims=True)
     metrics = finished_metrics(folder)
     assert metrics is not None
+    end = metrics["rays"][task]
     return {
-        "config": config.to_json() | {"data": Path(config.data).name},
+        "config": as_kept(config),
         "steps": len(steps),
         "statuses": metrics["combiner_steps"],
-        "z_at_the_end": dict(zip(names, end.tolist(), strict=True)),
-        "apart": float(abs(end[0] - end[1]) / end.max()),
+        "at_the_end": end,
         "mean_weights": dict(zip(names, weights.mean(0).tolist(), strict=True)),
         "dev": metrics["dev"],
         "environment": metrics["environment"],
@@ -77,8 +80,8 @@ def draw(found: dict[str, Any], file: Path) -> None:
     figure, axis = new_figure(5, 3.2)
     z = np.array(found["z"])
     steps = np.linspace(1, found["steps"], len(z))
-    for column, name in zip(z.T, found["z_at_the_end"], strict=True):
-        axis.plot(steps, column, label=f"r x {name.partition('/')[2]}")
+    for column, name in zip(z.T, ("pull", "push"), strict=True):
+        axis.plot(steps, column, label=f"r x {name}")
     axis.set(xlabel="step", ylabel="above the ideal point")
     axis.legend(fontsize=7)
     save_figure(figure, file)
@@ -92,23 +95,24 @@ def main() -> None:
     parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")
     parser.add_argument("--epochs", type=positive(int), default=3)
     parser.add_argument("--preference", type=share, default=0.5, help="of pull (default: 0.5)")
-    parser.add_argument("--seed", type=int, default=11711)
+    parser.add_argument("--seed", type=seed, default=11711)
     parser.add_argument("--results", type=Path, default=Path("results/balance"))
     parser.add_argument("--runs", type=Path, default=Path("runs/balance"))
     args = parser.parse_args()
     config = configuration(args)
     name = f"{args.task}-r{args.preference:g}"
-    complete(config, args.runs / name, RunControl(resume=True))
-    found = measured(args.runs / name, config)
     args.results.mkdir(parents=True, exist_ok=True)
+    kept_cell(args.results / f"{name}.json", config)  # of another configuration it is not replaced
+    folder = args.runs / f"{name}-{config.digest()}"
+    complete(config, folder, RunControl(resume=True))
+    found = measured(folder, config)
     write_json(args.results / f"{name}.json", found)
     draw(found, args.results / f"{name}.png")
     total = sum(found["statuses"].values())
     rows = [[status, f"{n / total:.0%}"] for status, n in found["statuses"].items()]
     print(text_table(["EPO's steps", "share"], rows))
-    ends = ", ".join(f"{key} {value:.4f}" for key, value in found["z_at_the_end"].items())
-    print(f"preference x objective, mean of the last {LAST} steps: {ends}")
-    print(f"apart by {found['apart']:.1%}; mean weights {found['mean_weights']}")
+    print(ray_text(args.task, found["at_the_end"]))
+    print(f"mean weights {found['mean_weights']}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 from minbert.front_door import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table
+from studies.arguments import seed
 from studies.cells import Cell, read_cells, run_cells, study_parser
 
 TASKS = ("sst", "qqp", "sts")
@@ -71,7 +72,7 @@ def table(folder: Path) -> str:
 
 def main() -> None:
     parser = study_parser("mixing", __doc__, tuple(CELLS), limit=8000)
-    parser.add_argument("--seed", type=int, default=11711)
+    parser.add_argument("--seed", type=seed, default=11711)
     args = parser.parse_args()
     base = RunConfig(
         mode="multitask",

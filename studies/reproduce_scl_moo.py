@@ -8,9 +8,9 @@ from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import chosen_cells
-from studies.scl_moo import SWEEPS, Experiments
+from studies.scl_moo import SPACES, SWEEPS, Experiments
 from studies.scl_moo_figures import draw_shots, draw_sweeps
-from studies.scl_moo_maps import draw_trained
+from studies.scl_moo_maps import draw_trained, mapped
 from studies.scl_moo_results import Results
 from studies.scl_moo_table import report
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
@@ -35,17 +35,23 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     draw_sweeps(results)
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
     write_whole(asked.results.with_suffix(".md"), text)
-    if asked.rows is None and any("sst2" in one.config.tasks for one in chosen):
+    if {one.name for one in chosen} >= {one.name for one in mapped(cells)}:
         draw_trained(cells, asked.results, asked.runs)
     tell_failed(failed)
     return text
 
 
 def wanted(one: SeedCell, rows: tuple[str, ...] | None) -> bool:
-    """Whether its name begins as one asked for; one point of a whole sweep is a few-shot cell."""
+    """Whether its name begins as one asked for, or it is a few-shot cell that belongs to one.
+
+    One point of a whole sweep is such a cell, and what EPO at the parameters is compared with.
+    """
+    if rows is None or any(one.name.startswith(row) for row in rows):
+        return True
     swept = [f"few-shot-sst2-50-{method}" for method in ("scl", "ls", "epo")]
-    return (
-        rows is None
-        or any(one.name.startswith(row) for row in rows)
-        or (one.name in swept and any(row in WHOLE_SWEEPS for row in rows))
-    )
+    compared = [
+        f"few-shot-{task}-50-epo"
+        for task in SPACES
+        if any(f"parameters-{task}-epo".startswith(row) for row in rows)
+    ]
+    return one.name in compared or (one.name in swept and any(row in WHOLE_SWEEPS for row in rows))

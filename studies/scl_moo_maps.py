@@ -13,10 +13,16 @@ from multitask.run import complete
 from multitask.run_folder import stored_config
 from studies.maps import draw_maps
 from studies.scl_moo import METHODS, SEEDS, Experiments
+from studies.seeds import SeedCell
 from tasks import data_folder
 
 SHOWN = ("ls", "epo", "scl")  # the paper's three, from left to right
 TASK, SHOTS = "sst2", 20
+
+
+def mapped(cells: Experiments) -> list[SeedCell]:
+    """The cells one run of each of which is drawn."""
+    return [cells.few_shot(TASK, SHOTS, method) for method in SHOWN]
 
 
 def draw_trained(cells: Experiments, results: Path, runs: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from studies.scl_moo import SWEEP_SEEDS, Experiments
+import numpy as np
+
+from studies.scl_moo import SHOTS, SWEEP_SEEDS, TASKS, Experiments
 from studies.seeds import SeedCell, values
 
 
@@ -23,6 +25,25 @@ class Results:
 
     def full(self, task: str, method: str) -> dict[int, float]:
         return self.test(self.cells.full(task, method))
+
+    def pairs(self, method: str, other: str) -> tuple[list[float], list[float]]:
+        """Differences of two methods over (task, seed) pairs: of few-shot learning, of all data.
+
+        A pair of few-shot learning is the mean over the numbers of examples, and counts where all
+        are there that any pair has.
+        """
+        few: dict[tuple[str, int], dict[int, float]] = {}
+        full = []
+        for task in TASKS:
+            for shots in SHOTS:
+                mine, theirs = (self.few_shot(task, shots, name) for name in (method, other))
+                for seed in sorted(mine.keys() & theirs.keys()):
+                    few.setdefault((task, seed), {})[shots] = mine[seed] - theirs[seed]
+            mine, theirs = (self.full(task, name) for name in (method, other))
+            full += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
+        whole = {shots for several in few.values() for shots in several}
+        means = [float(np.mean(list(v.values()))) for v in few.values() if v.keys() == whole]
+        return means, full
 
     def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
         """On dev, as the paper has it; of the sweep's seeds alone."""

@@ -26,7 +26,10 @@ from pretrain.run import tasks_of
 from reports.cells import as_kept
 from studies.ids import keep_ids
 
-KEPT = ("dev", "test", "best_epoch", "steps", "combiner_steps", "training_seconds", "seconds")
+KEPT = (
+    *("dev", "test", "best_epoch", "steps", "combiner_steps", "rays", "training_seconds"),
+    "seconds",
+)
 
 
 Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folder -> what is kept
@@ -74,7 +77,10 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> list
             failed.append(f"{one.name}, seed {seed}: {error}")
             print(f"{failed[-1]}; the others go on", flush=True)
     for one, seed in busy:  # another worker is at them; should it stop, they are done here
-        run_seed(one, seed, results, runs)
+        try:
+            run_seed(one, seed, results, runs)
+        except UserError as error:
+            failed.append(f"{one.name}, seed {seed}: {error}")
     return failed
 
 

@@ -19,6 +19,7 @@ from multitask.combiners.pareto_mtl import preference_rays
 from multitask.environment import environment
 from reports.front import Front, draw_fronts, front_table
 from reports.tables import text_table
+from studies.arguments import positive, seed
 
 VARIABLES, STEPS, RATE = 20, 400, 0.05
 METHODS = {"linear": "linear scalarization", "pareto-mtl": "Pareto MTL", "epo": "EPO"}
@@ -45,8 +46,8 @@ def search(method: str, preference: np.ndarray, cones: int, start: np.ndarray) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.toy_front", description=__doc__)
-    parser.add_argument("--preferences", type=int, default=9, help="rays")
-    parser.add_argument("--seed", type=int, default=0, help="of the starting points")
+    parser.add_argument("--preferences", type=positive(int), default=9, help="rays")
+    parser.add_argument("--seed", type=seed, default=0, help="of the starting points")
     parser.add_argument("--output", type=Path, default=Path("results/toy-front"))
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)

@@ -15,17 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minbert.errors import UserError
 from minbert.front_door import start
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
+from studies.chosen import there
 from studies.scl_moo import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.seeds import SeedCell, run_seed_cells, shown, tell_failed, values
+from tasks import data_folder
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
+    from optuna.storages import RDBStorage
 
 RATIOS = (0.1, 0.3, 0.5)  # of r_1 (section 4.1)
+FAILURE = "failure"  # attribute of a trial: what went wrong
 STALE = 600  # seconds without a sign of life after which a worker's point waits again
 
 
@@ -87,24 +93,62 @@ def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
     """Judge what nobody has judged yet, all of it or so many `trials`.
 
     Points wait in the storage, where any worker takes the next one; those of a worker that was
-    stopped wait again.
+    stopped wait again. One that fails is left, and told by `failures`; another call tries it again.
     """
     import optuna
 
-    kept = optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
     study = optuna.create_study(
-        storage=kept, study_name=tuning.name, direction="maximize", load_if_exists=True
+        storage=opened(storage), study_name=tuning.name, direction="maximize", load_if_exists=True
     )
+    failed: list[dict[str, float]] = []
+
+    def judge(trial: Trial) -> float:
+        try:
+            return tuning.judge(trial)
+        except UserError as error:
+            trial.set_user_attr(FAILURE, str(error))
+            failed.append(trial.params)
+            raise
+
     judged = 0
     while trials is None or judged < trials:
+        optuna.storages.fail_stale_trials(study)
         if not waiting(study):
             for point in missing(tuning, study):
-                study.enqueue_trial(point)
+                if point not in failed:
+                    study.enqueue_trial(point)
         if not waiting(study):
             return study
-        study.optimize(tuning.judge, n_trials=1)
+        study.optimize(judge, n_trials=1, catch=(UserError,))
         judged += 1
     return study
+
+
+def opened(storage: str) -> RDBStorage:
+    """A database's URL; UserError where there is none."""
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the runs tell what is done
+    try:
+        return optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
+    except (SQLAlchemyError, ImportError) as error:
+        found = str(error).splitlines()[0]
+        raise UserError(
+            f"--storage {storage}: expected a database's URL, found: {found}"
+        ) from error
+
+
+def failures(tuning: Tuning, study: Study) -> list[str]:
+    """What went wrong with the points that failed and were not judged since."""
+    from optuna.trial import TrialState
+
+    failed = {
+        tuple(trial.params.items()): trial.user_attrs[FAILURE]
+        for trial in study.get_trials(states=(TrialState.FAIL,))
+        if FAILURE in trial.user_attrs and trial.params in missing(tuning, study)
+    }
+    return [f"{', '.join(f'{k} {v:g}' for k, v in point)}: {why}" for point, why in failed.items()]
 
 
 def waiting(study: Study) -> bool:
@@ -113,11 +157,11 @@ def waiting(study: Study) -> bool:
     return bool(study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
 
 
-def missing(tuning: Tuning, study: Study) -> list[dict[str, float]]:
-    """Points that are neither judged nor with a worker now."""
+def missing(tuning: Tuning, study: Study, running: bool = True) -> list[dict[str, float]]:
+    """Points that are neither judged nor, unless without `running`, with a worker now."""
     from optuna.trial import TrialState
 
-    states = (TrialState.COMPLETE, TrialState.RUNNING)
+    states = (TrialState.COMPLETE, *((TrialState.RUNNING,) if running else ()))
     known = [trial.params for trial in study.get_trials(deepcopy=False, states=states)]
     return [point for point in tuning.points() if point not in known]
 
@@ -135,6 +179,14 @@ def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
         for trial in sorted(different, key=lambda trial: -(trial.value or 0))[:count]
     ]
     return text_table([*tuning.space, "dev", "test"], rows)
+
+
+def check(tuning: Tuning) -> None:
+    """UserError where the data, or as many examples, are not there."""
+    one = tuning.cell(tuning.points()[0])
+    there([one])
+    task = build_tasks(one.config)[tuning.task]
+    task.read(data_folder(one.config.data), "train")
 
 
 def main() -> None:
@@ -164,8 +216,12 @@ def main() -> None:
     tuning = Tuning(
         cells, args.task, args.shots, args.method, SEEDS[: args.seeds], args.results, args.runs
     )
+    check(tuning)
     study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
     print(best_table(tuning, study))
+    if left := missing(tuning, study, running=False):
+        print(f"{len(left)} of {len(tuning.points())} points are not judged yet")
+    tell_failed(failures(tuning, study))
 
 
 if __name__ == "__main__":

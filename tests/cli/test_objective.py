@@ -113,6 +113,10 @@ def test_labelled_test_examples_are_scored(run, sst2, tmp_path, flags, dev, test
         lines = (output / "predictions" / f"sst2-{split}-output.csv").read_text().splitlines()
         assert len(lines) == count + 1
     assert "dev       test" in found.stdout
+    ids = json.loads((output / "ids.json").read_text())["sst2"]
+    drawn = {split: set(several.split()) for split, several in ids.items()}
+    assert (len(drawn["dev"]), len(drawn["test"])) == (dev, test)
+    assert len(drawn["train"]) == (8 if "few-shot" in flags else 54)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,14 @@ def test_signed_rank(seed, count):
     assert signed_rank(draw.permutation(values)) == pytest.approx(signed_rank(values))
 
 
+def test_equal_differences_of_accuracies_are_ties():
+    right = np.array([727, 292, 296, 231, 230, 656, 337, 671, 530])
+    more = np.array([4, 1, 3, 3, -2, 1, 1, 0, 1])
+    differences = [(a + b) / 872 - a / 872 for a, b in zip(right, more, strict=True)]
+    expected = wilcoxon(more.astype(float), zero_method="pratt").pvalue
+    assert signed_rank(differences) == pytest.approx(expected)
+
+
 def test_signed_rank_where_there_is_nothing_to_test():
     assert signed_rank([1.0] * 5) is None
     assert signed_rank([0.0] * 8) == 1.0

@@ -1,6 +1,7 @@
 """SCL-MOO's cells as configurations, the command that runs them, and its tables."""
 
 import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
@@ -12,11 +13,12 @@ from minbert.errors import UserError
 from multitask.config import RunConfig
 from studies import seeds
 from studies.ids import keep_ids
+from studies.reproduce_scl_moo import wanted
 from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo_results import Results
-from studies.scl_moo_table import differences, few_shot_table, significance_table
+from studies.scl_moo_table import few_shot_table, full_table, significance_table
 from studies.seeds import kept, run_seed_cells
-from studies.tuning import Tuning, best_table, tune
+from studies.tuning import Tuning, best_table, check, failures, missing, tune
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
@@ -90,10 +92,12 @@ def test_some_cells(reproduce, tmp_path):
     assert set(found["seeds"]["1"]["mean_weights"]) == {
         f"rte/{name}" for name in ("cross_entropy", "pull", "push")
     }
-    assert all(path.suffix == ".lock" for path in (tmp_path / "runs").iterdir())
+    stay = {path.name for path in (tmp_path / "runs").iterdir() if path.suffix != ".lock"}
+    assert stay == {f"map-{method}" for method in ("ls", "epo", "scl")}
+    assert (results / "maps.png").exists()
     text = (tmp_path / "scl_moo.md").read_text()
     accuracies = [found["seeds"][s]["test"]["rte"]["accuracy"] for s in ("1", "2")]
-    shown = f"76.9 ± 1.3 / {100 * np.mean(accuracies):.1f} ± "
+    shown = f"76.93 ± 1.3 / {100 * np.mean(accuracies):.1f} ± "
     assert shown in text
     assert "| rte | " in text
     spaces = [line for line in text.splitlines() if line.startswith("| sst2 | ") and " (2)" in line]
@@ -128,7 +132,10 @@ def test_other_examples_than_those_written_down_are_refused(tuning):
 
 
 def test_what_is_refused(reproduce, data, tmp_path):
-    assert "--rows: expected some of few-shot-sst2-20-ce" in reproduce("--rows", "M1")[1].err
+    assert (
+        "--rows: expected how some of these begin: few-shot-sst2-20-ce"
+        in reproduce("--rows", "M1")[1].err
+    )
     assert "--further: expected --table bees" in reproduce("--further")[1].err
     status, said = reproduce("--rows", "full-mnli", "--data", str(tmp_path))
     assert (status, "expected data of a task asked for" in said.err) == (1, True)
@@ -157,17 +164,29 @@ def invented(results, better):
 def test_whether_a_claim_holds_is_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Results(CELLS, tmp_path)
-    found = differences(results, "epo", "ce")
-    assert len(found) == 2 * len(SEEDS)
+    found, full = results.pairs("epo", "ce")
+    assert (len(found), full) == (2 * len(SEEDS), [])
     assert np.mean(found) == pytest.approx(better, abs=0.01)
     _, rows = significance_table(results)
     verdicts = {row[0]: row[-1] for row in rows}
-    assert verdicts["CE + EPO - CE"] == ("yes" if better > 0 else "no: worse")
-    assert verdicts["CE + LS - CE"] == "no difference shown"
+    assert verdicts["CE + EPO - CE, few-shot"] == ("yes" if better > 0 else "no: worse")
+    assert verdicts["CE + LS - CE, few-shot"] == "no difference shown"
+    assert verdicts["CE + EPO - CE, all data"] == ""
+    assert full_table(results)[1][0][-1].endswith(" / ")
     _, rows = few_shot_table(results)
     assert len(rows) == len(SHOTS) * len(METHODS)
-    assert rows[0][2].startswith("59.7 ± 5.9 / ")
+    assert rows[0][2].startswith("59.72 ± 5.9 / ")
     assert rows[0][2 + TASKS.index("mrpc")] == ""
+
+
+def test_a_pair_is_of_all_numbers_of_examples(tmp_path):
+    invented(tmp_path, 0.05)
+    file = tmp_path / f"{CELLS.few_shot('rte', 20, 'epo').name}.json"
+    content = json.loads(file.read_text())
+    del content["seeds"]["1"]
+    file.write_text(json.dumps(content))
+    found, _ = Results(CELLS, tmp_path).pairs("epo", "ce")
+    assert len(found) == 2 * len(SEEDS) - 1
 
 
 def test_cells_of_another_configuration_are_refused(tmp_path):
@@ -204,6 +223,49 @@ def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, tmp_p
         assert trial.value == pytest.approx(np.mean(tuning.accuracy(trial.params, "dev")))
     assert len(best_table(tuning, study).splitlines()) == 2 + 4
     assert len(tune(tuning, storage).trials) == 4
+
+
+def test_a_point_that_fails_is_told_and_the_others_are_judged(tuning, tmp_path, monkeypatch):
+    storage, plain = f"sqlite:///{tmp_path}/optuna.db", Tuning.judge
+
+    def judge(self, trial):
+        found = plain(self, trial)
+        if trial.params["scl_temperature"] == 0.7 and trial.params["scl_weight"] == 0.3:
+            raise UserError("diverged")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tuning, "judge", judge)
+        study = tune(tuning, storage)
+        assert len(distinct(study)) == 3
+        (told,) = failures(tuning, study)
+        assert told == "scl_temperature 0.7, scl_weight 0.3, scl_preference 0.5: diverged"
+    study = tune(tuning, storage)
+    assert (len(distinct(study)), failures(tuning, study)) == (4, [])
+
+
+def test_the_last_point_of_a_killed_worker_is_judged_again(tuning, tmp_path):
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    tune(tuning, storage, trials=3)
+    study = tune(tuning, storage, trials=0)
+    trial = study.ask()
+    tuning_point = {k: trial.suggest_categorical(k, grid) for k, grid in tuning.space.items()}
+    assert tuple(tuning_point.values()) not in distinct(study)  # and the worker is killed
+    study._storage.record_heartbeat(trial._trial_id)
+    with sqlite3.connect(tmp_path / "optuna.db") as database:
+        database.execute("UPDATE trial_heartbeats SET heartbeat = '2020-01-01 00:00:00'")
+    assert len(missing(tuning, study)) == 0
+    assert len(distinct(tune(tuning, storage))) == 4
+
+
+def test_a_storage_that_is_none_and_too_many_shots(tuning, tmp_path):
+    with pytest.raises(UserError, match="--storage foo:///x: expected a database's URL, found: "):
+        tune(tuning, "foo:///x")
+    check(tuning)
+    with pytest.raises(UserError, match="for 400 shots"):
+        check(replace(tuning, shots=400))
+    with pytest.raises(UserError, match="expected data of a task asked for"):
+        check(replace(tuning, task="mnli"))
 
 
 def test_what_an_interrupt_left_is_judged_the_next_time(tuning, tmp_path, monkeypatch):
@@ -243,3 +305,24 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
             work.result()
     assert sorted(begun) == [1, 2, 3, 4]
     assert set(kept(one, tuning.results)) == {1, 2, 3, 4}
+
+
+def test_a_run_that_fails_where_another_worker_was_at_it_is_told(tuning, monkeypatch):
+    one = replace(tuning.cell(tuning.points()[0] | {"scl_preference": 0.5}), seeds=(1, 2))
+    monkeypatch.setattr(seeds, "run_seed", lambda *_, wait=True: failing() if wait else False)
+
+    def failing():
+        raise UserError("no memory")
+
+    found = run_seed_cells([one], tuning.results, tuning.runs)
+    assert [line.rpartition(": ")[2] for line in found] == ["no memory", "no memory"]
+
+
+@pytest.mark.parametrize(
+    ("row", "more"), [("parameters", {"sst2", "mrpc"}), ("parameters-m", {"mrpc"})]
+)
+def test_what_stands_beside_is_run_too(row, more):
+    names = {one.name for one in CELLS.every() if wanted(one, (row,))}
+    assert names == {
+        f"{kind}-{t}{n}-epo" for t in more for kind, n in (("parameters", ""), ("few-shot", "-50"))
+    }

@@ -147,10 +147,16 @@ def test_balance_tells_what_epo_did(tmp_path, monkeypatch, capsys):
     assert found["steps"] == sum(found["statuses"].values()) == 6
     lines = [
         json.loads(line)
-        for line in (tmp_path / "runs" / "sst-r0.5" / "telemetry.jsonl").read_text().splitlines()
+        for file in (tmp_path / "runs").glob("sst-r0.5-*/telemetry.jsonl")
+        for line in file.read_text().splitlines()
     ]
     ends = [np.mean([0.5 * one["losses"][f"sst/{n}"] for one in lines]) for n in ("pull", "push")]
-    assert list(found["z_at_the_end"].values()) == pytest.approx(ends)
-    assert found["apart"] == pytest.approx(abs(ends[0] - ends[1]) / max(ends))
+    end = found["at_the_end"]
+    assert [end["pull"], end["push"]] == pytest.approx(ends, abs=1e-6)
+    assert end["apart"] == pytest.approx(abs(ends[0] - ends[1]) / max(ends), abs=1e-4)
+    assert sum(found["mean_weights"].values()) == pytest.approx(1)
     assert "EPO's steps" in text
+    assert "pull and push, last 6 steps: " in text
+    with pytest.raises(UserError, match="limit is 60 there and 61 here"):
+        call(monkeypatch, capsys, balance, *flags, "--limit", "61")
     assert (tmp_path / "results" / "sst-r0.5.png").exists()
