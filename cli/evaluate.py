@@ -61,6 +61,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not checked:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
     print(score_table(checked))
+    for note in [note for one in checked for note in one.notes]:
+        print(note)
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -119,7 +119,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         vectors=args.vectors,
     )
     print(study.reproduce(asked, command_of(args), notes_of(args)))
-    print(f"tables: {results.with_suffix('.md')}; figures and cells: {results}")
+    print(f"tables: {asked.report}; figures and cells: {results}")
     return 0
 
 
@@ -131,8 +131,8 @@ def check_rows(
     for row in args.rows or ():
         if row not in names and not (begins and any(name.startswith(row) for name in names)):
             some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
-            what = "how some of these begin" if begins else "some of"
-            parser.error(f"--rows: expected {what}: {some}; found {row}")
+            what = "how some of these begin:" if begins else "some of"
+            parser.error(f"--rows: expected {what} {some}; found {row}")
     if args.rows and args.further:
         parser.error("--rows and --further: expected one of them")
     if args.further and args.table != "bees":

@@ -27,10 +27,13 @@ def cell(run: Path) -> dict[str, Any]:
 
 
 def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON in which folders are named without their path."""
+    """A configuration as JSON in which folders are named without their path.
+
+    An encoder that is no folder here is one of the hub's, whose owner is a part of its name.
+    """
     found = config.to_json() if isinstance(config, RunConfig) else dict(config)
     for key in ("data", "init", "encoder", "nli"):
-        if found.get(key):
+        if found.get(key) and (key != "encoder" or Path(str(found[key])).exists()):
             found[key] = Path(str(found[key])).name
     return found
 
@@ -39,7 +42,9 @@ def kept_cell(file: Path, config: RunConfig) -> bool:
     """Whether the cell is there; UserError if it was made with another configuration."""
     if not file.exists():
         return False
-    kept = read_json(file, UserError)["config"]
+    kept = read_json(file, UserError).get("config")
+    if not isinstance(kept, dict):
+        raise UserError(f"{file}: expected a cell with a config, found none")
     # A run writes down which kernel it chose.
     if found := difference(as_kept(config), kept, ignored=("linear",)):
         raise UserError(

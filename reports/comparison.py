@@ -29,9 +29,13 @@ class Difference:
 def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     """Over the same dev examples, found by their ids."""
     kind = first.system.task(task).kind
+    folders = [
+        [str(scored.system.cells[task, seed]) for seed in scored.system.seeds(task)]
+        for scored in (first, other)
+    ]
     tables = {
-        f"{place}/{seed}": scored.scores[task, seed]
-        for place, scored in (("first", first), ("other", other))
+        str(scored.system.cells[task, seed]): scored.scores[task, seed]
+        for scored in (first, other)
         for seed in scored.system.seeds(task)
     }
     table = aligned(tables, kind.predictions)
@@ -40,17 +44,20 @@ def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     said = dict(zip(table.names, table.predictions, strict=True))
     score = METRICS[kind.main_metric]
 
-    def mean(place: str, rows: np.ndarray) -> float:
-        several = [one for name, one in said.items() if name.startswith(place)]
-        return float(np.mean([score(one[rows], targets[rows]) for one in several]))
+    def mean(several: Sequence[str], rows: np.ndarray) -> float:
+        return float(np.mean([score(said[one][rows], targets[rows]) for one in several]))
 
     def difference(rows: np.ndarray) -> float:
-        return mean("other", rows) - mean("first", rows)
+        return mean(folders[1], rows) - mean(folders[0], rows)
 
     seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
     p = None
     if kind.main_metric == "accuracy":
-        p = mcnemar(said[f"first/{seeds[0]}"] == targets, said[f"other/{seeds[1]}"] == targets)
+        one, two = (
+            said[str(scored.system.cells[task, seed])] == targets
+            for scored, seed in zip((first, other), seeds, strict=True)
+        )
+        p = mcnemar(one, two)
     return Difference(
         system=other.system.name,
         task=task,
@@ -71,14 +78,17 @@ def seeds_to_pair(first: Sequence[int], other: Sequence[int]) -> tuple[int, int]
 def relative_gain(first: Scored, other: Scored) -> float | None:
     """The mean relative gain of the main metrics over the tasks both have; None without any.
 
-    The multi-task gain of Maninis et al. (2019), Eq. 2, in per cent.
+    The multi-task gain of Maninis et al. (2019), Eq. 2, in per cent. None, too, where the first
+    system has 0 somewhere: nothing is relative to that.
     """
     gains = []
     for task in first.system.tasks:
         if task in other.system.tasks:
             metric = first.system.task(task).kind.main_metric
             before, after = (np.mean(scored.values(task, metric)) for scored in (first, other))
-            gains.append(float((after - before) / abs(before)) if before else 0.0)
+            if not before:
+                return None
+            gains.append(float((after - before) / abs(before)))
     return 100 * float(np.mean(gains)) if gains else None
 
 

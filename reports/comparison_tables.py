@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
-from reports.systems import Scored, runs_of, task_of, tasks_of
+from reports.systems import NO_SEED, Scored, runs_of, task_of, tasks_of
 from reports.tables import latex_table, markdown_table
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
@@ -81,7 +81,7 @@ def test_table(systems: Sequence[Scored]) -> Table:
 def mcnemar_text(found: Difference) -> str:
     if found.mcnemar is None:
         return ""
-    one, other = found.seeds
+    one, other = ("no seed" if seed == NO_SEED else str(seed) for seed in found.seeds)
     return f"{p_text(found.mcnemar)} ({one if one == other else f'{one} and {other}'})"
 
 

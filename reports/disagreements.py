@@ -34,7 +34,8 @@ def disagreements(systems: Sequence[Scored], task: str, count: int = SHOWN) -> l
     having = [one for one in systems if task in one.metrics]
     if len(having) < 2:
         return []
-    data = having[0].system.runs[0].config.get("data")
+    known = [run.config.get("data") for one in having for run in one.system.runs]
+    data = next((one for one in known if one is not None), None)  # merged runs tell none
     if data is None:
         return []
     try:

@@ -13,13 +13,15 @@ from reports.tables import text_table
 from tasks import TASK_NAMES, find_task, in_order
 from tasks.described import meaning
 from tasks.metrics import overall
-from tasks.predictions import PredictionError, Scores, read_scores, scores_name
+from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
 
 SPLITS = ("dev", "test")
 
 
 def tasks_of_run(run: Path) -> tuple[str, ...]:
-    """The tasks for which there are dev scores in a run's folder."""
+    """Tasks with dev scores in a folder: a finished run's, or a bare one of predictions."""
+    if (run / "config.json").exists() and read_run(run).metrics is None:
+        raise PredictionError(f"{run}: expected a finished run, found no metrics.json")
     found = tuple(
         task
         for task in in_order([*TASK_NAMES, *own_tasks_of([run])])
@@ -52,23 +54,30 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
 
 def names_of(runs: Sequence[Path]) -> dict[str, Path]:
     """A name a run: its folder's, or the whole path where two would be the same."""
-    names = [run.name for run in runs]
+    every = list(dict.fromkeys(runs))
+    names = [run.resolve().name for run in every]  # "." has a name, too
     return {
-        run.name if names.count(run.name) == 1 else str(run): run for run in dict.fromkeys(runs)
+        name if names.count(name) == 1 else str(run): run
+        for name, run in zip(names, every, strict=True)
     }
 
 
-def read_splits(task: str, runs: Mapping[str, Path]) -> dict[str, dict[str, Scores]]:
-    """Split -> run -> its scores of a task; a split is there if every run has it."""
+def read_splits(
+    task: str, runs: Mapping[str, Path], classes: int | None
+) -> dict[str, dict[str, Scores]]:
+    """Split -> run -> its scores of a task; a split is there if every run has it, or it is told."""
     files = {
         split: {name: run / "predictions" / scores_name(task, split) for name, run in runs.items()}
         for split in SPLITS
     }
-    return {
-        split: {name: read_scores(file) for name, file in several.items()}
-        for split, several in files.items()
-        if split == "dev" or all(file.exists() for file in several.values())
-    }
+    found = {}
+    for split, several in files.items():
+        without = [str(runs[name]) for name, file in several.items() if not file.exists()]
+        if split == "dev" or not without:
+            found[split] = {name: read_scores_of(file, classes) for name, file in several.items()}
+        elif len(without) < len(runs):
+            print(f"{task}: no {split} predictions, for there are none of {', '.join(without)}")
+    return found
 
 
 def ensemble_runs(
@@ -92,10 +101,11 @@ def ensemble_runs(
         "members": {task: [str(run) for run in runs] for task, runs in members.items()},
     } | ({"own_tasks": own} if own else {})
     check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)
-    merged = {
-        task: merge(read_splits(task, names_of(runs)), find_task(task, own).kind, method, seed)
-        for task, runs in members.items()
-    }
+    merged = {}
+    for task, runs in members.items():
+        kind = find_task(task, own).kind
+        splits = read_splits(task, names_of(runs), kind.classes)
+        merged[task] = merge(splits, kind, method, seed)
     dev = {task: found.metrics for task, found in merged.items()}
     result = {
         "dev": dev | overall(dev),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tasks import build_task
 from tasks.readers import bare
+from tasks.subsets import is_there
 from tasks.text_files import DataError
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
@@ -37,31 +38,40 @@ def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
     return Part(name, sentences, pairs)
 
 
-def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[Part]]:
-    """What is trained on and what is held out; a split without a file is left out."""
+def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[Part], list[str]]:
+    """What is trained on and what is held out, and why files that are there cannot be read.
+
+    A split without a file is left out.
+    """
     seen: list[Part] = []
     held: list[Part] = []
+    damaged = []
     for name in tasks:
         task = build_task(name)
         for split in task.source.splits:
+            if not is_there(Path(task.source.where(folder, split))):
+                continue
             try:
                 examples = task.read(folder, split)
-            except DataError:
+            except DataError as error:
+                damaged.append(str(error))
                 continue
             part = part_of(f"{name} {split}", examples.texts)
             (seen if split == "train" else held).append(part)
-    return seen, held
+    return seen, held, damaged
 
 
 def audit(
     tasks: Sequence[str], folder: Path, further: Mapping[str, Sequence[Sequence[str]]] | None = None
-) -> tuple[Table, Table]:
+) -> tuple[Table, Table, list[str]]:
     """Tables of sentences and of pairs: a row a held-out split, a column a body of training text.
+
+    And what could not be read, a line a file.
 
     `further` are other texts that were trained on, by name, such as those of pre-training. Test
     splits are also compared with dev, which chooses epochs.
     """
-    seen, held = parts_of_data(tasks, folder)
+    seen, held, damaged = parts_of_data(tasks, folder)
     seen += [part_of(name, texts) for name, texts in (further or {}).items()]
     dev = [part for part in held if part.name.endswith(" dev")]
     columns = seen + dev
@@ -84,4 +94,4 @@ def audit(
                     *("" if o is None else f"{len(one.pairs & o.pairs):,}" for o in rest),
                 ]
             )
-    return (header, sentences), (header, pairs)
+    return (header, sentences), (header, pairs), damaged

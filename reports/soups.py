@@ -12,10 +12,12 @@ import numpy as np
 from ensemble.alignment import aligned
 from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
-from reports.ensembles import SPLITS, names_of, read_splits
+from reports.ensembles import SPLITS, names_of, read_splits, tasks_of_run
 from reports.merged_run import check_output, write_merged_run
 from tasks.metrics import overall
 from tasks.predictions import Scores
+
+SOUP = ""  # its name among its members', which are never empty
 
 
 def soup_runs(
@@ -27,6 +29,8 @@ def soup_runs(
     half that its members were not selected on.
     """
     method = "greedy-soup" if greedy else "soup"
+    for run in runs:
+        tasks_of_run(run)  # or it is not finished
     base = replace(soup_config(runs), seed=seed)
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
     check_output(folder, config, runs, overwrite)
@@ -35,8 +39,8 @@ def soup_runs(
     dev, members = {}, {}
     for name, task in soup.built.tasks.items():
         table = tables[name]["dev"]
-        alone = read_splits(name, names_of(runs))["dev"]
-        every = aligned({"": table} | alone, task.kind.predictions)
+        alone = read_splits(name, names_of(runs), task.kind.classes)["dev"]
+        every = aligned({SOUP: table} | alone, task.kind.predictions)
         seen = every.selected_on
         if seen.any():
             tables[name]["dev"] = replace(table, selected_on=seen)
@@ -45,7 +49,7 @@ def soup_runs(
             run: task.kind.metrics(predictions[~seen], every.targets[~seen])
             for run, predictions in zip(every.names, every.predictions, strict=True)
         }
-        dev[name] = metrics.pop("")
+        dev[name] = metrics.pop(SOUP)
         members[name] = {
             "weights": {run: 1 for run, path in names_of(runs).items() if path in soup.members},
             "dev": metrics,

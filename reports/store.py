@@ -108,6 +108,9 @@ def read_metrics(file: Path) -> dict[str, Any]:
     for key, hint in METRICS.items():
         if key in found and not fits(found[key], hint):
             raise UserError(f"{file}: {key}: expected a run's, found {str(found[key])[:60]!r}")
+    for task, metrics in found.get("dev", {}).items():
+        if isinstance(metrics, float) != task.startswith("overall"):
+            raise UserError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
     if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
         raise UserError(f"{file}: history: expected epochs with their dev scores, found others")
     return found
@@ -119,7 +122,7 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
     for run in runs:
         dev = (run.metrics or {}).get("dev", {})
         scores = [
-            f"{dev[task][metric]:.4f}" if task in dev else ""
+            f"{dev[task][metric]:.4f}" if metric in dev.get(task, {}) else ""
             for task, metric in LEADERBOARD.items()
         ]
         overall = f"{dev['overall']:.4f}" if "overall" in dev else ""

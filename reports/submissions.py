@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from reports.tables import text_table
 from tasks.base import Task
 from tasks.leaderboard import Checked, check_predictions
 from tasks.metrics import overall
+from tasks.predictions import read_scores_of, scores_name
 
 SPLITS = ("dev", "test")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip: the same files make the same bytes
@@ -19,12 +22,16 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip: the same files make the same bytes
 
 @dataclass(frozen=True)
 class FileScore:
-    """A prediction file, and its metrics where it is sound and there are labels."""
+    """A prediction file, and its metrics where it is sound and there are labels.
+
+    `notes` are what a reader of the metrics has to know.
+    """
 
     task: str
     split: str
     checked: Checked
     metrics: Mapping[str, float]
+    notes: tuple[str, ...] = ()
 
 
 def check_folder(
@@ -59,8 +66,30 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
     checked = check_predictions(file, task.output, examples.ids)
     metrics: Mapping[str, float] = {}
     if checked.values is not None and examples.targets is not None:
-        metrics = task.kind.metrics(checked.values.astype(examples.targets.dtype), examples.targets)
-    return FileScore(task.name, split, checked, metrics)
+        number = np.float64 if task.kind.classes is None else np.int64
+        metrics = task.kind.metrics(checked.values.astype(number), examples.targets.astype(number))
+    notes = tuple(notes_of(file, checked, task, split, examples.blank_labels))
+    return FileScore(task.name, split, checked, metrics, notes)
+
+
+def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:
+    """What is strange about a file, though it may be sound."""
+    if blank:
+        yield f"{task.name} {split}: {blank} rows of the data have no label and are left out"
+    scale = task.output.scale if task.output is not None else None
+    if checked.values is not None and scale is not None:
+        outside = int(((checked.values < scale[0]) | (checked.values > scale[1])).sum())
+        if outside:
+            span = scale[1] - scale[0]
+            yield f"{file}: {outside} values are outside of the scale, whose length is {span:g}"
+    scores = file.parent / scores_name(task.name, split)
+    if scores.exists():
+        selected = read_scores_of(scores, task.kind.classes).selected_on
+        if selected is not None and selected.any():
+            yield (
+                f"{file}: {int(selected.sum())} of these {len(selected)} examples chose the "
+                "members of this ensemble; its metrics.json has the figures of the others"
+            )
 
 
 def score_table(found: Sequence[FileScore]) -> str:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ensemble.alignment import aligned
 from minbert.errors import UserError
-from reports.store import StoredRun, shown
-from tasks import find_task, in_order
+from reports.store import StoredRun, read_run, shown
+from tasks import CS224N, find_task, in_order
 from tasks.base import Task
 from tasks.metrics import overall
-from tasks.predictions import Scores, read_scores, scores_name
+from tasks.predictions import Scores, read_scores_of, scores_name
 
 # Settings in which the runs of one system may differ: single-task runs of several tasks and seeds
 # are a system, as a multi-task run of each seed is.
 OF_A_RUN = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
+NO_SEED = -1  # of merged runs whose members no seed chose
 BY_TASK = ("smart_weight", "proximal_weight", "r_drop_weight")
 
 
@@ -60,15 +63,57 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
         if run.metrics is None:
             raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
         own = [trait for trait in traits(run) if trait not in common]
-        found.setdefault(name or ", ".join([run.config["mode"], *own]), []).append(run)
+        title = name or ", ".join([run.config["mode"], *own])
+        if name is None:
+            check_alike(title, found.get(title, []), run)
+        found.setdefault(title, []).append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
+
+
+def check_alike(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
+    """UserError for a run that differs from others of its system in more than tasks and seed."""
+    for other in others:
+        for key in ("data", "options of", "start"):
+            for task in sorted(set(run.config["tasks"]) & set(other.config["tasks"])):
+                mine, theirs = (told(one, key, task) for one in (run, other))
+                if mine != theirs:
+                    what = f"{key} {task}" if key == "options of" else key
+                    raise UserError(
+                        f"{run.folder}: expected, as a run of the system {name}, {what} "
+                        f"{theirs!r}, which {other.folder} has, found {mine!r}; NAME=RUN tells "
+                        "systems apart"
+                    )
+
+
+def told(run: StoredRun, key: str, task: str) -> Any:
+    """A setting that is not among the traits; of where a run starts what that run was."""
+    if key == "data":
+        return run.config.get("data")
+    if key == "options of":
+        return run.config.get("task_options", {}).get(task, {})
+    start = run.config.get("init")
+    if not start or not (Path(start) / "config.json").exists():
+        return "another run" if start else None
+    before = read_run(Path(start))
+    return {
+        "mode": before.config["mode"],
+        "tasks": before.config["tasks"],
+        "settings": {k: v for k, v in before.settings.items() if k not in ("init", "members")},
+    }
+
+
+def seed_of(run: StoredRun) -> int:
+    """That of a run; of merged ones only where it chose their members."""
+    if run.config.get("members") and not str(run.config.get("method")).startswith("greedy"):
+        return NO_SEED
+    return int(run.config.get("seed", 0))
 
 
 def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
     cells: dict[tuple[str, int], Path] = {}
     for run in runs:
         for task in run.config["tasks"]:
-            cell = task, int(run.config.get("seed", 0))
+            cell = task, seed_of(run)
             if cell in cells:
                 raise UserError(
                     f"{run.folder}: expected one run of {task} with seed {cell[1]} in the system "
@@ -111,8 +156,13 @@ class Scored:
 
     def overall_values(self, name: str) -> list[float]:
         """One for each seed that has all three tasks."""
-        common = set.intersection(*(set(found) for found in self.metrics.values()))
-        every = [overall({t: found[seed] for t, found in self.metrics.items()}) for seed in common]
+        if not self.metrics.keys() >= set(CS224N):
+            return []
+        several = {task: self.metrics[task] for task in CS224N}
+        common = set.intersection(*(set(found) for found in several.values()))
+        every = [
+            overall({t: found[seed] for t, found in several.items()}) for seed in sorted(common)
+        ]
         return [found[name] for found in every if found]
 
 
@@ -131,7 +181,9 @@ def score_systems(systems: Sequence[System]) -> list[Scored]:
     Examples on which any of the systems was selected are left out of all of them.
     """
     scores = {
-        (task, seed, folder): read_scores(folder / "predictions" / scores_name(task, "dev"))
+        (task, seed, folder): read_scores_of(
+            folder / "predictions" / scores_name(task, "dev"), system.task(task).kind.classes
+        )
         for system in systems
         for (task, seed), folder in system.cells.items()
     }
@@ -161,6 +213,9 @@ def score_system(
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
         kind = system.task(task).kind
+        # The same examples with the same labels, or their mean says nothing.
+        cells = {str(system.cells[task, s]): scores[task, s] for s in system.seeds(task)}
+        aligned(cells, kind.predictions)
         for seed in system.seeds(task):
             found = scores[task, seed]
             if found.targets is None:

@@ -23,7 +23,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The same as a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
+    )
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -24,3 +24,8 @@ class Asked:
     epochs: int | None = None
     lr: float | None = None
     vectors: str | None = None
+
+    @property
+    def report(self) -> Path:
+        """Where the tables go, beside the folder of cells."""
+        return self.results.with_name(f"{self.results.name}.md")

@@ -18,7 +18,7 @@ from minbert.files import write_whole
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
-from reports.cells import kept_cell
+from reports.cells import kept_cell, run_of_cell
 from reports.ensembles import ensemble_runs
 from reports.soups import soup_runs
 from reports.tables import markdown_table
@@ -30,6 +30,7 @@ from tasks.metrics import LEADERBOARD
 SEEDS = (11711, 1, 2)
 # Task -> what its runs start from, and what differs between them: the seed, or SMART.
 EPOCHS = {"sst": 4, "qqp": 3, "sts": 5}
+MERGED = (*(f"soup of {task}" for task in CS224N), "ensemble")
 SMART_EPOCHS = 2  # an epoch with it takes as long as two and a half
 
 
@@ -75,10 +76,13 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     run_cells(chosen, asked.results, asked.runs)
     kept = read_cells(asked.results, [one.name for one in every])
     merged: dict[str, Mapping[str, Any]] = {}
-    if len(kept) == len(every):
+    if all(run_of_cell(asked.runs / one.name, one.config) for one in every):
         merged = merge(every, asked.results, asked.runs)
+    elif len(kept) == len(every):  # folders of runs are not kept, what was made of them is
+        merged = read_cells(asked.results, [file_of(name) for name in MERGED])
+        merged = {name: merged[file_of(name)] for name in MERGED if file_of(name) in merged}
     text = report(kept, merged, command, notes)
-    write_whole(asked.results.with_suffix(".md"), text)
+    write_whole(asked.report, text)
     return text
 
 
@@ -93,8 +97,12 @@ def merge(every: Sequence[Cell], results: Path, runs: Path) -> dict[str, Mapping
     }
     found["ensemble"] = ensemble_runs(members, "average", 0, runs / "ensemble", overwrite=True)
     for name, metrics in found.items():
-        write_json(results / f"{name.replace(' ', '-')}.json", metrics)
+        write_json(results / f"{file_of(name)}.json", metrics)
     return found
+
+
+def file_of(merged: str) -> str:
+    return merged.replace(" ", "-")
 
 
 def report(
@@ -112,7 +120,7 @@ def report(
     rows += [[name, "", *scores(metrics), ""] for name, metrics in merged.items()]
     parts = ["# The best this encoder gives", f"`{command}`", notes, __doc__ or ""]
     parts += ["## Dev", markdown_table(header, rows)]
-    if merged:
+    if "ensemble" in merged:
         dev = merged["ensemble"]["dev"]
         parts.append(
             f"Ensemble: overall {dev['overall']:.4f}, plain mean {dev['overall_plain_mean']:.4f}. "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from minbert.errors import UserError
 from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
+from minbert.typed import fits
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.dry_run import duration
@@ -47,6 +50,8 @@ def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
     print(
         f"{len(cells) - len(left)} of {len(cells)} cells are there, {len(left)} to run", flush=True
     )
+    every = [*cells, *(one.before for one in cells if one.before is not None)]
+    keep_data(every, results)
     write_leaks(cells, results)
     begin = time.monotonic()
     for number, one in enumerate(left):
@@ -74,13 +79,42 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     files = sorted({one.config.nli for one in every if one.config.nli is not None})
     further = {Path(file).name: entailments(Path(file))[0] for file in files}
     tasks = tuple(dict.fromkeys([*CS224N, *(name for one in every for name in one.config.tasks)]))
-    tables = audit(tasks, data_folder(cells[0].config.data), further)
+    *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
     parts = zip(("sentences", "pairs"), tables, strict=True)
     shown = [(what, table) for what, table in parts if table[1]]
     for what, table in shown:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in shown)
-    write_whole(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n")
+    left_out = "".join(f"\nNot audited: {one}\n" for one in damaged)
+    print(left_out, end="", flush=True)
+    write_whole(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{left_out}")
+
+
+def keep_data(cells: Sequence[Cell], results: Path) -> None:
+    """Which files the cells are made from, as `data.json`: a hash of each split of each task.
+
+    Raises UserError where other files are there than those that are kept; a cell's configuration
+    names their folder without its path.
+    """
+    file, found = results / "data.json", dict[str, str]()
+    for one in cells:
+        folder = data_folder(one.config.data)
+        for name, task in build_tasks(replace(one.config, objective=None)).items():
+            for split in task.source.splits:
+                place = Path(task.source.where(folder, split))
+                if f"{name} {split}" not in found and place.is_file():
+                    found[f"{name} {split}"] = hashlib.sha256(place.read_bytes()).hexdigest()
+    if not found:
+        raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
+    known = read_json(file, UserError) if file.exists() else {}
+    for key, digest in found.items():
+        if known.get(key, digest) != digest:
+            raise UserError(
+                f"{file}: {key}: expected the file that the cells here were made from, found "
+                f"another in {cells[0].config.data}; another --results keeps both"
+            )
+    if not found.keys() <= known.keys():
+        write_json(file, {**known, **found})
 
 
 def finish(one: Cell, results: Path, runs: Path) -> None:
@@ -94,7 +128,13 @@ def finish(one: Cell, results: Path, runs: Path) -> None:
 def read_cells(results: Path, names: Iterable[str]) -> dict[str, Mapping[str, Any]]:
     """The finished ones among these cells, by name, in their order."""
     files = {name: results / f"{name}.json" for name in names}
-    return {name: read_json(file, UserError) for name, file in files.items() if file.exists()}
+    found: dict[str, Mapping[str, Any]] = {
+        name: read_json(file, UserError) for name, file in files.items() if file.exists()
+    }
+    for name, kept in found.items():
+        if not fits(kept.get("dev"), dict[str, dict[str, float] | float]):
+            raise UserError(f"{files[name]}: dev: expected a run's metrics, found none")
+    return found
 
 
 def study_parser(

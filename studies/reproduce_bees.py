@@ -73,6 +73,8 @@ def names() -> list[str]:
 
 def reproduce(request: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
+    if request.seeds is not None and request.seeds > len(SEEDS):
+        raise UserError(f"--seeds: expected {len(SEEDS)} at most, found {request.seeds}")
     asked = Reproduction(request)
     asked.finished()  # a cell of another configuration is told before hours of work
     run_cells(asked.cells(), asked.results, asked.runs)
@@ -80,7 +82,7 @@ def reproduce(request: Asked, command: str, notes: str) -> str:
     ensemble = merge_members(asked, cells)
     draw_figures(asked, {name: kept["dev"] for name, kept in cells.items()})
     text = report(cells, ensemble, command, notes)
-    write_whole(asked.results.with_suffix(".md"), text)
+    write_whole(request.report, text)
     return text
 
 
@@ -140,5 +142,5 @@ def read_scored(asked: Reproduction, row: str) -> Scored | None:
 def rows_of(rows: Sequence[str] | None, further: bool) -> tuple[str, ...]:
     """The rows asked for; without any, M1 to M18, and all others where `further`."""
     if rows:
-        return tuple(rows)
+        return tuple(dict.fromkeys(rows))
     return tuple(name for name in EVERY if further or (name[0] == "M" and "-" not in name))

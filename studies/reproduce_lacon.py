@@ -40,10 +40,10 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     results = Results(cells, asked.results)
     draw_lines(results)
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
-    write_whole(asked.results.with_suffix(".md"), text)
+    write_whole(asked.report, text)
     if asked.rows is None:
         text += draw_trained(cells, asked.results, asked.runs)
-        write_whole(asked.results.with_suffix(".md"), text)
+        write_whole(asked.report, text)
     tell_failed(failed)
     return text
 

@@ -34,7 +34,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     draw_shots(results)
     draw_sweeps(results)
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
-    write_whole(asked.results.with_suffix(".md"), text)
+    write_whole(asked.report, text)
     if {one.name for one in chosen} >= {one.name for one in mapped(cells)}:
         draw_trained(cells, asked.results, asked.runs)
     tell_failed(failed)

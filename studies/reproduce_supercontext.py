@@ -37,7 +37,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     results = Results(cells, asked.results)
     draw_sweeps(results)
     text = report(results, command, notes)
-    write_whole(asked.results.with_suffix(".md"), text)
+    write_whole(asked.report, text)
     for setting in SETTINGS:
         if asked.rows is None and any(one.name == f"{setting}-{TASK}-ce" for one in chosen):
             draw_pretrained(cells, setting, asked.results, asked.runs)

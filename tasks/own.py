@@ -60,6 +60,7 @@ def similarity_task(described: Described) -> Task:
             "Predicted_Similarity",
             show=lambda value: str(np.float32(value + low)),
             parse=lambda text: finite_number(text) - low,
+            scale=(0, span),
         ),
         texts=2,
     )

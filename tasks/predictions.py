@@ -23,6 +23,7 @@ ARRAYS = {
     "selected_on": ("b", (1,)),
 }
 KINDS = {"U": "text", "f": "numbers", "b": "truth values"}
+LARGEST = 1e100  # of a similarity: squares of larger ones are infinite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -68,13 +69,15 @@ class Scores:
 class PredictionFile:
     """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown.
 
-    `parse` reads a value as `show` writes it; ValueError says what else was expected.
+    `parse` reads a value as `show` writes it; ValueError says what else was expected. Similarities
+    outside of the `scale` are read, too.
     """
 
     stem: str
     column: str
     show: Callable[[float], str]
     parse: Callable[[str], float] = float
+    scale: tuple[float, float] | None = None  # of similarities, as `parse` gives them
 
     @property
     def header(self) -> str:
@@ -152,6 +155,31 @@ def read_scores(path: Path) -> Scores:
     return found
 
 
+def read_scores_of(path: Path, classes: int | None) -> Scores:
+    """The same of a task with so many classes, or of one with similarities.
+
+    PredictionError for values of other classes, and labels or predictions that are none.
+    """
+    found = read_scores(path)
+    shape = found.values.shape[1:]
+    if shape != (() if classes is None else (classes,)):
+        expected = "similarities" if classes is None else f"probabilities of {classes} classes"
+        said = f"probabilities of {shape[0]} classes" if shape else "similarities"
+        raise PredictionError(f"{path}: expected {expected}, found {said}")
+    for name in ("targets", "predictions"):
+        values = getattr(found, name)
+        if values is None:
+            continue
+        good = np.isfinite(values)
+        if classes is not None:
+            good &= np.isin(values, np.arange(classes))
+        if not good.all():
+            what = "finite numbers" if classes is None else f"classes from 0 to {classes - 1}"
+            strange = values[np.flatnonzero(~good)[0]]
+            raise PredictionError(f"{path}: {name}: expected {what}, found {strange}")
+    return found
+
+
 def one_of(values: Sequence[str]) -> Callable[[str], float]:
     """Reads one of these values, written just so."""
 
@@ -166,6 +194,9 @@ def one_of(values: Sequence[str]) -> Callable[[str], float]:
 def finite_number(text: str) -> float:
     """Reads a decimal number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
     value = float(text) if NUMBER.fullmatch(text) else np.nan
-    if not np.isfinite(value):
-        raise ValueError(f"expected a finite number, found {text[:40]!r}")
+    if not abs(value) < LARGEST:
+        raise ValueError(
+            f"expected a finite number such as 2.5 or -1e-05, below {LARGEST:g}, "
+            f"found {text[:40]!r}"
+        )
     return value

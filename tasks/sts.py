@@ -35,6 +35,8 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
         build_head=partial(
             CosineSimilarity, scale=SCALE, hidden=HEADS[head], activation=activation
         ),
-        output=PredictionFile("sts", "Predicted_Similiary", show=str, parse=finite_number),
+        output=PredictionFile(
+            "sts", "Predicted_Similiary", show=str, parse=finite_number, scale=(0, SCALE)
+        ),
         texts=2,
     )

@@ -1,11 +1,13 @@
 """--mode ensemble: runs on disk become one, with prediction files and a table."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cli
+from reports.ensembles import names_of
 from tasks import build_task
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
@@ -116,6 +118,32 @@ def test_runs_that_cannot_take_part(make_run, tmp_path, monkeypatch, capsys, arg
     assert status in (1, 2)
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+def test_an_unfinished_run_cannot_take_part(make_run, ensemble, tmp_path):
+    run = make_run("a", "sst")
+    config = {"mode": "single", "tasks": ["sst"], "seed": 1}
+    (tmp_path / "a" / "config.json").write_text(json.dumps(config))
+    status, _, said = ensemble("--runs", run)
+    assert (status, "a: expected a finished run, found no metrics.json" in said.err) == (1, True)
+
+
+def test_a_split_that_a_run_lacks_is_told(make_run, ensemble, tmp_path):
+    runs = [make_run(name, "sst") for name in ("a", "b")]
+    (tmp_path / "b" / "predictions" / scores_name("sst", "test")).unlink()
+    status, folder, said = ensemble("--runs", *runs)
+    assert status == 0
+    assert "sst: no test predictions, for there are none of " in said.out
+    assert not (folder / "predictions" / scores_name("sst", "test")).exists()
+
+
+def test_every_run_has_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert names_of([Path(), Path("../other")]) == {
+        tmp_path.name: Path(),
+        "other": Path("../other"),
+    }
+    assert names_of([Path("a/x"), Path("b/x")]) == {"a/x": Path("a/x"), "b/x": Path("b/x")}
 
 
 def test_votes_stay_votes_in_an_ensemble_of_ensembles(make_run, ensemble):

@@ -2,11 +2,12 @@
 
 import zipfile
 
+import numpy as np
 import pytest
 
 from tasks import CS224N, build_task, data_folder
 from tasks.metrics import overall
-from tasks.predictions import write_predictions
+from tasks.predictions import Scores, scores_name, write_predictions, write_scores
 
 
 @pytest.fixture
@@ -68,8 +69,30 @@ def test_what_is_wrong_is_told_and_not_packed(run, predictions, tmp_path):
     found = run("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
     assert found.returncode == 1
     (line,) = found.stderr.splitlines()
-    assert "sts-dev-output.csv, line 2: expected a finite number, found" in line
+    assert "sts-dev-output.csv, line 2: expected a finite number such as 2.5" in line
     assert not archive.exists()
+
+
+def test_values_outside_of_the_scale_are_told(run, predictions):
+    file = predictions / "sts-dev-output.csv"
+    lines = file.read_bytes().split(b"\n")
+    lines[1] = lines[1].partition(b" , ")[0] + b" , 1e39 "
+    file.write_bytes(b"\n".join(lines))
+    found = run("--mode", "evaluate", "--predictions", predictions)
+    assert found.returncode == 0
+    assert "1 values are outside of the scale" in found.stdout
+    (line,) = [x for x in found.stdout.splitlines() if x.split()[-2:-1] == ["pearson"]]
+    assert 0 < abs(float(line.split()[-1])) < 0.5  # one value outweighs all others
+
+
+def test_examples_that_chose_members_are_told(run, predictions):
+    examples = build_task("sst").read(data_folder("sample"), "dev")
+    values = np.eye(5)[examples.targets].astype(np.float32)
+    marks = np.arange(len(examples)) < 9
+    table = Scores(np.array(examples.ids), values, examples.targets, selected_on=marks)
+    write_scores(predictions / scores_name("sst", "dev"), table)
+    found = run("--mode", "evaluate", "--predictions", predictions)
+    assert f"9 of these {len(marks)} examples chose the members of this ensemble" in found.stdout
 
 
 def test_a_task_that_is_missing(run, predictions, tmp_path):

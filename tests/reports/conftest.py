@@ -13,6 +13,7 @@ COUNT = 80
 TARGETS = {
     "sst": np.random.default_rng(1).integers(5, size=COUNT),
     "qqp": np.random.default_rng(2).integers(2, size=COUNT),
+    "sst2": np.random.default_rng(4).integers(2, size=COUNT),
     "sts": np.random.default_rng(3).uniform(0, 5, size=COUNT).astype(np.float32),
 }
 

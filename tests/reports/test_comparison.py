@@ -15,9 +15,9 @@ from reports.comparison import (
 )
 from reports.comparison_tables import as_latex, as_markdown, score_table, sections
 from reports.store import read_run
-from reports.systems import group_runs, score_systems
+from reports.systems import NO_SEED, group_runs, score_systems
 from tasks import CS224N
-from tasks.predictions import read_scores, scores_name
+from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
 
 def systems(*named):
@@ -125,6 +125,75 @@ def test_what_cannot_be_a_system_is_refused(make_run, tmp_path):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with a config"):
         read_run(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ({"data": "one"}, {"data": "two"}, "data 'one'"),
+        (
+            {"task_options": {"sst": {"head": "softmax"}}},
+            {},
+            "options of sst {'head': 'softmax'}",
+        ),
+    ],
+)
+def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
+    make_run, first, second, expected
+):
+    one, two = make_run("a", ["sst"], 0.2, 1, **first), make_run("b", ["sst"], 0.3, 2, **second)
+    with pytest.raises(UserError, match=rf"b: expected, as a run of the system single, {expected}"):
+        systems((None, one), (None, two))
+    assert len(systems(("x", one), ("x", two))) == 1
+
+
+def test_runs_that_start_from_different_ones_are_not_merged(make_run):
+    starts = [make_run(name, [task], 0.2, 1) for name, task in (("x", "sts"), ("y", "qqp"))]
+    same = make_run("z", ["sts"], 0.2, 2)
+    runs = [
+        (None, make_run(f"r{seed}", ["sst"], 0.3, seed, init=str(start)))
+        for seed, start in enumerate([starts[0], same, starts[1]])
+    ]
+    assert len(systems(*runs[:2])) == 1
+    with pytest.raises(UserError, match=r"r2: expected, as a run of the system .*, start "):
+        systems(*runs)
+
+
+def test_runs_of_other_examples_are_not_averaged(make_run):
+    one, two = make_run("a", ["sst"], 0.2, 1), make_run("b", ["sst"], 0.3, 2)
+    file = two / "predictions" / scores_name("sst", "dev")
+    write_scores(file, read_scores(file).rows(np.arange(40)))
+    with pytest.raises(UserError, match=r"b: expected the examples of .*a, lacks"):
+        score_systems(systems((None, one), (None, two)))
+
+
+def test_nothing_is_relative_to_zero(make_run):
+    one, two = make_run("a", ["sts"], 0.2), make_run("b", ["sts"], 0.4)
+    file = one / "predictions" / scores_name("sts", "dev")
+    found = read_scores(file)
+    write_scores(file, Scores(found.ids, np.ones_like(found.values), found.targets))
+    first, other = score_systems(systems(("one", one), ("two", two)))
+    assert first.values("sts", "pearson") == [0]
+    assert relative_gain(first, other) is None
+
+
+def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_path):
+    from reports.ensembles import ensemble_runs
+
+    runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
+    for method, seed in (("vote", NO_SEED), ("greedy", 7)):
+        ensemble_runs({"sst": runs}, method, 7, tmp_path / method)
+        (merged,) = systems((method, tmp_path / method))
+        assert merged.seeds("sst") == [seed]
+    vote, alone = score_systems(systems(("vote", tmp_path / "vote"), ("a", runs[0])))
+    assert paired_cells(vote, alone) == []
+    assert "(no seed and 11711)" in as_markdown(sections([vote, alone]))
+
+
+def test_the_overall_score_is_of_seeds_with_all_three_tasks(make_run):
+    named = [("a", make_run("all", CS224N, 0.3, 1)), ("a", make_run("further", ["sst2"], 0.3, 9))]
+    (found,) = score_systems(systems(*named))
+    assert len(found.overall_values("overall")) == 1
 
 
 def test_the_mode_writes_both_files(make_run, tmp_path, capsys):

@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def test_case_marks_and_the_order_of_a_pair_do_not_matter(folder):
-    (header, sentences), (_, pairs) = audit(["qqp"], folder, {"texts": [["Fresh", "new"]]})
+    (header, sentences), (_, pairs), _ = audit(["qqp"], folder, {"texts": [["Fresh", "new"]]})
     assert header == ["held out", "distinct", "qqp train", "texts", "qqp dev"]
     assert sentences == [
         ["qqp dev", "4", "3", "1", ""],
@@ -44,11 +44,19 @@ def test_blank_texts_are_no_sentences():
 
 
 def test_the_samples_splits_share_no_pair_and_no_review():
-    (_, sentences), (_, pairs) = audit(CS224N, data_folder("sample"))
+    (_, sentences), (_, pairs), _ = audit(CS224N, data_folder("sample"))
     assert len(pairs) == 4
     for row in [*pairs, *(row for row in sentences if row[0].startswith("sst"))]:
         assert all(cell in ("", "0") for cell in row[2:])
 
 
 def test_files_that_are_not_there_are_left_out(tmp_path):
-    assert audit(["sst"], tmp_path) == ((["held out", "distinct"], []),) * 2
+    nothing = ["held out", "distinct"], []
+    assert audit(["sst"], tmp_path) == (nothing, nothing, [])
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "ids-sst-dev.csv").write_text("no table\n")
+    *_, damaged = audit(["sst"], tmp_path)
+    assert len(damaged) == 1
+    assert "ids-sst-dev.csv" in damaged[0]

@@ -1,11 +1,13 @@
 """BEES' models as configurations, and the command that runs them."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import tasks.sample
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
@@ -85,7 +87,7 @@ def reproduce(reproducing):
 
 def test_some_rows(reproduce, tmp_path):
     assert reproduce("--rows", "M6", "M13", "T4-simcse", "--seeds", "2")[0] == 0
-    kept = {path.name for path in (tmp_path / "bees").glob("*.json")}
+    kept = {path.name for path in (tmp_path / "bees").glob("*-seed*.json")}
     names = ("M6", "M13", "T4-simcse", "simcse-sts")
     assert kept == {f"{name}-seed{seed}.json" for name in names for seed in SEEDS[:2]}
     text = (tmp_path / "bees.md").read_text()
@@ -99,11 +101,36 @@ def test_some_rows(reproduce, tmp_path):
     assert times == {path: path.stat().st_mtime_ns for path in times}
     leaks = (tmp_path / "bees" / "leaks.md").read_text()
     assert all(f"| {task} dev |" in leaks for task in ("sst", "qqp", "sts"))
+    assert set(json.loads((tmp_path / "bees" / "data.json").read_text())) == {
+        f"sts {split}" for split in ("train", "dev", "test")
+    }
     # The report is of one configuration, whichever rows are asked for.
     assert (
         "found another: limit is 16 there and 8 here"
         in reproduce("--rows", "M4", "--limit", "8")[1]
     )
+
+
+def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
+    folders = [tmp_path / name / "data" for name in ("one", "two")]
+    for number, folder in enumerate(folders):
+        shutil.copytree(Path(tasks.sample.__file__).parent, folder)
+        file = folder / "sts-train.csv"
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(lines[: len(lines) - number]))
+    assert reproduce("--rows", "M6", "--data", folders[0])[0] == 0
+    status, said = reproduce("--rows", "M6", "--data", folders[1])
+    assert status == 1
+    assert "data.json: sts train: expected the file that the cells here were made from" in said
+    (tmp_path / "bees" / "M6-seed11711.json").write_text("{}")
+    status, said = reproduce("--rows", "M6", "--data", folders[0])
+    assert (status, "expected a cell with a config, found none" in said) == (1, True)
+    assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1]
+
+
+def test_reports_have_the_whole_name_of_their_results():
+    asked = Asked(BASE, Path("p/lr-0.001"), Path("runs"))
+    assert asked.report == Path("p/lr-0.001.md")
 
 
 @pytest.fixture

@@ -62,3 +62,7 @@ def test_the_recipe(data, tmp_path, capsys):
     assert {len(part["weights"]) for part in kept["members"].values()} == {3}
     assert "| soup of sts |" in text
     assert (tmp_path / "runs" / "soup-qqp" / "checkpoint" / "best").exists()
+    # The folders of runs are not kept; what was made of them is.
+    shutil.rmtree(tmp_path / "runs")
+    assert cli.main([str(flag) for flag in flags]) == 0
+    assert (tmp_path / "best.md").read_text() == text

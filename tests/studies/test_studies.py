@@ -33,7 +33,7 @@ def test_cells_are_kept_and_not_run_again(mix, tmp_path, monkeypatch):
     names = ["round-robin-joint-sum", "annealed-individual-sum", "qqp-first-then-joint-sum"]
     mix("--cells", *names[:2])
     files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "results").glob("*.json")}
-    assert set(files) == {f"{name}.json" for name in names[:2]}
+    assert set(files) == {f"{name}.json" for name in names[:2]} | {"data.json"}
     text = mix("--cells", *names)
     for name, time in files.items():
         assert (tmp_path / "results" / name).stat().st_mtime_ns == time
@@ -103,7 +103,8 @@ def test_regularised_cells_share_their_pretraining_and_are_kept(regularise, tmp_
     kept = {path.name for path in results.iterdir()}
     cells = {f"{name}.json" for name in [*names, *further]}
     assert kept == cells | {
-        "sts-pretraining-seed11711.json", "table.md", "leaks.md", "smart-weight-sts.png"
+        "sts-pretraining-seed11711.json", "table.md", "leaks.md", "data.json",
+        "smart-weight-sts.png",
     }  # fmt: skip
     both = json.loads((results / "sts-both-seed11711.json").read_text())["config"]
     assert both["smart_weight"] == {"sts": 1.0}

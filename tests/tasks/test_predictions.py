@@ -11,6 +11,7 @@ from tasks.predictions import (
     PredictionFile,
     Scores,
     read_scores,
+    read_scores_of,
     write_predictions,
     write_scores,
 )
@@ -97,6 +98,33 @@ def test_scores_that_cannot_be_used(arrays, expected, tmp_path):
     np.savez(tmp_path / "p.npz", **arrays)
     with pytest.raises(PredictionError, match=expected):
         read_scores(tmp_path / "p.npz")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "classes", "expected"),
+    [
+        ({}, None, "expected similarities, found probabilities of 3 classes"),
+        ({}, 5, "expected probabilities of 5 classes, found probabilities of 3 classes"),
+        ({"values": np.ones(2)}, 3, "expected probabilities of 3 classes, found similarities"),
+        ({"targets": np.array([0, np.nan])}, 3, "targets: expected classes .*, found nan"),
+        (
+            {"predictions": np.array([0, 9])},
+            3,
+            "predictions: expected .* 0 to 2, found 9",
+        ),
+        ({"predictions": np.array([1.5, 0])}, 3, "predictions: expected classes .*, found 1.5"),
+        (
+            {"values": np.ones(2), "targets": np.array([1, np.inf])},
+            None,
+            "targets: expected finite numbers, found inf",
+        ),
+    ],
+)
+def test_scores_of_another_task(arrays, classes, expected, tmp_path):
+    given = {"values": np.full((2, 3), 1 / 3), "targets": np.array([0, 2])} | arrays
+    write_scores(tmp_path / "p.npz", Scores(np.array(["a", "b"]), **given))
+    with pytest.raises(PredictionError, match=expected):
+        read_scores_of(tmp_path / "p.npz", classes)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive at all", b"PK\x03\x04 half of one"])
