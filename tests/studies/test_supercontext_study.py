@@ -108,7 +108,10 @@ def test_the_figure_of_embeddings(reproduce, tmp_path, monkeypatch):
 
 
 def test_what_is_refused(reproduce, capsys):
-    assert "--rows: expected some of small-sst2-ce" in reproduce("--rows", "M1")[1].err
+    assert (
+        "--rows: expected how some of these begin: small-sst2-ce"
+        in reproduce("--rows", "M1")[1].err
+    )
     with pytest.raises(SystemExit):
         cli.main(["--mode", "reproduce", "--table", "bees", "--dev-limit", "3"])
     assert "--dev-limit: expected --table supercontext, found bees" in capsys.readouterr().err
