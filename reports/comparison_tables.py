@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
-from reports.systems import NO_SEED, Scored, runs_of, task_of, tasks_of
+from reports.scored import Scored, runs_of, tasks_of
+from reports.systems import NO_SEED, task_of
 from reports.tables import latex_table, markdown_table
 
 Table = tuple[list[str], list[list[str]]]  # header, rows

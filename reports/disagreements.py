@@ -10,7 +10,7 @@ import numpy as np
 
 from ensemble.alignment import aligned
 from minbert.errors import UserError
-from reports.systems import Scored
+from reports.scored import Scored
 from tasks import data_folder
 
 SHOWN = 8  # examples a task

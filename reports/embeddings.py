@@ -10,8 +10,8 @@ import numpy as np
 from minbert.errors import UserError
 from multitask.sealed import published
 from reports.drawing import new_figure
+from reports.scored import Scored
 from reports.store import StoredRun
-from reports.systems import Scored
 from tasks import build_task, data_folder
 
 if TYPE_CHECKING:

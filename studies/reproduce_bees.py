@@ -16,8 +16,9 @@ from reports.cells import kept_cell, run_of_cell
 from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs
 from reports.figures import confusion, similarity_distribution
+from reports.scored import Scored, score_systems
 from reports.store import read_run
-from reports.systems import Scored, group_runs, score_systems
+from reports.systems import group_runs
 from studies.asked import Asked
 from studies.bees import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
 from studies.bees_table import Cells, report

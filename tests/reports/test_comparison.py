@@ -14,8 +14,9 @@ from reports.comparison import (
     signed_ranks,
 )
 from reports.comparison_tables import as_latex, as_markdown, score_table, sections
+from reports.scored import score_systems
 from reports.store import read_run
-from reports.systems import NO_SEED, group_runs, score_systems
+from reports.systems import NO_SEED, group_runs
 from tasks import CS224N
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
 

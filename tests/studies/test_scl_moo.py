@@ -17,8 +17,9 @@ from studies.reproduce_scl_moo import wanted
 from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo_results import Results
 from studies.scl_moo_table import few_shot_table, full_table, significance_table
+from studies.search import Tuning, failures, missing, tune
 from studies.seeds import kept, run_seed_cells
-from studies.tuning import Tuning, best_table, check, failures, missing, tune
+from studies.tuning import best_table, check
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
@@ -203,8 +204,8 @@ def test_cells_of_another_configuration_are_refused(tmp_path):
 
 @pytest.fixture
 def tuning(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.tuning.GRID", (0.3, 0.7))
-    monkeypatch.setattr("studies.tuning.RATIOS", (0.5,))
+    monkeypatch.setattr("studies.search.GRID", (0.3, 0.7))
+    monkeypatch.setattr("studies.search.RATIOS", (0.5,))
     cells = Experiments(replace(CELLS.base, data=str(data)), epochs=1)
     return Tuning(cells, "sst2", 8, "ls", (1, 2), tmp_path / "results", tmp_path / "runs")
 
@@ -275,7 +276,7 @@ def test_what_an_interrupt_left_is_judged_the_next_time(tuning, tmp_path, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("studies.tuning.run_seed_cells", stop)
+        patch.setattr("studies.search.run_seed_cells", stop)
         with pytest.raises(KeyboardInterrupt):
             tune(tuning, storage)
     assert len(distinct(tune(tuning, storage))) == 4
