@@ -2,9 +2,9 @@
 
 No paper's table: what measured well here, put together. Sentiment starts from an encoder that read
 SST-2's labelled phrases, paraphrase from one that read MRPC and is trained with and without SMART,
-similarity from SimCSE on its own sentences; each with several seeds, whose mean weights are a soup
-and whose mean predictions the ensemble. Nothing is selected among the members: dev chooses the best
-epoch of a run, as everywhere, and no more.
+similarity from the encoder as it is; each with several seeds, whose mean weights are a soup and whose
+mean predictions the ensemble. Nothing is selected among the members. Dev chooses the best epoch of
+a run, and chose between this recipe and similarity after SimCSE (87.8 for each of three seeds).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 from minbert.files import write_whole
 from minbert.json_files import write_json
 from multitask.config import RunConfig
-from pretrain import DEFAULTS
 from reports.cells import kept_cell, run_of_cell
 from reports.ensembles import ensemble_runs
 from reports.soups import soup_runs
@@ -29,7 +28,7 @@ from tasks.metrics import LEADERBOARD
 
 SEEDS = (11711, 1, 2)
 # Task -> what its runs start from, and what differs between them: the seed, or SMART.
-EPOCHS = {"sst": 4, "qqp": 3, "sts": 5}
+EPOCHS = {"sst": 4, "qqp": 3, "sts": 4}
 MERGED = (*(f"soup of {task}" for task in CS224N), "ensemble")
 SMART_EPOCHS = 2  # an epoch with it takes as long as two and a half
 
@@ -47,19 +46,12 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
 
     phrases = Cell("phrases", single("sst2", 1, seed=SEEDS[0]))
     pairs = Cell("mrpc", single("mrpc", 2, seed=SEEDS[0]))
-    views = replace(
-        single("sts", DEFAULTS.epochs, seed=SEEDS[0]),
-        mode="pretrain",
-        objective="simcse",
-        drop_leaks=False,  # its sentences have no labels
-        batch_size=DEFAULTS.batch_size,
-        lr=DEFAULTS.lr,
-    )
-    start = {"sst": phrases, "qqp": pairs, "sts": Cell("simcse", views)}
+    start = {"sst": phrases, "qqp": pairs}
 
     def run(name: str, task: str, count: int, **settings: Any) -> Cell:
-        before = start[task]
-        return Cell(name, single(task, count, init=str(runs / before.name), **settings), before)
+        before = start.get(task)
+        init = None if before is None else str(runs / before.name)
+        return Cell(name, single(task, count, init=init, **settings), before)
 
     found = [run(f"{t}-seed{s}", t, EPOCHS[t], seed=s) for t in ("sst", "sts") for s in SEEDS]
     found += [run(f"qqp-seed{s}", "qqp", EPOCHS["qqp"], seed=s) for s in SEEDS[:2]]

@@ -17,9 +17,10 @@ SAMPLE = Path(tasks.sample.__file__).parent
 def test_runs_differ_and_share_their_beginnings():
     every = cells(RunConfig(mode="single", tasks=()), Path("runs"))
     assert len({one.config.digest() + one.config.tasks[0] for one in every}) == len(every) == 9
-    assert {one.before.name for one in every} == {"phrases", "mrpc", "simcse"}
+    starts = {one.config.tasks[0]: one.before and one.before.name for one in every}
+    assert starts == {"sst": "phrases", "qqp": "mrpc", "sts": None}
     assert all(one.config.drop_leaks for one in every)
-    assert all(one.config.init == f"runs/{one.before.name}" for one in every)
+    assert all(one.config.init == f"runs/{one.before.name}" for one in every if one.before)
 
 
 @pytest.fixture
