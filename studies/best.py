@@ -2,9 +2,10 @@
 
 No paper's table: what measured well here, put together. Sentiment starts from an encoder that read
 SST-2's labelled phrases, paraphrase from one that read MRPC and is trained with and without SMART,
-similarity from the encoder as it is; each with several seeds, whose mean weights are a soup and whose
-mean predictions the ensemble. Nothing is selected among the members. Dev chooses the best epoch of
-a run, and chose between this recipe and similarity after SimCSE (87.8 for each of three seeds).
+similarity from the encoder as it is; each with several seeds, whose mean weights are a soup and
+whose mean predictions the ensemble. Nothing is selected among the members. Dev chooses the best
+epoch of a run, and chose between this recipe and similarity after SimCSE (87.8 for each of three
+seeds).
 """
 
 from __future__ import annotations
