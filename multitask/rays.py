@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multitask.combiners.nested import VERTEX
 from multitask.telemetry import read_steps
 
 LAST = 100  # steps whose mean is compared
@@ -30,7 +31,7 @@ def pull_and_push(file: Path, preference: Sequence[float]) -> dict[str, dict[str
                 given = [line["weights"][f"{task}/{one}"] for one in ("pull", "push")]
                 losses, vertices = found.setdefault(task, ([], []))
                 losses.append(both)
-                vertices.append(min(given) <= 1e-6 * max(given))
+                vertices.append(max(given) > VERTEX * sum(given))
     return {
         task: told(np.array(losses[-LAST:]) * np.array(preference), vertices[-LAST:])
         for task, (losses, vertices) in found.items()

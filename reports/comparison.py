@@ -29,14 +29,14 @@ class Difference:
 def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     """Over the same dev examples, found by their ids."""
     kind = first.system.task(task).kind
-    folders = [
-        [str(scored.system.cells[task, seed]) for seed in scored.system.seeds(task)]
-        for scored in (first, other)
-    ]
+    both = (first, other)
+
+    def folder(scored: Scored, seed: int) -> str:
+        return str(scored.system.cells[task, seed])
+
+    folders = [[folder(one, seed) for seed in one.system.seeds(task)] for one in both]
     tables = {
-        str(scored.system.cells[task, seed]): scored.scores[task, seed]
-        for scored in (first, other)
-        for seed in scored.system.seeds(task)
+        folder(one, seed): one.scores[task, seed] for one in both for seed in one.system.seeds(task)
     }
     table = aligned(tables, kind.predictions)
     assert table.targets is not None
@@ -53,11 +53,8 @@ def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
     p = None
     if kind.main_metric == "accuracy":
-        one, two = (
-            said[str(scored.system.cells[task, seed])] == targets
-            for scored, seed in zip((first, other), seeds, strict=True)
-        )
-        p = mcnemar(one, two)
+        right = [said[folder(*run)] == targets for run in zip(both, seeds, strict=True)]
+        p = mcnemar(*right)
     return Difference(
         system=other.system.name,
         task=task,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Any
 from minbert.errors import UserError
 from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
+from minbert.sums import digest
 from minbert.typed import fits
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
@@ -52,7 +52,7 @@ def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
     )
     every = [*cells, *(one.before for one in cells if one.before is not None)]
     keep_data(every, results)
-    write_leaks(cells, results)
+    write_leaks(every, results)
     begin = time.monotonic()
     for number, one in enumerate(left):
         print(
@@ -75,10 +75,9 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
 
     Of all CS224N tasks, whichever the cells have: an encoder may come from a run of another one.
     """
-    every = [*cells, *(one.before for one in cells if one.before is not None)]
-    files = sorted({one.config.nli for one in every if one.config.nli is not None})
+    files = sorted({one.config.nli for one in cells if one.config.nli is not None})
     further = {Path(file).name: entailments(Path(file))[0] for file in files}
-    tasks = tuple(dict.fromkeys([*CS224N, *(name for one in every for name in one.config.tasks)]))
+    tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
     *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
     parts = zip(("sentences", "pairs"), tables, strict=True)
     shown = [(what, table) for what, table in parts if table[1]]
@@ -103,12 +102,12 @@ def keep_data(cells: Sequence[Cell], results: Path) -> None:
             for split in task.source.splits:
                 place = Path(task.source.where(folder, split))
                 if f"{name} {split}" not in found and place.is_file():
-                    found[f"{name} {split}"] = hashlib.sha256(place.read_bytes()).hexdigest()
+                    found[f"{name} {split}"] = digest(place)
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
     known = read_json(file, UserError) if file.exists() else {}
-    for key, digest in found.items():
-        if known.get(key, digest) != digest:
+    for key, value in found.items():
+        if known.get(key, value) != value:
             raise UserError(
                 f"{file}: {key}: expected the file that the cells here were made from, found "
                 f"another in {cells[0].config.data}; another --results keeps both"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from studies.claims import differences
 from studies.scl_moo import SHOTS, SWEEP_SEEDS, TASKS, Experiments
 from studies.seeds import SeedCell, values
 
@@ -33,17 +34,15 @@ class Results:
         are there that any pair has.
         """
         few: dict[tuple[str, int], dict[int, float]] = {}
-        full = []
         for task in TASKS:
             for shots in SHOTS:
                 mine, theirs = (self.few_shot(task, shots, name) for name in (method, other))
                 for seed in sorted(mine.keys() & theirs.keys()):
                     few.setdefault((task, seed), {})[shots] = mine[seed] - theirs[seed]
-            mine, theirs = (self.full(task, name) for name in (method, other))
-            full += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
         whole = {shots for several in few.values() for shots in several}
         means = [float(np.mean(list(v.values()))) for v in few.values() if v.keys() == whole]
-        return means, full
+        first, second = ([self.cells.full(t, name) for t in TASKS] for name in (method, other))
+        return means, differences(self.test, first, second)
 
     def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
         """On dev, as the paper has it; of the sweep's seeds alone."""
