@@ -3,9 +3,10 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-# oneDNN keeps a kernel for each shape it meets, 1,024 of them, and each batch of packed tokens has
-# a shape of its own: with bfloat16 that grew to several GiB in an hour. Few are met again.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
+# oneDNN keeps a kernel for each shape it meets, 1,024 of them: with packed batches in bfloat16 that
+# grew to several GiB in an hour. The encoder rounds shapes up (minbert/linear.py), but other models
+# beside it do not.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "512")
 
 if TYPE_CHECKING:
     from minbert.bi_encoder import BiEncoder

@@ -40,11 +40,14 @@ class AttentionLayout:
     """Where packed tokens lie on the (S, L) grid on which attention multiplies matrices.
 
     Made once a batch and shared by the layers; what a kernel does not need is never computed.
+    `steps` is what the number of tokens and the grid's columns are rounded up to: tokens past the
+    batch's own, to `tokens` in all, are nobody's, which no sequence attends to.
     """
 
-    def __init__(self, batch: Batch, heads: int) -> None:
+    def __init__(self, batch: Batch, heads: int, steps: tuple[int, int] = (1, 1)) -> None:
         self.batch, self.heads = batch, heads
-        self.rows, self.columns = len(batch.lengths), batch.longest
+        self.tokens = rounded_up(batch.tokens, steps[0])
+        self.rows, self.columns = len(batch.lengths), rounded_up(batch.longest, steps[1])
         self.full = self.rows * self.columns == batch.tokens
 
     @cached_property
@@ -97,9 +100,17 @@ class AttentionLayout:
         return rows.view(self.rows * self.heads, self.columns, -1)
 
     def to_tokens(self, grid: Tensor) -> Tensor:
-        """(S A, L, D) -> (T, A D), real tokens alone."""
-        rows = grid.reshape(-1, grid.shape[-1]).index_select(0, self.home)  # (T A, D)
-        return rows.view(self.batch.tokens, -1)
+        """(S A, L, D) -> (T, A D), zero for nobody's tokens."""
+        cells = grid.reshape(-1, grid.shape[-1])  # (S A L, D)
+        rows = cells.new_empty(self.tokens * self.heads, cells.shape[1])
+        torch.index_select(cells, 0, self.home, out=rows[: len(self.home)])
+        rows[len(self.home) :] = 0
+        return rows.view(self.tokens, -1)
+
+
+def rounded_up(number: int, step: int) -> int:
+    """The next multiple of `step`."""
+    return -(-number // step) * step
 
 
 class ToHeads(torch.autograd.Function):
@@ -108,7 +119,7 @@ class ToHeads(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, layout: AttentionLayout) -> tuple[Tensor, ...]:
         ctx.layout = layout
-        rows = qkv.reshape(layout.batch.tokens * 3 * layout.heads, -1)
+        rows = qkv.reshape(layout.tokens * 3 * layout.heads, -1)
         return tuple(layout.to_grid(rows.index_select(0, source)) for source in layout.sources)
 
     @staticmethod
@@ -128,7 +139,7 @@ class FromHeads(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         layout = ctx.layout
-        rows = grad.reshape(len(layout.home), -1)  # (T A, D)
+        rows = grad.reshape(layout.tokens * layout.heads, -1)[: len(layout.home)]  # (T A, D)
         cells = layout.rows * layout.heads * layout.columns
         grid = rows.new_zeros(cells, rows.shape[1]).index_copy(0, layout.home, rows)
         return layout.to_grid(grid), None
@@ -166,7 +177,7 @@ def varlen_attention(qkv: Tensor, layout: AttentionLayout) -> Tensor:
     """The same over packed tokens as they are, with flash attention (Dao, 2023): no grid at all."""
     from torch.nn.attention.varlen import varlen_attn
 
-    query, key, value = qkv.view(layout.batch.tokens, 3, layout.heads, -1).unbind(1)  # (T, A, D)
+    query, key, value = qkv.view(layout.tokens, 3, layout.heads, -1).unbind(1)  # (T, A, D)
     ends = layout.batch.boundaries
     longest = layout.columns
     context = varlen_attn(query, key, value, ends, ends, longest, longest)

@@ -17,7 +17,7 @@ from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
-from minbert.linear import Linear
+from minbert.linear import Linear, shape_steps
 
 if TYPE_CHECKING:
     from minbert.bilstm import BiLSTM
@@ -133,11 +133,12 @@ class Encoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         begin_pass(self, batch)
-        layout = AttentionLayout(batch, self.config.num_heads)
         hidden = self.embeddings(batch)
+        layout = AttentionLayout(batch, self.config.num_heads, shape_steps(hidden))
+        hidden = F.pad(hidden, (0, 0, 0, layout.tokens - batch.tokens))
         for layer in self.layers:
             hidden = layer(hidden, layout)
-        return hidden
+        return hidden[: batch.tokens]
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
         """Let `torch.compile` fuse all but attention where dropout is off.

@@ -39,12 +39,28 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, kernel: str) -> Tensor:
     """
     if x.device.type != "cpu":
         return F.linear(x, weight, bias)
-    if x.dtype == torch.bfloat16 or autocast_to_bfloat16():
+    if is_bfloat16(x):
         return F.linear(x, weight, bias) if has_bfloat16() else rounded(x, weight, bias)
     private = kernel == "onednn" and x.dtype == torch.float32
     if private and not torch.compiler.is_compiling() and has_onednn():
         return OneDNNProduct.apply(x, weight, bias)
     return F.linear(x, weight, bias)
+
+
+def shape_steps(x: Tensor) -> tuple[int, int]:
+    """What an encoder rounds up, for (T, H) like `x`: T, and the length that attention pads to.
+
+    oneDNN compiles its bfloat16 kernels for each shape anew and packed batches hardly ever have
+    the same one: rounded, few kernels serve all, and a training step with 16 short sentences has
+    1.2 times the speed.
+    """
+    compiled = x.device.type == "cpu" and is_bfloat16(x) and has_bfloat16()
+    return (64, 8) if compiled else (1, 1)
+
+
+def is_bfloat16(x: Tensor) -> bool:
+    """Whether products with `x`, which is on the CPU, are of bfloat16 numbers."""
+    return x.dtype == torch.bfloat16 or autocast_to_bfloat16()
 
 
 def autocast_to_bfloat16() -> bool:

@@ -76,6 +76,25 @@ def test_context_and_gradient_are_those_of_a_plain_loop(kernel, lengths, varlen)
     assert (qkv.grad.double() - exact.grad).norm() <= 1e-5 * exact.grad.norm()
 
 
+@pytest.mark.parametrize("kernel", [explicit, sdpa_attention])
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_tokens_that_are_nobodys_change_nothing(kernel, lengths):
+    qkv, exact = inputs(lengths)
+    rounded = AttentionLayout(exact.batch, HEADS, (64, 8))
+    assert (rounded.tokens % 64, rounded.columns % 8) == (0, 0)
+    nobodys = torch.randn(rounded.tokens - sum(lengths), qkv.shape[1])
+    results = []
+    for layout, more in ((exact, nobodys[:0]), (rounded, nobodys)):
+        leaf = torch.cat([qkv.detach(), more]).requires_grad_()
+        context = kernel(leaf, layout)
+        assert not context[sum(lengths) :].any()
+        context.square().sum().backward()
+        assert not leaf.grad[sum(lengths) :].any()
+        results.append((context[: sum(lengths)], leaf.grad[: sum(lengths)]))
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected)
+
+
 def test_the_real_varlen_kernel_has_the_arguments_we_give():
     import inspect
 
