@@ -13,6 +13,7 @@ from minbert.json_files import read_json
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from tasks import data_folder
+from tasks.data import read_split
 from tasks.readers import Examples
 
 
@@ -30,7 +31,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
         for split in ("dev", "test", "train"):
             key = ", ".join([split, *drawn_by(config, name, split)])
             limit = {"train": config.limit, "dev": config.dev_limit}.get(split)
-            examples = task.read(folder, split, limit).some(limit)
+            examples = read_split(task, folder, split, limit)
             drawn[f"{key}, hash"] = digest(examples)
             if few or split != "train":
                 drawn[key] = " ".join(examples.ids)

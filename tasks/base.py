@@ -54,7 +54,11 @@ class Source(Protocol):
         ...
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
-        """The examples of a split, or `limit` of them; DataError names file and line."""
+        """The examples of a split; DataError names file and line.
+
+        `limit` is always kept of train: so many, or so many of each task the texts come from. Of
+        dev and test `tasks.data.read_split` draws.
+        """
         ...
 
     def where(self, folder: Path, split: str) -> str:

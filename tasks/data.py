@@ -35,11 +35,22 @@ class Split:
         return torch.from_numpy(self.examples.targets[rows]).to(device)
 
 
+def read_split(task: Task, folder: Path, split: str, limit: int | None = None) -> Examples:
+    """One split; `limit` draws some of its examples.
+
+    Of train it is what the task's source understands by it: that many examples, or, where its texts
+    come from several tasks, that many of each.
+    """
+    if split == "train":
+        return task.read(folder, split, limit)
+    return task.read(folder, split).some(limit)
+
+
 def load_split(
     task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: int | None = None
 ) -> Split:
-    """Read and tokenise `train`, `dev` or `test`; `limit` draws some examples."""
-    examples = task.read(folder, split, limit).some(limit)
+    """Read and tokenise `train`, `dev` or `test`; `limit` as in `read_split`."""
+    examples = read_split(task, folder, split, limit)
     # Two views of a text are the same list of texts, tokenised once.
     known: dict[tuple[int, ...], TokenLists] = {}
     together = 2 if task.joint else 1

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import tasks.sample
+from multitask.assembly import assemble
+from multitask.config import RunConfig
+from pretrain.run import tasks_of
 from pretrain.texts import (
     Texts,
     linked,
@@ -32,6 +35,16 @@ def test_every_training_sentence_is_there_once(names):
 def test_the_limit_takes_the_examples_that_training_would_take():
     examples = build_task("qqp").read(SAMPLE, "train", 10)
     assert set(training_sentences(("qqp",), SAMPLE, 10)) == {t for c in examples.texts for t in c}
+
+
+def test_a_run_trains_on_the_limit_of_each_task():
+    config = RunConfig(
+        mode="pretrain", tasks=CS224N, objective="simcse", encoder="tiny", limit=10, dev_limit=7
+    )
+    _, _, splits = assemble(config, tasks_of)
+    assert len(splits["simcse"]["train"].examples) == len(training_sentences(CS224N, SAMPLE, 10))
+    assert len(splits["simcse"]["train"].examples) > 30
+    assert len(splits["simcse"]["dev"].examples) == 7
 
 
 def test_both_views_are_one_list_tokenised_once():
