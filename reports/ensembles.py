@@ -52,6 +52,19 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
+def classes_of(task: str, runs: Sequence[Path]) -> str | None:
+    """How many classes of a task these runs have, all of them the same; None for all."""
+    found = {run: read_run(run).classes(task) for run in runs if (run / "config.json").exists()}
+    known = next(iter(found.values()), None)
+    for run, count in found.items():
+        if count != known:
+            raise PredictionError(
+                f"{run}: {task}: expected {known or 'all'} classes, as of another run, "
+                f"found {count or 'all'}"
+            )
+    return known
+
+
 def names_of(runs: Sequence[Path]) -> dict[str, Path]:
     """A name a run: its folder's, or the whole path where two would be the same."""
     every = list(dict.fromkeys(runs))
@@ -93,17 +106,20 @@ def ensemble_runs(
     """
     own = own_tasks_of(dict.fromkeys(run for runs in members.values() for run in runs))
     own = {name: described for name, described in own.items() if name in members}
+    classes = {task: classes_of(task, runs) for task, runs in members.items()}
+    options = {task: {"classes": count} for task, count in classes.items() if count}
     config = {
         "mode": "ensemble",
         "tasks": list(members),
         "seed": seed,
         "method": method,
         "members": {task: [str(run) for run in runs] for task, runs in members.items()},
-    } | ({"own_tasks": own} if own else {})
+    }
+    config |= ({"own_tasks": own} if own else {}) | ({"task_options": options} if options else {})
     check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)
     merged = {}
     for task, runs in members.items():
-        kind = find_task(task, own).kind
+        kind = find_task(task, own, **options.get(task, {})).kind
         splits = read_splits(task, names_of(runs), kind.classes)
         merged[task] = merge(splits, kind, method, seed)
     dev = {task: found.metrics for task, found in merged.items()}

@@ -9,7 +9,7 @@ from typing import Any
 from minbert.json_files import write_json
 from multitask.run_folder import owned, remove_run, stored_config
 from multitask.sealed import publish
-from tasks import find_task
+from reports.store import StoredRun
 from tasks.predictions import (
     PredictionError,
     Scores,
@@ -55,7 +55,7 @@ def write_merged_run(
         if save_model is not None:
             publish(folder / "checkpoint" / "best", save_model)
         for task, splits in tables.items():
-            output = find_task(task, config.get("own_tasks", {})).output
+            output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():
                 assert table.predictions is not None
                 if output is not None:

@@ -12,8 +12,10 @@ from minbert.json_files import read_json
 from minbert.typed import fits
 from multitask.config import check_settings, default_values
 from multitask.sealed import newest_first
+from multitask.stored import settings_of
 from reports.tables import text_table
-from tasks import OwnTasks
+from tasks import OwnTasks, find_task
+from tasks.base import Task
 from tasks.metrics import LEADERBOARD
 
 # Settings that the table shows in columns of their own, or that say nothing of the result.
@@ -41,6 +43,16 @@ class StoredRun:
     def own_tasks(self) -> OwnTasks:
         """Descriptions of tasks that are not built in, by name."""
         return self.config.get("own_tasks", {})
+
+    def task(self, name: str) -> Task:
+        """The task of this name as the run has it: described by it, with as many classes."""
+        classes = self.classes(name)
+        with settings_of(self.folder):
+            return find_task(name, self.own_tasks, **({"classes": classes} if classes else {}))
+
+    def classes(self, task: str) -> str | None:
+        """How many classes are not left out; None for all of them."""
+        return self.config.get("task_options", {}).get(task, {}).get("classes")
 
     @property
     def state(self) -> str:

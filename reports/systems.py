@@ -9,7 +9,7 @@ from typing import Any
 
 from minbert.errors import UserError
 from reports.store import StoredRun, read_run, shown
-from tasks import find_task, in_order
+from tasks import in_order
 from tasks.base import Task
 
 # Settings in which the runs of one system may differ: single-task runs of several tasks and seeds
@@ -41,9 +41,8 @@ class System:
 
 
 def task_of(name: str, runs: Iterable[StoredRun]) -> Task:
-    """The task of this name: built in, or as the first of the runs that has it describes it."""
-    own = next((run.own_tasks for run in runs if name in run.own_tasks), {})
-    return find_task(name, own)
+    """The task of this name, as the first of the runs that has it."""
+    return next(run for run in runs if name in run.config["tasks"]).task(name)
 
 
 def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:

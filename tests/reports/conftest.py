@@ -14,6 +14,7 @@ TARGETS = {
     "sst": np.random.default_rng(1).integers(5, size=COUNT),
     "qqp": np.random.default_rng(2).integers(2, size=COUNT),
     "sst2": np.random.default_rng(4).integers(2, size=COUNT),
+    "trec": np.random.default_rng(5).integers(3, size=COUNT),  # of six classes the first three
     "sts": np.random.default_rng(3).uniform(0, 5, size=COUNT).astype(np.float32),
 }
 

@@ -14,11 +14,12 @@ from reports.comparison import (
     signed_ranks,
 )
 from reports.comparison_tables import as_latex, as_markdown, score_table, sections
+from reports.ensembles import ensemble_runs
 from reports.scored import score_systems
 from reports.store import read_run
 from reports.systems import NO_SEED, group_runs
 from tasks import CS224N
-from tasks.predictions import Scores, read_scores, scores_name, write_scores
+from tasks.predictions import PredictionError, Scores, read_scores, scores_name, write_scores
 
 
 def systems(*named):
@@ -179,8 +180,6 @@ def test_nothing_is_relative_to_zero(make_run):
 
 
 def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_path):
-    from reports.ensembles import ensemble_runs
-
     runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
     for method, seed in (("vote", NO_SEED), ("greedy", 7)):
         ensemble_runs({"sst": runs}, method, 7, tmp_path / method)
@@ -211,8 +210,6 @@ def test_the_mode_writes_both_files(make_run, tmp_path, capsys):
 
 
 def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_path):
-    from reports.ensembles import ensemble_runs
-
     runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
     ensemble_runs({"sst": runs}, "greedy", 11711, tmp_path / "greedy")
     alone, merged = score_systems(systems(("a", runs[0]), ("merged", tmp_path / "greedy")))
@@ -235,3 +232,19 @@ def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_pat
 )
 def test_mcnemar_is_of_a_seed_that_both_have(first, other, expected):
     assert seeds_to_pair(first, other) == expected
+
+
+def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):
+    options = {"trec": {"classes": "3"}}
+    named = [
+        make_run(f"r{n}", ["trec"], skill, n, task_options=options)
+        for n, skill in enumerate((0.2, 0.4, 0.6))
+    ]
+    together = tmp_path / "together"
+    found = ensemble_runs({"trec": named}, "average", 1, together)
+    (merged, *others) = score_systems(systems(("e", together), *zip("abc", named, strict=True)))
+    assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
+    assert len(others) == 3
+    other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
+    with pytest.raises(PredictionError, match="trec: expected 3 classes, as of another run, fo"):
+        ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
