@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minbert.errors import UserError
-from tasks import TASK_NAMES
+from tasks import SIMILARITIES, TASK_NAMES
 
 FORM = "NAME=FILE:type=...,text=...,label=..."
 EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
@@ -92,4 +92,5 @@ def own_settings(args: argparse.Namespace, name: str) -> dict[str, Any]:
 
 def has_classes(args: argparse.Namespace, name: str) -> bool:
     """Whether a task is one of classes, not of similarities."""
-    return name != "sts" and own_settings(args, name).get("type") != "similarity"
+    own = own_settings(args, name)
+    return name not in SIMILARITIES and own.get("type") != "similarity"

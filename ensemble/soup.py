@@ -109,9 +109,7 @@ def dev_metrics(built: Assembly, config: RunConfig, rows: Mapping[str, np.ndarra
         split = built.splits[name]["dev"]
         assert split.examples.targets is not None
         scores = score_split(built.model, task, split, config.precision)[rows[name]]
-        found[name] = task.kind.metrics(
-            task.kind.predictions(scores), split.examples.targets[rows[name]]
-        )
+        found[name] = task.kind.measure(scores, split.examples.targets[rows[name]])
     return found
 
 

@@ -1,7 +1,7 @@
 """The transformer encoder, written from scratch over packed tokens.
 
 Letters of the shapes: T tokens of the batch, H hidden width. Everything but attention works on
-(T, H) and never sees padding.
+(T, H) without padding, but for the few rows to which T is rounded up where kernels depend on it.
 """
 
 from __future__ import annotations

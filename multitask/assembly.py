@@ -22,6 +22,7 @@ from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Source, Task
 from tasks.data import Split, load_split
 from tasks.described import meaning
+from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.parting import is_parted
 from tasks.sampled import Capped, Even
@@ -47,7 +48,7 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     }
     tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
     if config.select_by is not None:
-        tasks = {n: selected_by(task, config.select_by) for n, task in tasks.items()}
+        tasks = selected_by(tasks, config.select_by)
     if config.objective is None:
         return tasks
     settings = ObjectiveSettings(
@@ -63,12 +64,22 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     return {n: with_objective(task, config.objective, settings) for n, task in tasks.items()}
 
 
-def selected_by(task: Task, metric: str) -> Task:
-    """The task with another metric that selects the best epoch, where it has one of that name."""
-    if metric not in task.kind.metrics(np.arange(2.0), np.arange(2.0)):
-        return task
-    worst = -1.0 if metric in ("matthews", "pearson", "spearman") else 0.0
-    return replace(task, kind=replace(task.kind, main_metric=metric, worst=worst))
+def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
+    """Tasks with another metric that selects the best epoch, those that have one of that name.
+
+    RunError where none has.
+    """
+    two = np.arange(2.0)
+    known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
+    if not any(metric in names for names in known.values()):
+        there = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
+        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {there}")
+    kinds = {
+        name: replace(tasks[name].kind, main_metric=metric, worst=METRICS[metric].worst)
+        for name, names in known.items()
+        if metric in names
+    }
+    return {n: replace(task, kind=kinds.get(n, task.kind)) for n, task in tasks.items()}
 
 
 def training_texts(config: RunConfig) -> list[str]:

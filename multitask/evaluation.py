@@ -72,7 +72,7 @@ def evaluate(
     for name, task in tasks.items():
         targets = splits[name].examples.targets
         assert targets is not None
-        metrics[name] = task.kind.metrics(task.kind.predictions(scores[name]), targets)
+        metrics[name] = task.kind.measure(scores[name], targets)
     return metrics, scores
 
 

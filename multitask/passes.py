@@ -71,14 +71,14 @@ class LeafLosses:
     that values and gradients of heads add up, and by which the gradients on the leaves grow.
     """
 
-    values: Mapping[str, Tensor]
+    by_objective: Mapping[str, Tensor]
     passes: Sequence[EncoderPass]
     copies: int = 1
 
     def each(self) -> Iterator[tuple[list[Tensor], bool]]:
         """One loss' gradients on all leaves after the other; whether more need the graph."""
-        last = len(self.values) - 1
-        for number, loss in enumerate(self.values.values()):
+        last = len(self.by_objective) - 1
+        for number, loss in enumerate(self.by_objective.values()):
             more = number < last
             yield self.leaf_gradients(loss, keep=more), more
 

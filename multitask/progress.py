@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from minbert.typed import fits
+from multitask.config import RunConfig
 
 
 @dataclass
@@ -37,6 +38,23 @@ class Progress:
         if not all({"epoch", "dev"} <= entry.keys() for entry in found.history):
             raise TypeError("a history without epochs")
         return found
+
+    @property
+    def scored(self) -> bool:
+        """Whether the epoch that ended last has its dev score."""
+        return bool(self.history) and self.history[-1]["epoch"] == self.epoch
+
+    def due(self, config: RunConfig) -> bool:
+        """Whether a score is due before the next epoch."""
+        last = self.epoch >= config.epochs
+        at_this_one = self.epoch > 0 and (self.epoch % config.evaluate_every == 0 or last)
+        return at_this_one and not self.scored
+
+    def finished(self, config: RunConfig) -> bool:
+        """Whether the last epoch is scored, or patience was at its end when one was."""
+        patience = config.patience or config.epochs
+        since = self.epoch - max(self.best_epoch, config.probe_epochs)
+        return (self.epoch >= config.epochs or since >= patience) and self.scored
 
     def told(self, epochs: int) -> str:
         """How far, for people."""

@@ -112,7 +112,7 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
     }
     progress = trainer.progress
     test_metrics = {
-        name: task.kind.metrics(task.kind.predictions(test_scores[name]), targets)
+        name: task.kind.measure(test_scores[name], targets)
         for name, task in chosen.items()
         if name in test_scores and (targets := splits[name]["test"].examples.targets) is not None
     }

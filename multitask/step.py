@@ -75,16 +75,16 @@ class StepGradient:
         that are not finite; then the next step begins as after any other.
         """
         try:
-            result = self.way(measure)(batches, step)
+            result = self.method_of(measure)(batches, step)
         except NotFiniteError:  # all processes found it
             self.rows.forget()
             self.agree_on_dropout()
             raise
         self.agree_on_dropout()
-        self.settle(batches)
+        self.add_heads_up(batches)
         return result
 
-    def way(self, measure: bool) -> Callable[[Batches, int], StepResult]:
+    def method_of(self, measure: bool) -> Callable[[Batches, int], StepResult]:
         """How this step's gradient is computed."""
         if self.model.frozen:
             return self.added_up
@@ -105,11 +105,13 @@ class StepGradient:
         for name, several in batches.items():
             for part in self.parts(name, several):
                 losses = self.forward(name, part, step)
-                losses.push(losses.leaf_gradients(torch.stack(list(losses.values.values())).sum()))
+                losses.push(
+                    losses.leaf_gradients(torch.stack(list(losses.by_objective.values())).sum())
+                )
                 add_values(values, losses)
         summed = self.summed_losses(values)
         if not self.model.frozen:
-            self.write_sum()
+            self.add_encoder_up()
         combined = Combined(np.ones(len(summed)), "summed")
         return StepResult(tuple(values), summed, combined, {}, examples_of(batches))
 
@@ -150,12 +152,12 @@ class StepGradient:
         losses = self.forward(name, part, step)
         gradients = [found for found, _ in losses.each()]
         rows = torch.stack([torch.cat([leaf.flatten() for leaf in row]) for row in gradients])
-        summed = self.summed_losses(losses.values)
+        summed = self.summed_losses(losses.by_objective)
         gram = self.processes.add((rows @ rows.T).double()).cpu().numpy()
-        names = tuple(losses.values)
+        names = tuple(losses.by_objective)
         combined = self.combine(gram, summed, names)
         losses.push(weighted(combined.weights, gradients))
-        self.write_sum()
+        self.add_encoder_up()
         grams = {"representation": gram}
         return StepResult(names, summed, combined, grams, examples_of(batches))
 
@@ -167,7 +169,7 @@ class StepGradient:
         zero = torch.zeros((), device=self.model.bi_encoder.device)
         return {key: zero for name in batches for key in self.tasks[name].objectives}
 
-    def write_sum(self) -> None:
+    def add_encoder_up(self) -> None:
         """Add the parameters' gradients up over the processes."""
         self.rows.collect(0)
         self.rows.reduce()
@@ -195,7 +197,7 @@ class StepGradient:
             passes = torch.tensor([stream.passes], device=device)
             stream.passes = int(self.processes.maximum(passes))
 
-    def settle(self, batches: Batches) -> None:
+    def add_heads_up(self, batches: Batches) -> None:
         """Add the heads' gradients up over the processes; one without a share has zeros."""
         for name in batches:
             for parameter in self.model.heads[name].parameters():
@@ -206,7 +208,7 @@ class StepGradient:
 
 def add_values(values: dict[str, Tensor], losses: LeafLosses) -> None:
     """Add a part's losses to those of the step."""
-    for name, loss in losses.values.items():
+    for name, loss in losses.by_objective.items():
         values[name] = values[name] + loss.detach()
 
 

@@ -8,33 +8,31 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-from torch import nn
 
 from minbert.progress import bar
 from multitask.checkpoint import Checkpoints
-from multitask.combiners import Combined, build_combiner
+from multitask.combiners import build_combiner
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.distributed import Processes
-from multitask.errors import NotFiniteError, RunError
+from multitask.errors import RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.interrupts import Interrupts
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import build_optimizer, learning_rate_factor, set_learning_rate
-from multitask.probing import probing, stage
+from multitask.optimizer import build_optimizer
+from multitask.probing import probing
 from multitask.progress import Progress
 from multitask.regularizers import build_regularizers
 from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
 from multitask.sealed import publish, published
-from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
+from multitask.step import StepGradient, StepResult
+from multitask.stepping import OptimizerStep, finite
 from multitask.streams import BatchStream, make_pass
-from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
+from multitask.telemetry import LOG_EVERY, Telemetry
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall
-
-SKIPPED = "left out: not finite"  # status of a step
 
 
 class Trainer:
@@ -68,12 +66,20 @@ class Trainer:
             model, tasks, splits, self.combiner, config, self.processes, self.regularizers
         )
         self.optimizer = build_optimizer(model, config)
-        steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
-        self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
         self.progress = Progress()
-        self.why_skipped = ""  # of the last step that was left out
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.telemetry = Telemetry(folder if self.processes.first else None)
+        steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
+        self.total_steps = sum(steps)
+        self.step = OptimizerStep(
+            self.gradient,
+            self.optimizer,
+            self.streams,
+            self.regularizers,
+            config,
+            (sum(steps[: config.probe_epochs]), self.total_steps),
+            self.telemetry,
+        )
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint")
@@ -108,35 +114,14 @@ class Trainer:
         dev = {name: self.splits[name]["dev"] for name in self.names}
         if self.config.mode == "pretrain" and not self.progress.before:
             self.progress.before = self.evaluate(dev)[0]
-        while not self.finished:
-            if self.due:
+        while not self.progress.finished(self.config):
+            if self.progress.due(self.config):
                 found = self.evaluate(dev)
                 if self.finish_epoch(found[0]):
                     self.best_dev = found
             else:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_asked()
-
-    @property
-    def finished(self) -> bool:
-        """Whether the last epoch is scored, or patience was at its end when one was."""
-        progress, patience = self.progress, self.config.patience or self.config.epochs
-        last = max(progress.best_epoch, self.config.probe_epochs)
-        ended = progress.epoch >= self.config.epochs or progress.epoch - last >= patience
-        return ended and self.scored
-
-    @property
-    def scored(self) -> bool:
-        """Whether the epoch that ended last has its dev score."""
-        history = self.progress.history
-        return bool(history) and history[-1]["epoch"] == self.progress.epoch
-
-    @property
-    def due(self) -> bool:
-        """Whether a score is due before the next epoch."""
-        epoch, last = self.progress.epoch, self.config.epochs
-        at_this_one = epoch > 0 and (epoch % self.config.evaluate_every == 0 or epoch >= last)
-        return at_this_one and not self.scored
 
     def evaluate(self, dev: Mapping[str, Split]) -> tuple[Metrics, dict[str, np.ndarray]]:
         return evaluate(self.model, self.tasks, dev, self.config.precision, self.processes)
@@ -175,10 +160,16 @@ class Trainer:
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            raise RunError(f"{progress.skipped} steps in a row were left out; {self.why_skipped}")
+            raise RunError(
+                f"{progress.skipped} steps in a row were left out; {self.step.why_skipped}"
+            )
         if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
             self.save()
         return result
+
+    def train_step(self, drawn: np.ndarray) -> StepResult:
+        """One optimiser step on the next batches of the tasks `drawn`."""
+        return self.step(drawn, self.progress)
 
     def stop_if_asked(self) -> None:
         """KeyboardInterrupt where any process got a signal while signals were held.
@@ -189,59 +180,6 @@ class Trainer:
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt
-
-    def train_step(self, drawn: np.ndarray) -> StepResult:
-        """One optimiser step on the next batches of the tasks `drawn`."""
-        progress = self.progress
-        measure = progress.step % MEASURE_EVERY == 0
-        batches = self.draw(drawn)
-        position = stage(progress.step, self.probe_steps, self.total_steps)
-        factor = learning_rate_factor(*position, self.config.warmup)
-        set_learning_rate(self.optimizer, factor)
-        progress.step += 1
-        try:
-            result = self.gradient(batches, measure, progress.step - 1)
-            norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip))
-            check_finite("gradient", [norm], ["this step"])
-        except NotFiniteError as error:
-            return self.skip(error, batches)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        for regularizer in self.regularizers.values():
-            regularizer.after_step(self.model)
-        progress.skipped = 0
-        self.note(result)
-        figures = {"gradient_norm": norm, "learning_rate_factor": factor}
-        self.telemetry.step(progress.step, result, figures)
-        return result
-
-    def skip(self, error: NotFiniteError, batches: Batches) -> StepResult:
-        """Leave out a step whose loss or gradient is not finite."""
-        self.optimizer.zero_grad(set_to_none=True)
-        self.progress.skipped += 1
-        self.why_skipped = f"step {self.progress.step}: {error}"
-        print(f"left out {self.why_skipped}", flush=True)
-        if not self.finite:
-            raise RunError(f"the weights are no longer finite; {self.why_skipped}")
-        nothing = Combined(np.zeros(0), SKIPPED)
-        result = StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
-        self.note(result)
-        self.telemetry.step(self.progress.step, result, {})
-        return result
-
-    def note(self, result: StepResult) -> None:
-        """Count what a step did."""
-        progress, status = self.progress, result.combined.status
-        progress.examples += result.examples
-        progress.statuses[status] = progress.statuses.get(status, 0) + 1
-        count_conflicts(progress.conflicts, result)
-
-    def draw(self, drawn: np.ndarray) -> dict[str, list[np.ndarray]]:
-        """Rows of the next batches of each task, the tasks in the run's order."""
-        return {
-            self.names[task]: [self.streams[task].next() for _ in range(int((drawn == task).sum()))]
-            for task in np.unique(drawn)
-        }
 
     def finish_epoch(self, metrics: Metrics) -> bool:
         """Log the dev metrics, keep the weights if they are the best, write the checkpoint.
@@ -279,16 +217,11 @@ class Trainer:
         """Steps taken and epochs scored."""
         return self.progress.step, len(self.progress.history)
 
-    @property
-    def finite(self) -> bool:
-        """Whether every weight is a number."""
-        return all(bool(p.isfinite().all()) for p in self.model.parameters())
-
     def save(self) -> None:
         """Write a checkpoint, if there is anything new and all of the model is finite."""
         if not self.processes.first or self.moment == self.kept:
             return
-        if not self.finite:
+        if not finite(self.model):
             print("no checkpoint: the weights are not finite; the last one stays", flush=True)
             return
         with self.interrupts.held():

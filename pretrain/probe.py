@@ -68,7 +68,7 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
         }
         strength, scores = regression(vectors, splits[name], kinds[name], name)
         found = {
-            split: kinds[name].metrics(kinds[name].predictions(scores[split]), targets)
+            split: kinds[name].measure(scores[split], targets)
             for split in scores
             if (targets := splits[name][split].examples.targets) is not None
         }
@@ -107,7 +107,7 @@ def regression(
         for split in vectors.keys() - {"train"}:
             scores[split] = np.zeros((len(vectors[split]), kind.classes), np.float32)
             scores[split][:, model.classes_] = model.predict_proba(vectors[split])
-        figure = kind.metrics(kind.predictions(scores["dev"]), known)[kind.main_metric]
+        figure = kind.measure(scores["dev"], known)[kind.main_metric]
         if figure > best:
             best, chosen, found = figure, strength, scores
     return chosen, found

@@ -42,7 +42,7 @@ def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     assert table.targets is not None
     targets = table.targets
     said = dict(zip(table.names, table.predictions, strict=True))
-    score = METRICS[kind.main_metric]
+    score = METRICS[kind.main_metric].score
 
     def mean(several: Sequence[str], rows: np.ndarray) -> float:
         return float(np.mean([score(said[one][rows], targets[rows]) for one in several]))

@@ -25,7 +25,7 @@ from reports.cells import as_kept, kept_cell
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
-from tasks import TASK_NAMES
+from tasks import SIMILARITIES, TASK_NAMES
 
 
 def configuration(args: argparse.Namespace) -> RunConfig:
@@ -90,7 +90,9 @@ def draw(found: dict[str, Any], file: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.balance", description=__doc__)
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
-    parser.add_argument("--task", choices=[t for t in TASK_NAMES if t != "sts"], default="sst")
+    parser.add_argument(
+        "--task", choices=[t for t in TASK_NAMES if t not in SIMILARITIES], default="sst"
+    )
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")
     parser.add_argument("--epochs", type=positive(int), default=3)

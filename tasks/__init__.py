@@ -15,6 +15,7 @@ OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description as `Describe
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
 GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
 CLUE = ("tnews", "iflytek", "afqmc", "ocnli", "eprstmt", "bustm")
+SIMILARITIES = ("sts",)  # of numbers, not of classes
 # Whose texts may share a sequence.
 PAIRS = ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
 REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "dbpedia", "msac", "asac")

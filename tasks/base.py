@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import squared_difference, symmetric_kl
-from tasks.metrics import accuracy, f1, pearson, spearman
-from tasks.metrics import matthews as correlation
+from tasks.metrics import measured
 from tasks.predictions import PredictionFile
 from tasks.readers import NO_AGREEMENT, Examples, Row, example_rows, gathered
 
@@ -43,6 +42,10 @@ class Kind:
     divergence: Callable[[Outputs, Outputs], Tensor] | None = None
     classes: int | None = None
     class_names: tuple[str, ...] = ()
+
+    def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
+        """The metrics of what is predicted by scores (B, C) or (B,)."""
+        return self.metrics(self.predictions(scores), targets)
 
 
 class Source(Protocol):
@@ -217,20 +220,14 @@ def classification(
 
     With `matthews` also Matthews' correlation.
     """
-    f1_name = "f1" if f1_average == "binary" else f"{f1_average}_f1"
-
-    def metrics(predictions: np.ndarray, targets: np.ndarray) -> dict[str, float]:
-        found = {
-            "accuracy": accuracy(predictions, targets),
-            f1_name: f1(predictions, targets, f1_average),
-        }
-        return found | ({"matthews": correlation(predictions, targets)} if matthews else {})
+    metrics = ["accuracy", "f1" if f1_average == "binary" else "macro_f1"]
+    metrics += ["matthews"] if matthews else []
 
     return Kind(
         loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
-        metrics=metrics,
+        metrics=measured(*metrics),
         main_metric="accuracy",
         worst=0.0,
         divergence=symmetric_kl,
@@ -245,10 +242,7 @@ def similarity(scale: float) -> Kind:
         loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
         scores=lambda values: values,
         predictions=identity,
-        metrics=lambda predictions, targets: {
-            "pearson": pearson(predictions, targets),
-            "spearman": spearman(predictions, targets),
-        },
+        metrics=measured("pearson", "spearman"),
         main_metric="pearson",
         worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),

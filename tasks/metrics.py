@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,8 +46,28 @@ def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     return finite(spearmanr(as_float64(predictions), as_float64(targets)).statistic)
 
 
-# Metrics of predictions and targets by the names that tasks give them.
-METRICS = {"accuracy": accuracy, "pearson": pearson, "spearman": spearman}
+class Metric(NamedTuple):
+    """A score of predictions and targets, at worst `worst` and at best 1."""
+
+    score: Callable[[np.ndarray, np.ndarray], float]
+    worst: float
+
+
+METRICS = {  # by the names that tasks give them
+    "accuracy": Metric(accuracy, 0.0),
+    "f1": Metric(f1, 0.0),
+    "macro_f1": Metric(partial(f1, average="macro"), 0.0),
+    "matthews": Metric(matthews, -1.0),
+    "pearson": Metric(pearson, -1.0),
+    "spearman": Metric(spearman, -1.0),
+}
+
+
+def measured(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
+    """What gives these metrics of predictions and targets, by name."""
+    return lambda predictions, targets: {
+        name: METRICS[name].score(predictions, targets) for name in names
+    }
 
 
 def overall_score(

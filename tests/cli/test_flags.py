@@ -73,7 +73,9 @@ def test_plain_choices_equal_the_registries():
     from minbert.bi_encoder import PRECISIONS
     from minbert.linear import LINEARS
     from minbert.pooling import POOLINGS
+    from tasks.metrics import METRICS
 
+    assert tuple(METRICS) == flags.METRICS
     assert set(flags.POOLINGS) == set(POOLINGS)
     assert set(flags.PRECISIONS) == set(PRECISIONS)
     assert set(flags.LINEARS) == {"auto", *LINEARS}

@@ -7,6 +7,7 @@ import torch
 
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
+from multitask.errors import RunError
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12, batches_per_step=1)
 
@@ -40,7 +41,7 @@ def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, ob
             micro_batch=size,
         )
         trainer.model.eval()
-        trainer.gradient(trainer.draw(trainer.plan.steps(1)[0]))
+        trainer.gradient(trainer.step.draw(trainer.plan.steps(1)[0]))
         found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
     for name, gradient in found[0].items():
         torch.testing.assert_close(gradient, found[1][name], rtol=1e-4, atol=1e-6, msg=name)
@@ -55,3 +56,5 @@ def test_another_metric_may_select_the_epoch():
     both = build_tasks(replace(CONFIG, tasks=("cola", "sts"), select_by="matthews"))
     assert [task.kind.main_metric for task in both.values()] == ["matthews", "pearson"]
     assert both["cola"].kind.worst == -1
+    with pytest.raises(RunError, match="expected a metric of the tasks: sst has accuracy"):
+        build_tasks(replace(CONFIG, select_by="pearson"))

@@ -18,8 +18,9 @@ from multitask.interrupts import Interrupts
 from multitask.resuming import fingerprint, resume
 from multitask.sampling import SAMPLERS
 from multitask.sealed import CheckpointError, newest_first
+from multitask.stepping import SKIPPED
 from multitask.telemetry import read_steps
-from multitask.trainer import SKIPPED, Trainer
+from multitask.trainer import Trainer
 
 INF = float("inf")
 STEPS = 4  # an epoch
@@ -184,8 +185,7 @@ def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
             next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
         return result
 
-    call.begin_epoch = gradient.begin_epoch
-    monkeypatch.setattr(trainer, "gradient", call)
+    monkeypatch.setattr(trainer.step, "gradient", call)
 
 
 def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeypatch, capsys):
