@@ -19,9 +19,10 @@ from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.stored import best_weights
 from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
-from tasks.base import Source, Task
+from tasks.base import Task
 from tasks.data import Split, load_split
 from tasks.described import meaning
+from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.parting import is_parted

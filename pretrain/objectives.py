@@ -15,7 +15,8 @@ from losses import simcse_loss, triplet_margin_loss
 from multitask.config import RunConfig
 from pretrain.nli import entailments
 from pretrain.texts import SIMILAR, Texts, pairs_and_strangers, positive_pairs, sentences
-from tasks.base import Embeddings, Kind, Task
+from tasks.base import Embeddings, Task
+from tasks.kinds import Kind
 from tasks.metrics import pearson, spearman
 
 OBJECTIVES = ("simcse", "nli", "pairs", "ranking", "triplet")

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from tasks.base import Kind, Task, of_outputs
+from tasks.base import Task, of_outputs
+from tasks.kinds import Kind
 
 OBJECTIVES = ("superloss", "supcon", "class-triplet", "npair")
 PROJECTED = 512  # width of the projection (section IV.C)

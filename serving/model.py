@@ -20,7 +20,8 @@ from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.stored import best_weights, config_of_tasks, settings_of
 from serving.together import embed_together
-from tasks.base import LabelledFiles, Source, Task
+from tasks.base import Task
+from tasks.labelled_files import LabelledFiles, Source
 
 Columns = Sequence[Sequence[str]]  # one or two of them, of n texts each
 Texts = Sequence[str] | Sequence[tuple[str, str]]

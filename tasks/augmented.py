@@ -12,8 +12,10 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from losses import simcse_loss
-from tasks.base import Embeddings, Outputs, Source, Task
+from tasks.base import Embeddings, Task
 from tasks.contrastive import example_embedding
+from tasks.kinds import Outputs
+from tasks.labelled_files import Source
 from tasks.readers import Examples
 from tasks.settings import ObjectiveSettings
 

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from losses import contrastive_objectives, ideal_points, supcon_loss
-from tasks.base import Embeddings, Loss, Outputs, Task
+from tasks.base import Embeddings, Loss, Task
+from tasks.kinds import Outputs
 from tasks.settings import ObjectiveSettings
 
 

@@ -14,10 +14,12 @@ import numpy as np
 from torch import nn
 
 from tasks import PAIRS
-from tasks.base import LabelledFiles, Source, Task, classification
+from tasks.base import Task
 from tasks.clue import CLUE
 from tasks.declared import Declared
 from tasks.heads import PairClassifier, SoftmaxClassifier
+from tasks.kinds import classification
+from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import named_label
 from tasks.sampled import FirstClasses

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from tasks.base import LabelledFiles, Source, Task, classification, similarity
+from tasks.base import Task
 from tasks.described import Described
 from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
+from tasks.kinds import classification, similarity
+from tasks.labelled_files import LabelledFiles, Source
 from tasks.parting import Parted
 from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import named_label, score_label

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.base import LabelledFiles, Source
+from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples
 from tasks.sampled import FirstClasses
 from tasks.text_files import DataError

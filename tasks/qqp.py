@@ -10,8 +10,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from losses import pair_contrastive_loss
-from tasks.base import LabelledFiles, Loss, Task, classification, of_outputs, of_texts
+from tasks.base import Loss, Task, of_outputs, of_texts
 from tasks.heads import PairClassifier, SoftmaxClassifier
+from tasks.kinds import classification
+from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_pair_text
 

@@ -14,8 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from tasks.base import LabelledFiles, Source, Task, classification
+from tasks.base import Task
 from tasks.heads import SoftmaxClassifier
+from tasks.kinds import classification
+from tasks.labelled_files import LabelledFiles, Source
 from tasks.parting import Joined, Parted
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_sentence, spelled_label

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.base import Source
+from tasks.labelled_files import Source
 from tasks.readers import Examples
 from tasks.text_files import DataError
 

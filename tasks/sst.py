@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from torch import nn
 
-from tasks.base import LabelledFiles, Task, classification
+from tasks.base import Task
 from tasks.heads import HiddenClassifier, SoftmaxClassifier
+from tasks.kinds import classification
+from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile, one_of
 from tasks.readers import class_label, clean_sentence
 

@@ -6,8 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from tasks.base import LabelledFiles, Task, similarity
+from tasks.base import Task
 from tasks.heads import CosineSimilarity
+from tasks.kinds import similarity
+from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import clean_pair_text, score_label
 

@@ -12,7 +12,8 @@ from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.parts import Part
 from multitask.passes import EncoderPass
-from tasks.base import Embeddings, Outputs, Task
+from tasks.base import Embeddings, Task
+from tasks.kinds import Outputs
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from losses import simcse_loss
 from multitask.passes import EncoderPass
 from multitask.step import StepGradient
-from tasks.base import Kind
+from tasks.kinds import Kind
 
 PIECES = {"one graph": [np.arange(8)], "cached": [np.arange(0, 3), np.arange(3, 8)]}
 

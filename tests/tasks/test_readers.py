@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks import build_task
-from tasks.readers import clean_pair_text, clean_sentence, example_rows, gathered
+from tasks.labelled_files import LabelledFiles
+from tasks.readers import clean_pair_text, clean_sentence
 
 SST, QQP, STS = (build_task(name) for name in ("sst", "qqp", "sts"))
 SST_HEADER = ["", "id", "sentence", "sentiment"]
@@ -169,5 +170,6 @@ def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
         writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
         writer.writerow(["id", "a", "b"])
         writer.writerows((str(i), *pair) for i, pair in enumerate(pairs))
-    found = gathered(path, example_rows(path, ("a", "b"), clean_text=str), 2, None)
+    files = LabelledFiles({"test": path.name}, ("a", "b"), "label", float, str, float)
+    found = files.read(tmp_path, "test")
     assert list(zip(*found.texts, strict=True)) == pairs

@@ -1,0 +1,87 @@
+"""How the outputs of a head become a loss, scores, predictions and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch.nn.functional as F
+from torch import Tensor
+
+from losses import squared_difference, symmetric_kl
+from tasks.metrics import measured
+
+Outputs = Any  # of a head: logits (B, C), values (B,), or what the loss of its kind wants
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the outputs of a head become a loss, scores, predictions and metrics.
+
+    `loss(outputs, targets)` -> a scalar; `scores(outputs)` -> (B, C) probabilities or (B,) values,
+    both float32; `predictions(scores)` -> (B,);
+    `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
+    at best 1, selects the best epoch. `divergence(outputs, outputs)` says how far two predictions
+    of the same examples lie apart, where that means something; `classes` how many there are, where
+    there are any, `class_names` what people call them.
+    """
+
+    loss: Callable[[Outputs, Tensor], Tensor]
+    scores: Callable[[Outputs], Tensor]
+    predictions: Callable[[np.ndarray], np.ndarray]
+    metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
+    main_metric: str
+    worst: float
+    divergence: Callable[[Outputs, Outputs], Tensor] | None = None
+    classes: int | None = None
+    class_names: tuple[str, ...] = ()
+
+    def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
+        """The metrics of what is predicted by scores (B, C) or (B,)."""
+        return self.metrics(self.predictions(scores), targets)
+
+
+def argmax(scores: np.ndarray) -> np.ndarray:
+    return scores.argmax(1)
+
+
+def identity(scores: np.ndarray) -> np.ndarray:
+    return scores
+
+
+def classification(
+    classes: int, f1_average: str, matthews: bool = False, names: tuple[str, ...] = ()
+) -> Kind:
+    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes.
+
+    With `matthews` also Matthews' correlation.
+    """
+    metrics = ["accuracy", "f1" if f1_average == "binary" else "macro_f1"]
+    metrics += ["matthews"] if matthews else []
+
+    return Kind(
+        loss=F.cross_entropy,
+        scores=lambda logits: logits.softmax(-1),
+        predictions=argmax,
+        metrics=measured(*metrics),
+        main_metric="accuracy",
+        worst=0.0,
+        divergence=symmetric_kl,
+        classes=classes,
+        class_names=names,
+    )
+
+
+def similarity(scale: float) -> Kind:
+    """Squared error of values (B,) from 0 to `scale`, both divided by `scale`."""
+    return Kind(
+        loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
+        scores=lambda values: values,
+        predictions=identity,
+        metrics=measured("pearson", "spearman"),
+        main_metric="pearson",
+        worst=-1.0,
+        divergence=lambda values, others: squared_difference(values / scale, others / scale),
+    )
