@@ -45,13 +45,19 @@ def kept_cell(file: Path, config: RunConfig) -> bool:
     kept = read_json(file, UserError).get("config")
     if not isinstance(kept, dict):
         raise UserError(f"{file}: expected a cell with a config, found none")
-    # A run writes down which kernel it chose.
-    if found := difference(as_kept(config), kept, ignored=("linear",)):
+    check_config(file, config, kept, ignored=("linear",))  # a run writes down which it chose
+    return True
+
+
+def check_config(
+    file: Path, config: RunConfig, kept: Mapping[str, Any], ignored: tuple[str, ...]
+) -> None:
+    """UserError where a cell's file was made with another configuration."""
+    if found := difference(as_kept(config), kept, ignored=ignored):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
             "another --results keeps both"
         )
-    return True
 
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:

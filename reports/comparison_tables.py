@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
 from reports.scored import Scored, runs_of, tasks_of
 from reports.systems import NO_SEED, task_of
-from reports.tables import latex_table, markdown_table
+from reports.tables import latex_table, markdown_table, mean_and_spread
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 Sections = list[tuple[str, Table]]
@@ -52,9 +50,8 @@ def spread(values: Sequence[float]) -> str:
     """Mean ± standard deviation (number of seeds)."""
     if not values:
         return ""
-    if len(values) == 1:
-        return f"{values[0]:.4f}"
-    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f} ({len(values)})"
+    found = mean_and_spread(values, 4)
+    return f"{found} ({len(values)})" if len(values) > 1 else found
 
 
 def test_table(systems: Sequence[Scored]) -> Table:

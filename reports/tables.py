@@ -1,8 +1,20 @@
-"""Tables in plain text."""
+"""Tables in plain text, and figures in their cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean, stdev
+
+
+def mean_and_spread(values: Sequence[float], digits: int) -> str:
+    """`0.51 ± 0.02`, the standard deviation of a sample; the mean alone of a single value."""
+    mean = f"{fmean(values):.{digits}f}"
+    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
+
+
+def beside(printed: str, ours: str) -> str:
+    """A paper's figure and ours, of which either may be missing."""
+    return f"{printed} / {ours}" if printed or ours else ""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

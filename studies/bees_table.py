@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.tables import markdown_table
+from reports.tables import beside, markdown_table, mean_and_spread
 from studies.bees import (
     ENSEMBLE,
     ENSEMBLE_OVERALL,
@@ -36,12 +36,9 @@ def scores(cells: Cells, row: str, task: str) -> list[float]:
     return [100 * kept["dev"][task][LEADERBOARD[task]] for kept in seeds_of(cells, row)]
 
 
-def beside(paper: float | None, ours: Sequence[float]) -> str:
+def both(paper: float | None, ours: Sequence[float]) -> str:
     """`51.3 / 47.1 ± 0.3`: the paper's figure and ours."""
-    if not ours:
-        return f"{paper:.1f} / " if paper is not None else ""
-    spread = f" ± {np.std(ours, ddof=1):.1f}" if len(ours) > 1 else ""
-    return f"{'' if paper is None else f'{paper:.1f}'} / {np.mean(ours):.1f}{spread}"
+    return beside("" if paper is None else f"{paper:.1f}", mean_and_spread(ours, 1) if ours else "")
 
 
 def overall_of(values: Mapping[str, float | None]) -> float | None:
@@ -57,23 +54,21 @@ def table_one(cells: Cells, ensemble: Mapping[str, Any] | None) -> Table:
     rows = []
     for name, row in {**ROWS, **{n: r for n, r in FURTHER.items() if n.startswith("M")}}.items():
         found = {task: scores(cells, name, task) for task in row.tasks}
-        shown = [
-            beside(row.paper.get(task), found[task]) if task in found else "" for task in TITLES
-        ]
+        shown = [both(row.paper.get(task), found[task]) if task in found else "" for task in TITLES]
         total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
-        shown.append(beside(row.overall, [total] if total is not None else []))
+        shown.append(both(row.overall, [total] if total is not None else []))
         shown.append(minutes(row.minutes if row.paper else None, seeds_of(cells, name)))
         rows.append([name, row.title, *shown])
     for names, printed in TOGETHER.items():
         found = {ROWS[name].tasks[0]: scores(cells, name, ROWS[name].tasks[0]) for name in names}
         total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
-        both = beside(printed, [total] if total is not None else [])
-        rows.append([", ".join(names), "", *[""] * len(TITLES), both, ""])
+        pair = both(printed, [total] if total is not None else [])
+        rows.append([", ".join(names), "", *[""] * len(TITLES), pair, ""])
     merged = {} if ensemble is None else ensemble["dev"]
     values = {t: 100 * merged[t][LEADERBOARD[t]] if t in merged else None for t in TITLES}
-    shown = [beside(ENSEMBLE_PAPER[t], [v] if v is not None else []) for t, v in values.items()]
+    shown = [both(ENSEMBLE_PAPER[t], [v] if v is not None else []) for t, v in values.items()]
     total = overall_of(values)
-    shown.append(beside(ENSEMBLE_OVERALL, [total] if total is not None else []))
+    shown.append(both(ENSEMBLE_OVERALL, [total] if total is not None else []))
     rows.append(["ensemble", "vote and mean of the models named below", *shown, ""])
     return ["model", "", *TITLES.values(), "overall", "minutes an epoch"], rows
 
@@ -92,7 +87,7 @@ def further_table(cells: Cells, prefix: str, what: str) -> Table:
         if name.startswith(prefix):
             (task,) = row.tasks
             ours = scores(cells, name, task)
-            rows.append([name, row.title, TITLES[task], beside(row.paper[task], ours)])
+            rows.append([name, row.title, TITLES[task], both(row.paper[task], ours)])
     return ["model", "", "metric", what], rows
 
 

@@ -55,17 +55,16 @@ def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
     write_leaks(every, results)
     begin = time.monotonic()
     for number, one in enumerate(left):
-        print(
-            f"\n{one.name}: {len(left) - number} cells left{until(begin, number, left)}", flush=True
-        )
+        more = len(left) - number
+        print(f"\n{one.name}: {more} cells left{until(begin, number, more)}", flush=True)
         finish(one, results, runs)
 
 
-def until(begin: float, done: int, left: Sequence[Cell]) -> str:
-    """About how long the cells left will take, if they are like those that are done."""
+def until(begin: float, done: int, left: int) -> str:
+    """About how long what is left will take, if it is like what is done."""
     if not done:
         return ""
-    seconds = (time.monotonic() - begin) / done * (len(left) - done)
+    seconds = (time.monotonic() - begin) / done * left
     end = datetime.now() + timedelta(seconds=seconds)
     return f", about {duration(seconds)}, until {end:%a %H:%M}"
 

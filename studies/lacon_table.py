@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reports.tables import markdown_table
+from reports.tables import beside, markdown_table
 from studies import lacon_paper as paper
 from studies.claims import READING, Table
 from studies.lacon import (
@@ -39,11 +39,10 @@ OWN_NUMBERS = (
 )
 
 
-def beside(printed: tuple[float, float] | None, ours: Figures) -> str:
+def both(printed: tuple[float, float] | None, ours: Figures) -> str:
     """`71.4 ± 0.7 / 60.1 ± 1.2 (6)`."""
-    found = shown(ours.values())
     first = f"{printed[0]:.1f} ± {printed[1]:.1f}" if printed else ""
-    return f"{first} / {found}" if first or found else ""
+    return beside(first, shown(ours.values()))
 
 
 def printed_main(task: str) -> dict[str, tuple[float, float]]:
@@ -62,7 +61,7 @@ def main_table(results: Results) -> Table:
         [
             title,
             *(
-                beside(printed_main(task).get(method), results.of(cells.main(task, method)))
+                both(printed_main(task).get(method), results.of(cells.main(task, method)))
                 for task in tasks
             ),
         ]
@@ -84,7 +83,7 @@ def ablation_table(results: Results) -> Table:
             for task in ABLATED
         ]
         found = [
-            beside(paper.ABLATION[variant][task], results.of(one))
+            both(paper.ABLATION[variant][task], results.of(one))
             for task, one in zip(ABLATED, cells, strict=True)
         ]
         rows.append([title, *found])

@@ -12,13 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minbert.front_door import start
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
 from reports.drawing import new_figure, save_figure
-from reports.tables import markdown_table
+from reports.tables import markdown_table, mean_and_spread
 from studies.cells import Cell, read_cells, run_cells, study_parser
 from tasks import build_task
 
@@ -86,8 +84,7 @@ def table(cells: Mapping[str, Mapping[str, Any]]) -> str:
         for task in TASKS:
             names = [cell_name(task, variant, seed) for seed in SEEDS]
             found = [score(cells[name], task) for name in names if name in cells]
-            spread = f" ± {np.std(found, ddof=1):.4f}" if len(found) > 1 else ""
-            row.append(f"{np.mean(found):.4f}{spread} ({len(found)})" if found else "")
+            row.append(f"{mean_and_spread(found, 4)} ({len(found)})" if found else "")
         rows.append(row)
     return markdown_table(["", *(f"{t} {metric_of(t)} (seeds)" for t in TASKS)], rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from multitask.assembly import build_tasks
-from reports.tables import markdown_table
+from reports.tables import beside, markdown_table
 from studies.chosen import absent_tasks
 from studies.claims import READING, Table, claims_table
 from studies.scl_moo import (
@@ -31,11 +31,10 @@ OURS = ("ls", "epo")
 AGAINST = ("ce", "scl")
 
 
-def beside(paper: tuple[float, float] | None, ours: Mapping[int, float]) -> str:
-    """`72.06 ± 5.4 / 61.0 ± 3.1`."""
-    first = f"{paper[0]:.2f} ± {paper[1]:.1f}" if paper else ""
-    found = shown(ours.values())
-    return f"{first} / {found}" if first or found else ""
+def both(paper: tuple[float, float] | None, ours: Mapping[int, float]) -> str:
+    """`72.06 ± 5.4 / 61.0 ± 3.1 (10)`."""
+    printed = f"{paper[0]:.2f} ± {paper[1]:.1f}" if paper else ""
+    return beside(printed, shown(ours.values()))
 
 
 def few_shot_table(results: Results) -> Table:
@@ -44,7 +43,7 @@ def few_shot_table(results: Results) -> Table:
     for shots in SHOTS:
         for method, title in METHODS.items():
             cells = [
-                beside(
+                both(
                     FEW_SHOT_PAPER.get(task, {}).get(shots, {}).get(method),
                     results.few_shot(task, shots, method),
                 )
@@ -59,7 +58,7 @@ def full_table(results: Results) -> Table:
     rows = []
     for method, title in METHODS.items():
         ours = {task: results.full(task, method) for task in FULL}
-        cells = [beside(FULL_PAPER[task][method], ours[task]) for task in FULL]
+        cells = [both(FULL_PAPER[task][method], ours[task]) for task in FULL]
         paper = np.mean([FULL_PAPER[task][method][0] for task in FULL])
         means = [100 * np.mean(list(found.values())) for found in ours.values() if found]
         whole = f"{np.mean(means):.1f}" if len(means) == len(FULL) else ""

@@ -17,13 +17,14 @@ import numpy as np
 from minbert.errors import UserError
 from minbert.files import alone
 from minbert.json_files import read_json, write_json
-from multitask.config import RunConfig, difference
+from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.dry_run import duration
 from multitask.run import complete
 from multitask.telemetry import read_steps
 from pretrain.run import tasks_of
-from reports.cells import as_kept
+from reports.cells import as_kept, check_config
+from reports.tables import mean_and_spread
+from studies.cells import until
 from studies.ids import keep_ids
 
 KEPT = (
@@ -65,11 +66,10 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> list
     print(f"{count - len(left)} of {count} runs are kept, {len(left)} to do", flush=True)
     begin, busy, failed = time.monotonic(), [], []
     for number, (one, seed) in enumerate(left):
-        ahead = ""
-        if number:
-            seconds = (time.monotonic() - begin) / number * (len(left) - number)
-            ahead = f", about {duration(seconds)} left"
-        print(f"\n{one.name}, seed {seed}: {len(left) - number} runs left{ahead}", flush=True)
+        more = len(left) - number
+        print(
+            f"\n{one.name}, seed {seed}: {more} runs left{until(begin, number, more)}", flush=True
+        )
         try:
             if not run_seed(one, seed, results, runs, wait=False):
                 busy.append((one, seed))
@@ -126,11 +126,7 @@ def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
     if not file.exists():
         return {}
     content = read_json(file, UserError)
-    if found := difference(as_kept(one.config), content["config"], ignored=("seed", "linear")):
-        raise UserError(
-            f"{file}: expected a cell of this configuration, found another: {found}; "
-            "another --results keeps both"
-        )
+    check_config(file, one.config, content["config"], ignored=("seed", "linear"))
     return {int(seed): metrics for seed, metrics in content["seeds"].items()}
 
 
@@ -148,8 +144,5 @@ def values(one: SeedCell, results: Path, *keys: str) -> dict[int, float]:
 
 def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
     """Mean ± standard deviation (seeds), in per cent; nothing where there is none."""
-    found = scale * np.array(list(values))
-    if not len(found):
-        return ""
-    spread = f" ± {found.std(ddof=1):.{digits}f}" if len(found) > 1 else ""
-    return f"{found.mean():.{digits}f}{spread} ({len(found)})"
+    found = [scale * value for value in values]
+    return f"{mean_and_spread(found, digits)} ({len(found)})" if found else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from reports.tables import markdown_table
+from reports.tables import beside, markdown_table
 from studies import supercontext_paper as paper
 from studies.claims import READING, Table, claims_table, differences
 from studies.seeds import SeedCell, kept, shown
@@ -38,12 +38,9 @@ SAME_FOR_ALL = (
 )
 
 
-def beside(printed: float | None, ours: Mapping[int, float]) -> str:
+def both(printed: float | None, ours: Mapping[int, float]) -> str:
     """`94.15 / 81.0 ± 0.3 (6)`."""
-    found = shown(ours.values())
-    if not found:
-        return "" if printed is None else f"{printed:.2f} /"
-    return f"{'' if printed is None else f'{printed:.2f}'} / {found}"
+    return beside("" if printed is None else f"{printed:.2f}", shown(ours.values()))
 
 
 def losses_table(results: Results, setting: str, how: str) -> Table:
@@ -54,7 +51,7 @@ def losses_table(results: Results, setting: str, how: str) -> Table:
         found = {loss: results.of(results.cells.main(setting, task, loss), how) for loss in LOSSES}
         own = printed if how == "linear" else {}
         if own or any(found.values()):
-            rows.append([task, *(beside(own.get(loss), found[loss]) for loss in LOSSES)])
+            rows.append([task, *(both(own.get(loss), found[loss]) for loss in LOSSES)])
     return ["", *LOSSES.values()], rows
 
 
@@ -67,7 +64,7 @@ def judged_table(results: Results, setting: str) -> Table:
         found = {how: results.of(one, how) for how in HOW}
         plain = results.of(results.cells.main(setting, task, "ce"), "pretrained")
         if printed or any(found.values()):
-            cells = [beside(printed.get(how), found[how]) for how in HOW]
+            cells = [both(printed.get(how), found[how]) for how in HOW]
             rows.append([task, *cells, shown(plain.values())])
     return ["", *HOW.values(), "cross-entropy's own classifier, before fine-tuning"], rows
 
@@ -79,7 +76,7 @@ def heads_table(results: Results, setting: str) -> Table:
         printed = paper.HEADS.get(task, {})
         found = {head: results.of(results.cells.head(setting, task, head)) for head in HEADS}
         if any(found.values()):
-            rows.append([task, *(beside(printed.get(head), found[head]) for head in HEADS)])
+            rows.append([task, *(both(printed.get(head), found[head]) for head in HEADS)])
     return ["", *HEADS], rows
 
 
@@ -126,7 +123,7 @@ def best_hard_table(results: Results, setting: str) -> Table:
         best = best_hard(results, setting, task)
         every = results.of(results.cells.main(setting, task, "superloss"))
         if best is not None:
-            cells = beside(printed[0], every), beside(printed[1], results.of(best))
+            cells = both(printed[0], every), both(printed[1], results.of(best))
             rows.append([task, *cells, best.name.partition("hard-")[2]])
     return ["", "SuperLoss", "SuperLoss*", "chosen on dev"], rows
 
