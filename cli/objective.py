@@ -8,6 +8,7 @@ from typing import Any
 from cli import lacon
 from cli.task_names import has_classes
 from cli.values import RATE, default, number
+from multitask.config import TERM_WEIGHTS
 
 # Plain copies of names, held equal to them by a test.
 OBJECTIVES = {
@@ -123,7 +124,7 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, n
                 )
     if args.scl_weight == 1:
         parser.error("--scl-weight: expected a number below 1, or nothing teaches the heads")
-    for flag in ("smart_weight", "r_drop_weight", "proximal_weight"):
+    for flag in TERM_WEIGHTS:
         if getattr(args, flag, None):
             shown = flag.replace("_", "-")
             why = "compares the examples of a batch" if name in IN_BATCH else "has its own head"

@@ -13,6 +13,8 @@ from minbert.typed import fits
 from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
 
+TERM_WEIGHTS = ("smart_weight", "proximal_weight", "r_drop_weight")  # of regularisers, by task
+
 
 @dataclass(frozen=True)
 class RunConfig:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
+from multitask.config import TERM_WEIGHTS
 from reports.store import StoredRun, read_run, shown
 from tasks import in_order
 from tasks.base import Task
@@ -17,7 +18,6 @@ from tasks.base import Task
 OF_A_RUN = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
 NO_SEED = -1  # of merged runs whose members no seed chose
 UNKNOWN = "a run that is not here"
-BY_TASK = ("smart_weight", "proximal_weight", "r_drop_weight")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def traits(run: StoredRun) -> list[str]:
     """The settings that tell a system; where a run starts is told, not from which folder."""
     found = ["pre-trained"] if run.config.get("init") else []
     for key, value in run.settings.items():
-        if key in BY_TASK:
+        if key in TERM_WEIGHTS:
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
         elif key not in OF_A_RUN:
             found.append(f"{key} {shown(value)}")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from cli import regularizing
+from multitask.config import TERM_WEIGHTS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
 BALL = ("--smart-weight", "1", "--smart-variant", "projected")
@@ -15,6 +16,7 @@ def test_plain_choices_equal_the_registries():
     from losses.smart import NORMS, VARIANTS
 
     assert (regularizing.NORMS, regularizing.VARIANTS) == (NORMS, VARIANTS)
+    assert tuple(f"{name}_weight" for name in regularizing.WEIGHTS) == TERM_WEIGHTS
 
 
 @pytest.mark.parametrize(
