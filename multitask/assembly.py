@@ -22,6 +22,7 @@ from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Task
 from tasks.data import Split, load_split
 from tasks.described import meaning
+from tasks.heads import StartsAtNames
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
@@ -159,12 +160,12 @@ def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
 def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Let the labels' embeddings begin where the encoder has the names of the classes."""
     for name, task in chosen.items():
-        start = getattr(model.heads[name], "start", None)
-        if start is not None:
+        head = model.heads[name]
+        if isinstance(head, StartsAtNames):
             if not task.kind.class_names:
                 raise RunError(f"--label-start names: expected names of {name}'s classes")
             names = model.bi_encoder.encode(task.kind.class_names, normalize=False)
-            start(torch.from_numpy(names))
+            head.start(torch.from_numpy(names))
 
 
 def load_splits(

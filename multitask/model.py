@@ -17,6 +17,7 @@ from minbert.pooling import Pool
 from minbert.stored import load_encoder
 from multitask.checkpoint import load_tensors
 from tasks.base import Task
+from tasks.heads import PoolsTokens
 
 
 class EncoderWithHeads(nn.Module):
@@ -43,13 +44,14 @@ class EncoderWithHeads(nn.Module):
         return self.bi_encoder.encoder.stream
 
     def pooling_of(self, task: str | None) -> Pool | None:
-        """The pooling of a task's head, where it has one: it looks at tokens, not at embeddings."""
-        return None if task is None else getattr(self.heads[task], "pool", None)
+        """The pooling of a task's head, where it has one."""
+        head = None if task is None else self.heads[task]
+        return head.pool if isinstance(head, PoolsTokens) else None
 
     def embedding_width(self, task: str | None) -> int:
         """Of what `embed` gives for a task."""
         head = None if task is None else self.heads[task]
-        return int(getattr(head, "pooled_width", self.bi_encoder.width))
+        return head.pooled_width if isinstance(head, PoolsTokens) else self.bi_encoder.width
 
     def embed(self, batch: Batch, precision: str, task: str | None = None) -> Tensor:
         """A batch -> float32 embeddings of all its sequences (S, H); `batch.split` parts them.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minbert.batching import Batch
 from minbert.dropout import Dropout
 
 HEAD_DROPOUT = 0.3  # BEES, section 5.3
@@ -16,6 +18,22 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
     "none": lambda cosine: cosine,
 }
+
+
+@runtime_checkable
+class PoolsTokens(Protocol):
+    """A head that itself makes embeddings (S, `pooled_width`) of the tokens' states (T, H)."""
+
+    pooled_width: int
+
+    def pool(self, hidden: Tensor, batch: Batch) -> Tensor: ...
+
+
+@runtime_checkable
+class StartsAtNames(Protocol):
+    """A head whose labels may begin at the embeddings of their names (C, H)."""
+
+    def start(self, names: Tensor) -> None: ...
 
 
 class HiddenClassifier(nn.Module):
