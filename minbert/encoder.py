@@ -135,10 +135,11 @@ class Encoder(nn.Module):
         begin_pass(self, batch)
         hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_steps(hidden))
-        hidden = F.pad(hidden, (0, 0, 0, layout.tokens - batch.tokens))
+        if more := layout.tokens - batch.tokens:  # either end would be a copy
+            hidden = F.pad(hidden, (0, 0, 0, more))
         for layer in self.layers:
             hidden = layer(hidden, layout)
-        return hidden[: batch.tokens]
+        return hidden[: batch.tokens] if more else hidden
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
         """Let `torch.compile` fuse all but attention where dropout is off.

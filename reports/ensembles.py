@@ -8,9 +8,9 @@ from typing import Any
 
 from ensemble.merge import Merged, merge
 from reports.merged_run import check_output, write_merged_run
-from reports.store import read_run
+from reports.store import StoredRun, read_run
 from reports.tables import text_table
-from tasks import TASK_NAMES, find_task, in_order
+from tasks import TASK_NAMES, in_order
 from tasks.described import meaning
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
@@ -119,7 +119,7 @@ def ensemble_runs(
     check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)
     merged = {}
     for task, runs in members.items():
-        kind = find_task(task, own, **options.get(task, {})).kind
+        kind = StoredRun(folder, config, None).task(task).kind
         splits = read_splits(task, names_of(runs), kind.classes)
         merged[task] = merge(splits, kind, method, seed)
     dev = {task: found.metrics for task, found in merged.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minbert.errors import UserError
 from minbert.json_files import read_json
@@ -15,8 +15,10 @@ from multitask.sealed import newest_first
 from multitask.stored import settings_of
 from reports.tables import text_table
 from tasks import OwnTasks, find_task
-from tasks.base import Task
 from tasks.metrics import LEADERBOARD
+
+if TYPE_CHECKING:
+    from tasks.base import Task
 
 # Settings that the table shows in columns of their own, or that say nothing of the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")

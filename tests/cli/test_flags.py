@@ -157,10 +157,11 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
         [*ALL, "--lr", "x"],
         [*ALL, "--tasks", "sst", "sst"],
         [*ALL, "--resume", "--overwrite"],
+        ["--mode", "runs", "--root", "docs"],
     ],
     ids=" ".join,
 )
-def test_help_and_wrong_flags_import_no_torch(argv):
+def test_help_wrong_flags_and_the_table_of_runs_import_no_torch(argv):
     code = (
         "import sys, cli\n"
         "try: cli.main(sys.argv[1:])\n"
