@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -23,12 +24,14 @@ GEMM_TOKENS = 2048
 def in_turns(sides: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
     """What each side returns, `repetitions` times in turns, after a warming round not kept.
 
-    A machine's speed drifts; in turns the drift meets all sides alike.
+    A machine's speed drifts; in turns the drift meets all sides alike. Each round has an order of
+    its own, for what one side leaves in caches and allocator helps or hinders the next.
     """
     found: dict[str, list[float]] = {name: [] for name in sides}
+    generator = random.Random(0)
     for repetition in range(repetitions + 1):
-        for name, side in sides.items():
-            value = side()
+        for name in generator.sample(list(sides), len(sides)):
+            value = sides[name]()
             if repetition:
                 found[name].append(value)
     return found

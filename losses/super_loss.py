@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from losses.supcon import nothing
@@ -47,10 +48,13 @@ def super_loss(
     if len(sizes) < 2:
         return nothing(embeddings)
     grouped = embeddings.index_select(0, order)
+    logits = grouped @ grouped.T / temperature
+    # Divided as the cosines are, that one of just this size counts.
+    least = None if threshold is None else logits.new_tensor(threshold) / temperature
     places = torch.cat([torch.arange(size, device=labels.device) for size in sizes])
-    terms = []
+    pulled, pushed = [], []
     begin = 0
-    for size, band in zip(sizes, (grouped @ grouped.T).split(sizes), strict=True):
+    for size, band in zip(sizes, logits.split(sizes), strict=True):
         before, own, after = band.split([begin, size, len(labels) - begin - size], 1)
         begin += size
         if variant == "algorithm1" and size == 1:
@@ -60,53 +64,55 @@ def super_loss(
             turns = torch.cat([places[begin:], places[: begin - size]]).argsort(stable=True)
             others = others[:, turns[:negatives]]
         near = positives_of(own, positives, variant == "equation8")
-        far, count = hardest(others, top_k, threshold, top_fraction)
-        pulled = (near / temperature).logsumexp(1) - math.log(near.shape[1])
-        pushed = (far / temperature).logsumexp(1) - count.log()
-        terms.append(torch.logaddexp(pulled, pushed) - pulled)
-    if not terms:
+        far, count = hardest(others, top_k, least, top_fraction)
+        pulled.append(near.logsumexp(1) - math.log(near.shape[1]))
+        pushed.append(far.logsumexp(1) - count.log())
+    if not pulled:
         return nothing(embeddings)
+    # -log(p / (p + n)) of logarithms
+    terms = -F.logsigmoid(torch.cat(pulled) - torch.cat(pushed))
     if variant == "equation8":
-        return torch.cat(terms).mean()
-    return torch.stack([several.mean() for several in terms]).mean()
+        return terms.mean()
+    of_classes = terms.split([len(several) for several in pulled])
+    return torch.stack([several.mean() for several in of_classes]).mean()
 
 
-def positives_of(cosines: Tensor, most: int | None, itself: bool) -> Tensor:
-    """Cosines (n, n) of a class' examples -> of each with the first of its others (n, n - 1).
+def positives_of(logits: Tensor, most: int | None, itself: bool) -> Tensor:
+    """Logits (n, n) of a class' examples -> of each with the first of its others (n, n - 1).
 
     With `itself` also with itself, which is never among those left out.
     """
     if itself and most is None:
-        return cosines
-    count = len(cosines)
+        return logits
+    count = len(logits)
     # Without the diagonal: from the second number on, one in n + 1 is of it.
-    others = cosines.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
+    others = logits.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
     others = others[:, :most]
-    return torch.cat([cosines.diagonal()[:, None], others], 1) if itself else others
+    return torch.cat([logits.diagonal()[:, None], others], 1) if itself else others
 
 
 def hardest(
-    cosines: Tensor,
+    logits: Tensor,
     top_k: int | None = None,
-    threshold: float | None = None,
+    threshold: Tensor | float | None = None,
     top_fraction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Of each row's cosines (n, m) those that count, and how many: (n,) or one for all rows.
+    """Of each row's logits (n, m) those that count, and how many: (n,) or one for all rows.
 
     Of equal ones the first; others are -inf, or not there.
     """
     if threshold is None and top_k is None and top_fraction is None:
-        return cosines, cosines.new_tensor(cosines.shape[1])
-    ordered = cosines.sort(dim=1, descending=True, stable=True).values
+        return logits, logits.new_tensor(logits.shape[1])
+    ordered = logits.sort(dim=1, descending=True, stable=True).values
     if threshold is not None:
         far = ordered < threshold
         far[:, 0] = False
-        return ordered.masked_fill(far, -torch.inf), (~far).sum(1).to(cosines.dtype)
+        return ordered.masked_fill(far, -torch.inf), (~far).sum(1).to(logits.dtype)
     if top_fraction is not None:
         # Not a sixth for a fifth of five: ceil of a product that rounding made a little larger.
-        top_k = max(1, math.ceil(top_fraction * cosines.shape[1] - 1e-9))
+        top_k = max(1, math.ceil(top_fraction * logits.shape[1] - 1e-9))
     kept = ordered[:, :top_k]
-    return kept, cosines.new_tensor(kept.shape[1])
+    return kept, logits.new_tensor(kept.shape[1])
 
 
 def check(

@@ -16,9 +16,12 @@ def test_sides_take_turns_and_the_first_round_warms_up():
 
         return run
 
-    found = in_turns({name: side(name) for name in "ab"}, 2)
-    assert order == list("ababab")
-    assert found == {"a": [3.0, 5.0], "b": [4.0, 6.0]}
+    found = in_turns({name: side(name) for name in "abc"}, 9)
+    rounds = ["".join(order[begin : begin + 3]) for begin in range(0, 30, 3)]
+    assert all(sorted(several) == list("abc") for several in rounds)
+    assert len(set(rounds)) > 2, "no side always follows the same one"
+    for name in "abc":
+        assert found[name] == [place + 1 for place, one in enumerate(order) if one == name][1:]
 
 
 def test_ratios_are_times_faster_than_the_peer():
