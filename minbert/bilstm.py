@@ -1,8 +1,8 @@
 """A BiLSTM over word embeddings, behind the transformer's interface (SuperConText, section IV).
 
 Letters of the shapes: T tokens of the batch, E width of a word's embedding, U units a direction.
-Tokens are packed and never padded: PyTorch's LSTM takes them step of time by step of time, the
-longest sequences first.
+Tokens are packed and never padded: an LSTM takes them step of time by step of time, the longest
+sequences first.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import begin_pass, lookup_table, word_vectors
 from minbert.errors import EncoderError
+from minbert.recurrence import both_directions
 
 MODEL_TYPE = "bilstm"
 
@@ -102,13 +103,17 @@ class BiLSTM(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         begin_pass(self, batch)
-        order, sizes = by_time(batch)
-        hidden = self.embeddings(batch)[order]  # (T, E), all first tokens, then all second ones
+        orders, sizes = by_time(batch)
+        hidden = self.embeddings(batch)
         for layer in self.layers:
-            hidden = self.dropout(layer(PackedSequence(hidden, sizes))[0].data)  # (T, 2U)
-        back = torch.empty_like(order)
-        back[order] = torch.arange(len(order), device=order.device)
-        return hidden[back]
+            assert isinstance(layer, nn.LSTM)
+            if hidden.device.type == "cpu":
+                states = both_directions(layer, hidden, orders, sizes.tolist())
+            else:
+                states = layer(PackedSequence(hidden[orders[0]], sizes))[0].data
+                states = states[orders[0].argsort()]
+            hidden = self.dropout(states)  # (T, 2U)
+        return hidden
 
     def use_linear(self, kernel: str) -> None:
         """The LSTM's products are PyTorch's own, whichever kernel linear layers have."""
@@ -118,16 +123,18 @@ class BiLSTM(nn.Module):
 
 
 def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
-    """The order of a PackedSequence: tokens (T,) by place in their sequence, longest ones first.
+    """The orders of PackedSequences: tokens by place in their sequence, longest sequences first.
 
-    And how many sequences each step of time has, on the CPU.
+    (2, T), the second of them counting places from a sequence's end; and of how many sequences each
+    step of time is, on the CPU.
     """
     ranks = torch.empty_like(batch.lengths)
     ranks[batch.lengths.argsort(descending=True, stable=True)] = torch.arange(len(ranks))
     own = ranks.to(batch.device)[batch.sequence]
-    order = (batch.positions * len(ranks) + own).argsort()
+    lengths = batch.lengths.to(batch.device)[batch.sequence]
+    places = torch.stack([batch.positions, lengths - 1 - batch.positions])
     steps = torch.arange(batch.longest)
-    return order, (batch.lengths[:, None] > steps).sum(0)
+    return (places * len(ranks) + own).argsort(1), (batch.lengths[:, None] > steps).sum(0)
 
 
 def random_bilstm(config: BiLSTMConfig, seed: int = 0) -> BiLSTM:
