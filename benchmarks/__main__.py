@@ -20,6 +20,7 @@ BENCHMARKS = {
     "smart-step": "a training step with adversarial regularisation, 32 examples",
     "contrastive-step": "a training step with contrastive terms or label embeddings, 32 examples",
     "class-losses": "losses over the classes of a batch, forward and backward",
+    "lstm": "a BiLSTM, forward and backward",
     "surgery": "a three-task step with PCGrad",
     "all-pairs": "all pairs of 1,000 and 10,000 sentences",
     "startup": "from process start to the first result",

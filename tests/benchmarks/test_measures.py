@@ -4,7 +4,15 @@ import sys
 
 import pytest
 
-from benchmarks import __main__, class_losses, contrastive_step, encode, simcse_step, train_step
+from benchmarks import (
+    __main__,
+    class_losses,
+    contrastive_step,
+    encode,
+    lstm,
+    simcse_step,
+    train_step,
+)
 from minbert.json_files import read_json
 
 
@@ -73,3 +81,11 @@ def test_class_losses(measured, monkeypatch):
     assert len(pairs) == 4
     assert len(triplets) == 2
     assert all(side["peak_mb"] > 0 for side in (*pairs.values(), *triplets.values()))
+
+
+@pytest.mark.slow
+def test_lstm(measured, monkeypatch):
+    monkeypatch.setattr(lstm, "SHAPES", {"2 x 8": (2, 8)})
+    (found,) = measured("lstm", "--texts", "20").values()
+    assert len(found) == 3
+    assert found["ours"]["gradient_difference"] <= 1e-5

@@ -1,0 +1,108 @@
+"""Sentences/s of a BiLSTM over real sentences, forward and backward, beside PyTorch's own.
+
+PyTorch's LSTM takes packed sequences, as here, or padded ones; its states over padding are others,
+for its way back begins in the padding.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+
+from benchmarks.steps import random_rows, seconds_per_example
+from benchmarks.timing import described, in_turns, rate_table
+from minbert.batching import TokenLists, pack
+from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
+from minbert.words import vocabulary_of, word_tokenizer
+from tasks import build_task, data_folder
+
+SHAPES = {"1 x 128": (1, 128), "3 x 512": (3, 512)}  # layers, units: SuperConText's two
+BATCH, STEPS = 200, 1  # sentences of a step, steps of a repetition
+PEER = "PyTorch, packed"
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    device = torch.device(args.device)
+    texts = build_task("sst").read(data_folder(args.data), "train").texts[0][: args.texts]
+    words = vocabulary_of(texts)
+    tokens = word_tokenizer(words, 512)(texts)
+    groups = {}
+    for shape, (layers, units) in SHAPES.items():
+        config = BiLSTMConfig(
+            int(tokens.ids.max()) + 1, units=units, num_layers=layers, dropout=0.0
+        )
+        encoder = random_bilstm(config).to(device)
+        steps: dict[str, Callable[[np.ndarray], Tensor]] = {
+            PEER: partial(pytorch_states, encoder, tokens, packed=True),
+            "PyTorch, padded": partial(pytorch_states, encoder, tokens, packed=False),
+            "ours": partial(our_states, encoder, tokens),
+        }
+        sides = {name: side(states, encoder, len(tokens), device) for name, states in steps.items()}
+        found = rate_table(in_turns(sides, args.repetitions), 1.0, PEER)
+        batch = np.arange(min(BATCH, len(tokens)))
+        found["ours"]["gradient_difference"] = apart(encoder, steps["ours"], steps[PEER], batch)
+        groups[f"SST, BiLSTM of {shape} units, {BATCH} sentences a step"] = found
+    return described(args, "sentences/s", groups)
+
+
+def our_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray) -> Tensor:
+    """(T, 2U)"""
+    batch = pack([tokens], rows).to(encoder.embeddings.word.weight.device)
+    return encoder(batch)
+
+
+def pytorch_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray, packed: bool) -> Tensor:
+    """(T, 2U) from the same weights."""
+    device = encoder.embeddings.word.weight.device
+    lists = [torch.from_numpy(tokens.at(np.array([row])).ids).long() for row in rows]
+    lengths = torch.tensor([len(one) for one in lists])
+    hidden: Any = encoder.embeddings.word(pad_sequence(lists, batch_first=True).to(device))
+    for layer in encoder.layers:
+        assert isinstance(layer, nn.LSTM)
+        layer.batch_first = True
+        if packed:
+            hidden = pack_padded_sequence(hidden, lengths, batch_first=True, enforce_sorted=False)
+        hidden = layer(hidden)[0]
+        if packed:
+            hidden = pad_packed_sequence(hidden, batch_first=True)[0]
+        layer.batch_first = False
+    real = torch.arange(hidden.shape[1]) < lengths[:, None]
+    return hidden[real.to(device)]
+
+
+def side(
+    states: Callable[[np.ndarray], Tensor], encoder: BiLSTM, count: int, device: torch.device
+) -> Callable[[], float]:
+    """Seconds a sentence, forward and backward."""
+    batches = random_rows(count, min(BATCH, count))
+
+    def step() -> int:
+        rows = next(batches)
+        encoder.zero_grad(set_to_none=True)
+        states(rows).square().mean().backward()
+        return len(rows)
+
+    return lambda: seconds_per_example(step, STEPS, device)
+
+
+def apart(
+    encoder: BiLSTM,
+    ours: Callable[[np.ndarray], Tensor],
+    theirs: Callable[[np.ndarray], Tensor],
+    rows: np.ndarray,
+) -> float:
+    """Norm of the difference of two gradients over the norm of the second."""
+    found = []
+    for states in (ours, theirs):
+        encoder.zero_grad(set_to_none=True)
+        states(rows).square().mean().backward()
+        grads = [p.grad.double().flatten() for p in encoder.parameters() if p.grad is not None]
+        found.append(torch.cat(grads))
+    return float((found[0] - found[1]).norm() / found[1].norm())
