@@ -1,4 +1,4 @@
-"""An encoder pre-trained, then judged frozen and fine-tuned: one seed of a cell."""
+"""An encoder pre-trained, then judged frozen and, if wanted, fine-tuned: one seed of a cell."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def pretrained_and_judged(
     folder: Path,
     words: Words | None,
     vectors: str | None,
-    tuned_batch_size: int,
+    tuned_batch_size: int | None,
 ) -> dict[str, Any]:
     """Pre-train as `config` says; the figures of a linear evaluation and of fine-tuning.
 
-    Fine-tuning is cross-entropy with a fresh head for as many epochs again, with batches of its
-    own size.
+    Fine-tuning is cross-entropy with a fresh head for as many epochs again, with batches of
+    `tuned_batch_size`; None leaves it out.
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
@@ -63,13 +63,16 @@ def pretrained_and_judged(
         negatives=None,
     )
     linear, _ = linear_evaluation(after)
-    tuning = replace(after, mode="single", batch_size=tuned_batch_size)
-    tuned = complete(tuning, folder / "tuned", RunControl(resume=True))
     kept = ("dev", "test")
-    return {
+    found = {
         "pretrained": {key: pretrained[key] for key in (*kept, "steps") if key in pretrained},
         "linear": {key: linear[key] for key in (*kept, "strength")},
-        "tuned": {key: tuned[key] for key in kept},
+    }
+    if tuned_batch_size is not None:
+        tuning = replace(after, mode="single", batch_size=tuned_batch_size)
+        tuned = complete(tuning, folder / "tuned", RunControl(resume=True))
+        found["tuned"] = {key: tuned[key] for key in kept}
+    return found | {
         "seconds": round(time.perf_counter() - begin, 1),
         "environment": environment(),
     }

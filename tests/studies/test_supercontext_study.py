@@ -72,7 +72,7 @@ def reproduce(reproducing, data):
     return reproducing("supercontext", "--data", data, *short)
 
 
-def test_some_cells_are_run_once_and_judged_twice(reproduce, tmp_path):
+def test_some_cells_are_run_once_and_judged(reproduce, tmp_path):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("good 1 0\nbad 0 1\n")
     rows = ("given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5", "small-trec-ce")
@@ -90,6 +90,9 @@ def test_some_cells_are_run_once_and_judged_twice(reproduce, tmp_path):
     for how in ("linear", "tuned"):
         for split in ("dev", "test"):
             assert found[how][split]["sst2"].keys() == {"accuracy", "f1", "matthews"}
+    hard = json.loads((results / "given-sst2-hard-top_k-5.json").read_text())["seeds"]["1"]
+    assert "linear" in hard
+    assert "tuned" not in hard, "no table has it"
     text = (tmp_path / "supercontext.md").read_text()
     share = 100 * found["linear"]["test"]["sst2"]["accuracy"]
     assert f"94.15 / {share:.1f} (1)" in text
