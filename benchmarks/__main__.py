@@ -20,7 +20,7 @@ BENCHMARKS = {
     "smart-step": "a training step with adversarial regularisation, 32 examples",
     "contrastive-step": "a training step with contrastive terms or label embeddings, 32 examples",
     "class-losses": "losses over the classes of a batch, forward and backward",
-    "lstm": "a BiLSTM, forward and backward",
+    "lstm": "a BiLSTM in training, forward and backward",
     "surgery": "a three-task step with PCGrad",
     "all-pairs": "all pairs of 1,000 and 10,000 sentences",
     "startup": "from process start to the first result",
@@ -46,7 +46,10 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=7, help="of each side (default: 7)")
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument(
-        "--texts", type=int, default=2000, help="encode: at most so many (default: 2000)"
+        "--texts",
+        type=int,
+        default=2000,
+        help="at most so many of a set (default: 2000)",
     )
     parser.add_argument(
         "--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"]

@@ -1,7 +1,7 @@
-"""Sentences/s of a BiLSTM over real sentences, forward and backward, beside PyTorch's own.
+"""Sentences/s of a BiLSTM in training, forward and backward, beside PyTorch's own.
 
-PyTorch's LSTM takes packed sequences, as here, or padded ones; its states over padding are others,
-for its way back begins in the padding.
+Without a way back the encoder is PyTorch's own, packed. PyTorch's LSTM takes packed sequences, as
+here, or padded ones; its states over padding are others, for its way back begins in the padding.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from benchmarks.steps import random_rows, seconds_per_example
-from benchmarks.timing import described, in_turns, rate_table
+from benchmarks.timing import in_turns, rate_table
 from minbert.batching import TokenLists, pack
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
 from minbert.words import vocabulary_of, word_tokenizer
@@ -49,7 +50,12 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         batch = np.arange(min(BATCH, len(tokens)))
         found["ours"]["gradient_difference"] = apart(encoder, steps["ours"], steps[PEER], batch)
         groups[f"SST, BiLSTM of {shape} units, {BATCH} sentences a step"] = found
-    return described(args, "sentences/s", groups)
+    return {
+        "unit": "sentences/s",
+        "repetitions": args.repetitions,
+        "data": Path(args.data).name,
+        "groups": groups,
+    }
 
 
 def our_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray) -> Tensor:
@@ -61,19 +67,17 @@ def our_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray) -> Tensor:
 def pytorch_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray, packed: bool) -> Tensor:
     """(T, 2U) from the same weights."""
     device = encoder.embeddings.word.weight.device
-    lists = [torch.from_numpy(tokens.at(np.array([row])).ids).long() for row in rows]
-    lengths = torch.tensor([len(one) for one in lists])
-    hidden: Any = encoder.embeddings.word(pad_sequence(lists, batch_first=True).to(device))
+    batch = pack([tokens], rows)
+    ids = pad_sequence(list(batch.ids.split(batch.lengths.tolist())))
+    hidden: Any = encoder.embeddings.word(ids.to(device))
+    if packed:
+        hidden = pack_padded_sequence(hidden, batch.lengths, enforce_sorted=False)
     for layer in encoder.layers:
-        assert isinstance(layer, nn.LSTM)
-        layer.batch_first = True
-        if packed:
-            hidden = pack_padded_sequence(hidden, lengths, batch_first=True, enforce_sorted=False)
         hidden = layer(hidden)[0]
-        if packed:
-            hidden = pad_packed_sequence(hidden, batch_first=True)[0]
-        layer.batch_first = False
-    real = torch.arange(hidden.shape[1]) < lengths[:, None]
+    if packed:
+        hidden = pad_packed_sequence(hidden)[0]
+    hidden = hidden.transpose(0, 1)
+    real = torch.arange(hidden.shape[1]) < batch.lengths[:, None]
     return hidden[real.to(device)]
 
 

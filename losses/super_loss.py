@@ -49,7 +49,7 @@ def super_loss(
         return nothing(embeddings)
     grouped = embeddings.index_select(0, order)
     logits = grouped @ grouped.T / temperature
-    # Divided as the cosines are, that one of just this size counts.
+    # Divided as the cosines are, so that one of just this size counts.
     least = None if threshold is None else logits.new_tensor(threshold) / temperature
     places = torch.cat([torch.arange(size, device=labels.device) for size in sizes])
     pulled, pushed = [], []
@@ -94,18 +94,19 @@ def positives_of(logits: Tensor, most: int | None, itself: bool) -> Tensor:
 def hardest(
     logits: Tensor,
     top_k: int | None = None,
-    threshold: Tensor | float | None = None,
+    least: Tensor | None = None,
     top_fraction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Of each row's logits (n, m) those that count, and how many: (n,) or one for all rows.
 
-    Of equal ones the first; others are -inf, or not there.
+    Those of at least `least`, or else the nearest. Of equal ones the first; others are -inf, or not
+    there.
     """
-    if threshold is None and top_k is None and top_fraction is None:
+    if least is None and top_k is None and top_fraction is None:
         return logits, logits.new_tensor(logits.shape[1])
     ordered = logits.sort(dim=1, descending=True, stable=True).values
-    if threshold is not None:
-        far = ordered < threshold
+    if least is not None:
+        far = ordered < least
         far[:, 0] = False
         return ordered.masked_fill(far, -torch.inf), (~far).sum(1).to(logits.dtype)
     if top_fraction is not None:

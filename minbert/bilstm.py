@@ -13,13 +13,12 @@ from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import begin_pass, lookup_table, word_vectors
 from minbert.errors import EncoderError
-from minbert.recurrence import both_directions
+from minbert.recurrence import both_directions, pytorch_states
 
 MODEL_TYPE = "bilstm"
 
@@ -105,14 +104,12 @@ class BiLSTM(nn.Module):
         begin_pass(self, batch)
         orders, sizes = by_time(batch)
         hidden = self.embeddings(batch)
+        # PyTorch's is faster without gradients, and where all lengths are one, which oneDNN takes.
+        trained = torch.is_grad_enabled() and sizes[0] > sizes[-1]
+        states = both_directions if trained and hidden.device.type == "cpu" else pytorch_states
         for layer in self.layers:
             assert isinstance(layer, nn.LSTM)
-            if hidden.device.type == "cpu":
-                states = both_directions(layer, hidden, orders, sizes.tolist())
-            else:
-                states = layer(PackedSequence(hidden[orders[0]], sizes))[0].data
-                states = states[orders[0].argsort()]
-            hidden = self.dropout(states)  # (T, 2U)
+            hidden = self.dropout(states(layer, hidden, orders, sizes))  # (T, 2U)
         return hidden
 
     def use_linear(self, kernel: str) -> None:
@@ -131,7 +128,7 @@ def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
     ranks = torch.empty_like(batch.lengths)
     ranks[batch.lengths.argsort(descending=True, stable=True)] = torch.arange(len(ranks))
     own = ranks.to(batch.device)[batch.sequence]
-    lengths = batch.lengths.to(batch.device)[batch.sequence]
+    lengths = batch.device_lengths[batch.sequence]
     places = torch.stack([batch.positions, lengths - 1 - batch.positions])
     steps = torch.arange(batch.longest)
     return (places * len(ranks) + own).argsort(1), (batch.lengths[:, None] > steps).sum(0)

@@ -2,7 +2,7 @@
 
 PyTorch's own loop records every step of time, and going back it fills a gradient as long as all
 tokens for each of them. Here what does not wait for a later step is computed for all tokens at
-once, and so is the gradient of the weights. For a CPU: on a GPU cuDNN has its own.
+once, and so is the gradient of the weights. For training on a CPU: on a GPU cuDNN has its own.
 
 Letters of the shapes: T tokens, E their width, U units.
 """
@@ -16,32 +16,41 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn.utils.rnn import PackedSequence
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward  # (gradient, value) -> gradient
 tanh_backward = torch.ops.aten.tanh_backward
 
 
-def both_directions(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Tokens (T, E) -> states of both directions (T, 2U).
+def both_directions(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor) -> Tensor:
+    """Tokens (T, E) -> states of both directions (T, 2U), in float32 under autocast too.
 
     Args:
         layer: bidirectional, of one layer.
         orders: (2, T), the places of the tokens by steps of time of either direction.
-        sizes: of how many sequences each step is; never more than the step before.
+        sizes: of how many sequences each step is; never more than the step before. On the CPU.
     """
     weight, across, bias, recurrent_bias = (
         torch.stack([getattr(layer, f"{name}_{way}") for way in ("l0", "l0_reverse")])
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )
-    inputs = F.linear(hidden, weight.flatten(0, 1), (bias + recurrent_bias).flatten())
-    return Recurrence.apply(inputs, across, orders, sizes)
+    with torch.autocast(hidden.device.type, enabled=False):
+        inputs = F.linear(hidden, weight.flatten(0, 1), (bias + recurrent_bias).flatten())
+        return Recurrence.apply(inputs, across, orders, sizes.tolist())
+
+
+def pytorch_states(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor) -> Tensor:
+    """The same by PyTorch's own."""
+    order = orders[0]
+    states = layer(PackedSequence(hidden[order], sizes))[0].data
+    return states[order.argsort()]
 
 
 class Recurrence(torch.autograd.Function):
     """What the tokens add to the gates (T, 2 x 4U), weights (2, 4U, U) -> states (T, 2U).
 
     Gates are in PyTorch's order: input, forget, candidate, output. Inside, tokens lie step of time
-    by step of time, (2, T, ...).
+    by step of time, (2, T, ...). There is no second derivative.
     """
 
     @staticmethod
@@ -70,7 +79,7 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         gates, cells, squashed, states, weight, orders = ctx.saved_tensors
         admit, forget, candidate, output = gates.chunk(4, 2)
         first, earlier = ctx.sizes[0], before_each(ctx.sizes)
@@ -98,10 +107,14 @@ class Recurrence(torch.autograd.Function):
             if before is not None:
                 state, cell = own.flatten(2).bmm(weight), own_cell * forget[:, now]
         flat = into_gates.flatten(2)
-        pairs = zip(flat[:, first:], states[:, earlier], strict=True)
-        # A product for each, for one of batches of matrices takes twice as long.
-        of_weight = torch.stack([after.T @ before for after, before in pairs])
-        return by_tokens(flat, orders), of_weight, None, None
+        of_inputs = of_weight = None
+        if ctx.needs_input_grad[0]:
+            of_inputs = by_tokens(flat, orders)
+        if ctx.needs_input_grad[1]:
+            pairs = zip(flat[:, first:], states[:, earlier], strict=True)
+            # A product for each, for one of batches of matrices takes twice as long.
+            of_weight = torch.stack([after.T @ before for after, before in pairs])
+        return of_inputs, of_weight, None, None
 
 
 def by_steps(tokens: Tensor, orders: Tensor) -> Tensor:

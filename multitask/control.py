@@ -27,13 +27,16 @@ class Every:
 class RunControl:
     """What is done with the run that a folder holds, and when its state is kept.
 
-    `skip_limit` steps in a row whose loss or gradient is not finite end the run.
+    `skip_limit` steps in a row whose loss or gradient is not finite end the run. Epochs that take
+    seconds are better lost than kept: without `every_epoch` there are checkpoints by
+    `checkpoint_every` and on signals alone.
     """
 
     resume: bool = False
     overwrite: bool = False
     verbose: bool = False
     checkpoint_every: Every = Every(seconds=600)
+    every_epoch: bool = True  # a checkpoint at its end, too
     skip_limit: int = 10
     command: str | None = None  # as it was typed, for whoever reads the metrics
 

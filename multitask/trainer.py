@@ -182,7 +182,7 @@ class Trainer:
             raise KeyboardInterrupt
 
     def finish_epoch(self, metrics: Metrics) -> bool:
-        """Log the dev metrics, keep the weights if they are the best, write the checkpoint.
+        """Log the dev metrics, keep the weights if they are the best, write a checkpoint.
 
         Says whether they are the best.
         """
@@ -190,7 +190,8 @@ class Trainer:
             better = self.score(metrics)
             if better and self.processes.first:
                 publish(self.best_folder, self.model.save)
-            self.save()
+            if self.control.every_epoch:
+                self.save()
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
         return better
 

@@ -10,12 +10,12 @@ from typing import Any
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
 from multitask.config import RunConfig
-from multitask.control import RunControl
 from multitask.environment import environment
 from multitask.run import complete
 from multitask.sealed import published
 from pretrain.probe import linear_evaluation
 from pretrain.run import tasks_of
+from studies.seeds import SHORT
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def pretrained_and_judged(
     }
     if tuned_batch_size is not None:
         tuning = replace(after, mode="single", batch_size=tuned_batch_size)
-        tuned = complete(tuning, folder / "tuned", RunControl(resume=True))
+        tuned = complete(tuning, folder / "tuned", SHORT)
         found["tuned"] = {key: tuned[key] for key in kept}
     return found | {
         "seconds": round(time.perf_counter() - begin, 1),
@@ -100,4 +100,4 @@ def pretrain(
                 seed=config.seed,
             )
         config = replace(config, encoder=str(encoder))
-    return complete(config, folder / "pretrained", RunControl(resume=True), tasks_of)
+    return complete(config, folder / "pretrained", SHORT, tasks_of)

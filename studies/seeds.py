@@ -33,12 +33,13 @@ KEPT = (
 )
 
 
+SHORT = RunControl(resume=True, every_epoch=False)  # runs of minutes, hundreds of them
 Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folder -> what is kept
 
 
 def training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """One run."""
-    metrics = complete(config, folder, RunControl(resume=True), tasks_of)
+    metrics = complete(config, folder, SHORT, tasks_of)
     found = {key: metrics[key] for key in KEPT if key in metrics}
     return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
 
@@ -135,10 +136,10 @@ def file_of(one: SeedCell, results: Path) -> Path:
 
 
 def values(one: SeedCell, results: Path, *keys: str) -> dict[int, float]:
-    """A figure by seed, such as that of test, sst2, accuracy, for the seeds that are kept."""
+    """A figure by seed, such as that of test, sst2, accuracy, for the seeds that have it."""
     found: dict[int, Any] = dict(kept(one, results))
     for key in keys:
-        found = {seed: inner[key] for seed, inner in found.items()}
+        found = {seed: inner[key] for seed, inner in found.items() if key in inner}
     return found
 
 

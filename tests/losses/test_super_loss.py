@@ -145,11 +145,25 @@ def test_it_falls_when_a_class_comes_together_and_when_classes_part(variant, see
 
 def test_of_equally_near_negatives_the_first_count():
     cosines = torch.tensor([[0.1, 0.5, 0.5, 0.5]], requires_grad=True)
-    for choice in ({"top_k": 1}, {"threshold": 0.9}, {"top_fraction": 0.2}):
+    for choice in ({"top_k": 1}, {"least": torch.tensor(0.9)}, {"top_fraction": 0.2}):
         values, count = hardest(cosines, **choice)
         assert count.tolist() in (1, [1])
         (gradient,) = torch.autograd.grad(values.exp().sum(), cosines)
         assert gradient[0].nonzero().tolist() == [[1]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_negative_of_just_the_threshold_counts(dtype):
+    x = torch.tensor([[1, 0], [1, 0], [0.6, 0.8], [-1, 0]], dtype=dtype)
+    y = torch.tensor([0, 0, 1, 1])
+    nearest, both = (float(super_loss(x, y, 0.1, threshold=t)) for t in (0.6, -1.0))
+    assert float(super_loss(x, y, 0.1, threshold=0.6)) == nearest
+    assert nearest > both, "with the far one the mean is lower"
+    # The far anchor of the second class has nothing above the threshold: its nearest counts.
+    assert float(super_loss(x, y, 0.1, threshold=0.61)) == pytest.approx(nearest)
+    x = torch.tensor([[1, 0], [1, 0], [0.6, 0.8], [0.8, 0.6]], dtype=dtype)
+    at, above = (float(super_loss(x, y, 0.1, threshold=t)) for t in (0.6, 0.6000001))
+    assert at < above
 
 
 def test_the_order_of_the_batch_does_not_matter():

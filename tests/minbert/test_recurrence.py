@@ -3,11 +3,10 @@
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils.rnn import PackedSequence
 
 from minbert.batching import Batch
-from minbert.bilstm import by_time
-from minbert.recurrence import Recurrence, both_directions
+from minbert.bilstm import BiLSTMConfig, by_time, random_bilstm
+from minbert.recurrence import Recurrence, both_directions, pytorch_states
 
 LENGTHS = {
     "unsorted": [3, 7, 1, 5, 7],
@@ -29,9 +28,8 @@ def sequences(lengths, width=5):
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 def test_states_and_all_gradients_are_pytorchs(lengths):
     layer, tokens, orders, sizes = sequences(lengths)
-    found = both_directions(layer, tokens, orders, sizes.tolist())
-    packed = layer(PackedSequence(tokens[orders[0]], sizes))[0].data
-    expected = packed[orders[0].argsort()]
+    found = both_directions(layer, tokens, orders, sizes)
+    expected = pytorch_states(layer, tokens, orders, sizes)
     torch.testing.assert_close(found, expected)
     wanted = [tokens, *layer.parameters()]
     onto = torch.randn_like(found)
@@ -53,9 +51,29 @@ def test_the_way_back_is_that_of_differences():
     assert torch.autograd.gradcheck(states, (inputs, weight))
 
 
-def test_without_gradients_it_gives_the_same():
+def test_weights_that_are_not_trained_get_no_gradient():
     layer, tokens, orders, sizes = sequences([3, 5])
+    (all_trained,) = torch.autograd.grad(
+        both_directions(layer, tokens, orders, sizes).sum(), tokens
+    )
+    layer.requires_grad_(False)
+    both_directions(layer, tokens, orders, sizes).sum().backward()
+    torch.testing.assert_close(tokens.grad, all_trained)
+    assert all(weight.grad is None for weight in layer.parameters())
+    layer.requires_grad_(True)
+    both_directions(layer, tokens.detach(), orders, sizes).sum().backward()
+    assert all(weight.grad is not None for weight in layer.parameters())
+
+
+def test_an_encoder_is_the_same_with_and_without_gradients_and_autocast():
+    encoder = random_bilstm(BiLSTMConfig(30, 5, 4, 2, dropout=0.0))
+    lengths = torch.tensor([3, 7, 1])
+    batch = Batch(lengths, torch.arange(int(lengths.sum())))
+    trained = encoder(batch)  # ours
     with torch.inference_mode():
-        found = both_directions(layer, tokens.detach(), orders, sizes.tolist())
-    expected = both_directions(layer, tokens, orders, sizes.tolist())
-    torch.testing.assert_close(found, expected.detach(), rtol=0, atol=0)
+        torch.testing.assert_close(encoder(batch), trained.detach())  # PyTorch's
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = encoder(batch)
+    assert rounded.dtype == torch.float32
+    torch.testing.assert_close(rounded, trained, atol=0.01, rtol=0.1)
+    rounded.sum().backward()

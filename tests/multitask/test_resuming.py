@@ -115,6 +115,41 @@ def test_checkpoints_come_as_often_as_asked_for(make_trainer, monkeypatch):
     assert names == ["step-00000007", "step-00000006"]
 
 
+def test_without_checkpoints_of_epochs_it_goes_on_from_a_signal_or_begins_anew(
+    make_trainer, monkeypatch
+):
+    changes = {"steps_per_epoch": STEPS, "epochs": 3, "dev_limit": 8}
+    whole = make_trainer("whole", **changes)
+    whole.fit()
+
+    def short():
+        trainer = make_trainer("short", **changes)
+        trainer.control = RunControl(every_epoch=False)
+        return trainer
+
+    killed = short()
+    monkeypatch.setattr(killed, "train_epoch", lambda epoch: train_or_die(killed, epoch))
+    with pytest.raises(SystemExit):
+        killed.fit()
+    assert not newest_first(killed.checkpoints.folder), "an epoch is not enough"
+    again = short()
+    assert not resume(again)
+    stopped(again, monkeypatch, STEPS + 1)
+    assert len(newest_first(again.checkpoints.folder)) == 1
+    last = short()
+    assert resume(last)
+    last.fit()
+    assert replace(last.progress, seconds=0) == replace(whole.progress, seconds=0)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, last.model.state_dict()[name]), name
+
+
+def train_or_die(trainer: Trainer, epoch: int) -> None:
+    if epoch == 2:
+        raise SystemExit("killed")
+    Trainer.train_epoch(trainer, epoch)
+
+
 def test_a_time_is_due_when_it_has_passed():
     assert Every(seconds=5).due(1, time.monotonic() - 6)
     assert not Every(seconds=5).due(1_000_000, time.monotonic() - 4)
