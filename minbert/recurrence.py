@@ -43,7 +43,7 @@ def pytorch_states(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor
     """The same by PyTorch's own."""
     order = orders[0]
     states = layer(PackedSequence(hidden[order], sizes))[0].data
-    return states[order.argsort()]
+    return torch.empty_like(states).index_copy(0, order, states)
 
 
 class Recurrence(torch.autograd.Function):
