@@ -55,6 +55,7 @@ RATIOS = (1, 3, 5, 10, 20)
 RAREST = 32
 CLASS_TASKS = {"trec": tuple(range(2, 7)), "dbpedia": tuple(range(2, 15))}
 CLASS_METHODS = ("ce", "scl", "lacon-fusion")
+MAPPED = ("mrpc", "cola")  # Figure 4
 SWEPT = "rte"
 SWEEPS: dict[str, tuple[str, tuple[float, ...]]] = {  # Figure 5
     "tau": ("label_temperature", (0.05, 0.1, 0.2, 0.3, 0.5)),

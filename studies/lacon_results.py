@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from minbert.json_files import read_json
 from studies.lacon import METRICS, Experiments
 from studies.seeds import SeedCell, kept, values
 
@@ -30,3 +31,12 @@ class Results:
             return None
         minor, major = np.mean(pairs, axis=0)
         return float(minor), float(major)
+
+    def ranks(self, task: str) -> dict[str, float]:
+        """Effective ranks of the test embeddings of a task that was drawn, by method."""
+        file = ranks_file(self.folder, task)
+        return read_json(file) if file.exists() else {}
+
+
+def ranks_file(results: Path, task: str) -> Path:
+    return results / f"ranks-{task}.json"

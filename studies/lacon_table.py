@@ -15,9 +15,11 @@ from studies.lacon import (
     FEW_METHODS,
     FEW_TASKS,
     IMBALANCED,
+    MAPPED,
     METHODS,
     METRICS,
     RATIOS,
+    SEEDS,
     SWEEP_SEEDS,
     SWEEPS,
     SWEPT,
@@ -158,6 +160,14 @@ def sweep_table(results: Results) -> Table:
     return ["", f"{SWEPT} test accuracy of LaCon-vanilla"], rows
 
 
+def ranks_table(results: Results) -> Table:
+    """The appendix's singular values (A.3) as one number: the exponential of their entropy."""
+    found = {task: ranks for task in MAPPED if (ranks := results.ranks(task))}
+    titles = list(dict.fromkeys(title for ranks in found.values() for title in ranks))
+    rows = [[task, *(f"{ranks[title]:.1f}" for title in titles)] for task, ranks in found.items()]
+    return ["", *titles], rows
+
+
 def report(results: Results, command: str, notes: str) -> str:
     """results/lacon.md."""
     cells = results.cells.every()
@@ -189,5 +199,8 @@ def report(results: Results, command: str, notes: str) -> str:
         "## Temperature, heads, weight of the regulariser (Figure 5)",
         markdown_table(*sweep_table(results)),
         "Nothing was chosen by these.",
+        f"## Effective rank of the test embeddings, seed {SEEDS[0]} (appendix A.3)",
+        "Of what the encoder gives, and of what LaCon matches with labels:",
+        markdown_table(*ranks_table(results)),
     ]
     return "\n\n".join(parts) + "\n"

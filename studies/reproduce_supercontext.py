@@ -38,8 +38,9 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     draw_sweeps(results)
     text = report(results, command, notes)
     write_whole(asked.report, text)
+    names_chosen = {one.name for one in chosen}
     for setting in SETTINGS:
-        if asked.rows is None and any(one.name == f"{setting}-{TASK}-ce" for one in chosen):
+        if names_chosen >= {cells.main(setting, TASK, loss).name for loss in SHOWN}:
             draw_pretrained(cells, setting, asked.results, asked.runs)
     tell_failed(failed)
     return text

@@ -119,16 +119,18 @@ def test_some_cells(reproduce, tmp_path):
 
 def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
     monkeypatch.setattr("studies.reproduce_lacon.SHOWN", ("ce", "lacon"))
-    monkeypatch.setattr("studies.reproduce_lacon.MAPPED", ("cola",))
-    monkeypatch.setattr("studies.lacon.TASKS", ("cola",))
-    monkeypatch.setattr("studies.lacon.METHODS", {"ce": "CE"})
-    for name in ("ABLATED", "FEW_TASKS", "IMBALANCED"):
-        monkeypatch.setattr(f"studies.lacon.{name}", ())
-    status, said = reproduce()
+    rows = ("--rows", "main-cola-ce", "main-cola-lacon")
+    status, said = reproduce(*rows[:2])
+    assert status == 0, said.err
+    assert not (tmp_path / "lacon" / "maps-cola.png").exists(), "a rival is not asked for"
+    status, said = reproduce(*rows)
     assert status == 0, said.err
     for file in ("maps-cola.png", "spectrum-cola.png"):
         assert (tmp_path / "lacon" / file).exists()
-    assert "## Singular values" in (tmp_path / "lacon.md").read_text()
+    ranks = read_json(tmp_path / "lacon" / "ranks-cola.json", ValueError)
+    assert ranks.keys() == {"CE", "LaCon-vanilla", "LaCon, projected"}
+    row = " | ".join(f"{rank:.1f}" for rank in ranks.values())
+    assert f"| cola | {row} |" in (tmp_path / "lacon.md").read_text()
     space = space_of(tmp_path / "runs" / "map-cola-lacon")
     assert space.examples.shape == (24, 32)
     assert space.labels.shape == (2, 32)
