@@ -90,7 +90,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
 
     def embed(name: str) -> Embeddings:
         batch = splits[name]["train"].batch(rows)
-        return batch.split(model.embed(batch, "fp32"))
+        return model.embed(batch)
 
     return Setting(
         list(inner.parameters()),

@@ -82,7 +82,8 @@ def our_side(data: str, precision: str, device: torch.device, folder: Path) -> C
         epochs=1000,
     )
     task = build_task("sts", **OPTIONS)
-    model = EncoderWithHeads(BiEncoder.from_pretrained("minilm"), {"sts": task}, config.seed)
+    encoder = BiEncoder.from_pretrained("minilm")
+    model = EncoderWithHeads(encoder, {"sts": task}, config.seed, precision)
     split = load_split(task, data_folder(data), "train", model.bi_encoder.tokenizer)
     splits = {"sts": {"train": split}}
     trainer = Trainer(model.to(device), {"sts": task}, splits, config, folder)

@@ -62,7 +62,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     if greedy:
         ids = {name: np.array(splits["dev"].examples.ids) for name, splits in built.splits.items()}
         half = {name: halves(found, seed)[0] for name, found in ids.items()}
-        chosen = greedy_soup(several, built, base, half)
+        chosen = greedy_soup(several, built, half)
     built.model.load_state_dict(mean_weights([several[one] for one in chosen]))
     return Soup(base, built, tuple(runs[one] for one in chosen), half)
 
@@ -85,13 +85,13 @@ def shared(config: RunConfig, key: str) -> Any:
 
 
 def greedy_soup(
-    several: Sequence[Weights], built: Assembly, config: RunConfig, half: Mapping[str, np.ndarray]
+    several: Sequence[Weights], built: Assembly, half: Mapping[str, np.ndarray]
 ) -> list[int]:
     """Which models go in, the best one first."""
 
     def score(members: Sequence[int]) -> float:
         built.model.load_state_dict(mean_weights([several[one] for one in members]))
-        return selection_score(dev_metrics(built, config, half), built.tasks)
+        return selection_score(dev_metrics(built, half), built.tasks)
 
     alone = [score([one]) for one in range(len(several))]
     first, *others = sorted(range(len(several)), key=lambda one: -alone[one])
@@ -102,13 +102,13 @@ def greedy_soup(
     return chosen
 
 
-def dev_metrics(built: Assembly, config: RunConfig, rows: Mapping[str, np.ndarray]) -> Metrics:
+def dev_metrics(built: Assembly, rows: Mapping[str, np.ndarray]) -> Metrics:
     """Metrics of the model as it is on some dev rows of each task."""
     found = {}
     for name, task in built.tasks.items():
         split = built.splits[name]["dev"]
         assert split.examples.targets is not None
-        scores = score_split(built.model, task, split, config.precision)[rows[name]]
+        scores = score_split(built.model, task, split)[rows[name]]
         found[name] = task.kind.measure(scores, split.examples.targets[rows[name]])
     return found
 

@@ -139,7 +139,7 @@ def build_model(
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if bi_encoder.skipped_tensors:
         print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
-    model = EncoderWithHeads(bi_encoder, chosen, config.seed)
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
     if config.label_start == "names":
         start_at_names(model, chosen)
     if config.init is not None:

@@ -25,7 +25,6 @@ def score_split(
     model: EncoderWithHeads,
     task: Task,
     split: Split,
-    precision: str,
     processes: Processes | None = None,
 ) -> np.ndarray:
     """(n, C) probabilities or (n,) similarities, float32, in the file's order."""
@@ -38,7 +37,7 @@ def score_split(
         for number, rows in enumerate(batches):
             if number % processes.count == processes.rank or scores is None:
                 batch = split.batch(rows)
-                texts = batch.split(model.embed(batch, precision, task.name))
+                texts = model.embed(batch, task.name)
                 found = task.scores(head, texts).float()
                 if scores is None:  # every process learns the shape from the first batch
                     scores = found.new_zeros((len(split.examples), *found.shape[1:]))
@@ -61,13 +60,10 @@ def evaluate(
     model: EncoderWithHeads,
     tasks: Mapping[str, Task],
     splits: Mapping[str, Split],
-    precision: str,
     processes: Processes | None = None,
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
     """Metrics and scores of each task on a labelled split."""
-    scores = {
-        name: score_split(model, tasks[name], splits[name], precision, processes) for name in tasks
-    }
+    scores = {name: score_split(model, tasks[name], splits[name], processes) for name in tasks}
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
@@ -81,7 +77,6 @@ def mean_losses(
     model: EncoderWithHeads,
     tasks: Mapping[str, Task],
     splits: Mapping[str, Split],
-    precision: str,
     count: int,
 ) -> dict[str, float]:
     """Each objective's mean loss, without dropout, on `count` fixed examples of its split.
@@ -97,7 +92,7 @@ def mean_losses(
         for part in sorted_batches(split.lengths[chosen], batch_tokens(model.bi_encoder.device)):
             rows = chosen[part]
             batch = split.batch(rows)
-            texts = batch.split(model.embed(batch, precision, name))
+            texts = model.embed(batch, name)
             targets = split.targets(rows, texts[0].device)
             for objective, loss in task.losses(model.heads[name](*texts), texts, targets).items():
                 totals[objective] += float(loss) * len(rows)

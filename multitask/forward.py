@@ -28,14 +28,13 @@ class Forward:
     tasks: Mapping[str, Task]
     splits: Mapping[str, Mapping[str, Split]]
     regularizers: Mapping[str, Regularizer]
-    precision: str
     processes: Processes
 
     def __call__(self, name: str, part: Part, step: int) -> LeafLosses:
         """Each objective's loss on a part, its share of the step's; `step` decides the noise."""
         task, split = self.tasks[name], self.splits[name]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
-        clean_pass = EncoderPass(self.model, batches, self.precision, len(split.tokens), name)
+        clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
         copies = self.processes.count if task.in_batch else 1
         texts = clean_pass.texts
         if copies > 1:  # of all processes, in the batch's own order

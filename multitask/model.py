@@ -23,9 +23,15 @@ from tasks.heads import PoolsTokens
 class EncoderWithHeads(nn.Module):
     """Sentences go through one encoder; each task has its own head in `heads`."""
 
-    def __init__(self, bi_encoder: BiEncoder, tasks: Mapping[str, Task], seed: int) -> None:
+    def __init__(
+        self,
+        bi_encoder: BiEncoder,
+        tasks: Mapping[str, Task],
+        seed: int,
+        precision: str = "fp32",
+    ) -> None:
         super().__init__()
-        self.bi_encoder = bi_encoder
+        self.bi_encoder, self.precision = bi_encoder, precision
         self.frozen = False
         # A head's random start depends on seed and name, not on the other tasks of the run.
         self.heads = nn.ModuleDict()
@@ -53,18 +59,18 @@ class EncoderWithHeads(nn.Module):
         head = None if task is None else self.heads[task]
         return head.pooled_width if isinstance(head, PoolsTokens) else self.bi_encoder.width
 
-    def embed(self, batch: Batch, precision: str, task: str | None = None) -> Tensor:
-        """A batch -> float32 embeddings of all its sequences (S, H); `batch.split` parts them.
+    def embed(self, batch: Batch, task: str | None = None) -> tuple[Tensor, ...]:
+        """A batch -> float32 embeddings of its texts, one (B, H) a text of an example.
 
         Pooled as the head of `task` wants it, or as the encoder's folder says.
         """
         if self.training and self.frozen:  # the heads drop out; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
-            autocast(self.bi_encoder.device, precision),
+            autocast(self.bi_encoder.device, self.precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen),
         ):
-            return self.bi_encoder.embed(batch, self.pooling_of(task))
+            return batch.split(self.bi_encoder.embed(batch, self.pooling_of(task)))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """The shared parameters by the part of the encoder they belong to, from the input on."""

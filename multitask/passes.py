@@ -13,7 +13,7 @@ from multitask.model import EncoderWithHeads
 
 
 class EncoderPass:
-    """Sentence embeddings of some examples: `texts`, one leaf (B, H) a text.
+    """Sentence embeddings of some examples: `texts`, one leaf (B, H) a column of text.
 
     Losses are computed on the leaves; `push` takes their gradients on through the encoder. One
     batch keeps its graph. Several are embedded without one, and again with the same dropout when a
@@ -25,26 +25,22 @@ class EncoderPass:
         self,
         model: EncoderWithHeads,
         batches: Sequence[Batch],
-        precision: str,
-        texts: int,
+        columns: int,
         task: str | None = None,
     ) -> None:
-        self.model, self.precision, self.task = model, precision, task
+        self.model, self.task = model, task
         self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
         self.cached = len(batches) != 1
         self.numbers: list[int] = []  # of dropout
         found = []
         for batch in self.batches:
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
-                found.append(self.embed(batch))
+                found.append(model.embed(batch, task))
             self.numbers.append(model.dropout_stream.passes)
         self.outputs = () if self.cached else found[0]
         none = torch.zeros(0, model.embedding_width(task), device=model.bi_encoder.device)
-        columns = zip(*found, strict=True) if found else [(none,)] * texts
-        self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in columns)
-
-    def embed(self, batch: Batch) -> tuple[Tensor, ...]:
-        return batch.split(self.model.embed(batch, self.precision, self.task))
+        texts = zip(*found, strict=True) if found else [(none,)] * columns
+        self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in texts)
 
     def push(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
         """Gradients on `texts` -> on the encoder; `keep` the graph if more are to come."""
@@ -57,7 +53,7 @@ class EncoderPass:
         for number, batch in zip(self.numbers, self.batches, strict=True):
             end = begin + batch.examples
             with self.model.dropout_stream.replay(number):
-                outputs = self.embed(batch)
+                outputs = self.model.embed(batch, self.task)
             torch.autograd.backward(outputs, [gradient[begin:end] for gradient in gradients])
             begin = end
 

@@ -103,10 +103,10 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
     trainer.fit()
     trainer.load_best()
     metrics, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
-        model, chosen, {name: splits[name]["dev"] for name in chosen}, config.precision, group
+        model, chosen, {name: splits[name]["dev"] for name in chosen}, group
     )
     test_scores = {
-        name: score_split(model, task, splits[name]["test"], config.precision, group)
+        name: score_split(model, task, splits[name]["test"], group)
         for name, task in chosen.items()
         if "test" in splits[name]
     }
@@ -137,9 +137,7 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
         result["before"] = progress.before
     if config.measured_examples:
         train = {name: splits[name]["train"] for name in chosen}
-        result["training_losses"] = mean_losses(
-            model, chosen, train, config.precision, config.measured_examples
-        )
+        result["training_losses"] = mean_losses(model, chosen, train, config.measured_examples)
     if group.first:
         if config.objective == "epo":
             result["rays"] = pull_and_push(folder / "telemetry.jsonl", config.scl_preference)

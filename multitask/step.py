@@ -58,9 +58,7 @@ class StepGradient:
     ) -> None:
         self.model, self.tasks, self.combiner = model, tasks, combiner
         self.config, self.processes = config, processes or Processes()
-        self.forward = Forward(
-            model, tasks, splits, regularizers or {}, config.precision, self.processes
-        )
+        self.forward = Forward(model, tasks, splits, regularizers or {}, self.processes)
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), self.processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}

@@ -124,7 +124,7 @@ class Trainer:
             self.stop_if_asked()
 
     def evaluate(self, dev: Mapping[str, Split]) -> tuple[Metrics, dict[str, np.ndarray]]:
-        return evaluate(self.model, self.tasks, dev, self.config.precision, self.processes)
+        return evaluate(self.model, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
         """The steps of an epoch that are left, with a progress bar that counts examples."""

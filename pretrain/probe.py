@@ -63,10 +63,7 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
     dev, test, chosen = {}, {}, {}
     tables: Tables = {}
     for name, task in tasks.items():
-        vectors = {
-            split: score_split(model, task, found, config.precision)
-            for split, found in splits[name].items()
-        }
+        vectors = {split: score_split(model, task, found) for split, found in splits[name].items()}
         strength, scores = regression(vectors, splits[name], kinds[name], name)
         found = {
             split: kinds[name].measure(scores[split], targets)

@@ -68,7 +68,7 @@ def score_soup(soup: Soup, name: str) -> dict[str, Scores]:
     for split in SPLITS:
         if split not in splits:
             continue
-        values = score_split(soup.built.model, task, splits[split], soup.config.precision)
+        values = score_split(soup.built.model, task, splits[split])
         examples, seen = splits[split].examples, None
         if split == "dev" and name in soup.half:
             seen = np.isin(np.arange(len(examples)), soup.half[name])

@@ -46,7 +46,7 @@ def space_of(run: Path, matched: bool = True) -> Space:
     else:
         model.heads[name] = Embedding()
     task = replace(task, kind=replace(task.kind, scores=scores))
-    examples = score_split(model, task, split, config.precision)
+    examples = score_split(model, task, split)
     return Space(examples, split.examples.targets, labels)
 
 

@@ -72,4 +72,4 @@ def losses_before_training(config: RunConfig) -> dict[str, float]:
     """Mean losses of the encoder with its fresh heads, by objective."""
     tasks, model, splits = assemble(config)
     train = {name: several["train"] for name, several in splits.items()}
-    return mean_losses(model, tasks, train, config.precision, SUBSET)
+    return mean_losses(model, tasks, train, SUBSET)

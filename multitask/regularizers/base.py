@@ -40,14 +40,9 @@ class Clean:
         (batch,) = self.encoder_pass.batches
         return batch
 
-    @property
-    def precision(self) -> str:
-        return self.encoder_pass.precision
-
     def embed(self, batch: Batch, model: EncoderWithHeads | None = None) -> Embeddings:
         """Another batch's texts by this model or another one, for the task's head."""
-        found = (model or self.model).embed(batch, self.precision, self.task.name)
-        return batch.split(found)
+        return (model or self.model).embed(batch, self.task.name)
 
     @property
     def number(self) -> int:
@@ -57,7 +52,7 @@ class Clean:
 
     def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
         """The same examples, perhaps with noise, through encoder and head again."""
-        one = EncoderPass(self.model, [batch], self.precision, batch.texts, self.task.name)
+        one = EncoderPass(self.model, [batch], batch.texts, self.task.name)
         return one, self.head(one.texts)
 
     def head(self, texts: Embeddings) -> Outputs:

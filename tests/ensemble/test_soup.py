@@ -84,7 +84,7 @@ def test_a_greedy_soup_takes_what_helps(monkeypatch):
     monkeypatch.setattr(soup, "dev_metrics", lambda *_: float(model.weight.detach()))
     monkeypatch.setattr(soup, "selection_score", lambda found, _: -abs(found - 0.5))
     several = [{"weight": torch.tensor([[value]])} for value in (1.0, 0.2, 3.0, -0.3)]
-    assert soup.greedy_soup(several, built, CONFIG, {}) == [1, 0]
+    assert soup.greedy_soup(several, built, {}) == [1, 0]
 
 
 def test_a_greedy_soup_never_scores_below_its_best_member(pool, monkeypatch):
@@ -94,7 +94,7 @@ def test_a_greedy_soup_never_scores_below_its_best_member(pool, monkeypatch):
     )
     found = make_soup([pool / "seed1", pool / "seed2"], True, 0)
     assert {name: len(rows) for name, rows in found.half.items()} == {"sst": 50, "sts": 50}
-    final = selection_score(soup.dev_metrics(found.built, CONFIG, found.half), found.built.tasks)
+    final = selection_score(soup.dev_metrics(found.built, found.half), found.built.tasks)
     assert final >= max(seen[:2])
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 
-def plain_losses(trainer, name, rows, embeddings=None):
-    """One task's losses on some rows, and the embeddings (S, H) they were computed from."""
+def plain_losses(trainer, name, rows, texts=None):
+    """One task's losses on some rows, and the embeddings, (B, H) a text, they were computed of."""
     split = trainer.splits[name]["train"]
-    batch = split.batch(rows)
-    embeddings = trainer.model.embed(batch, "fp32") if embeddings is None else embeddings
-    targets = split.targets(rows, embeddings.device)
-    texts = batch.split(embeddings)
+    texts = trainer.model.embed(split.batch(rows)) if texts is None else texts
+    targets = split.targets(rows, texts[0].device)
     outputs = trainer.model.heads[name](*texts)
-    return trainer.tasks[name].losses(outputs, texts, targets), embeddings
+    return trainer.tasks[name].losses(outputs, texts, targets), texts

@@ -21,11 +21,11 @@ def test_scores_come_in_the_files_order(make_trainer):
     trainer = make_trainer()
     for name, task in trainer.tasks.items():
         split = trainer.splits[name]["dev"]
-        scores = score_split(trainer.model, task, split, "fp32")
+        scores = score_split(trainer.model, task, split)
         for row in (0, 7, 99):
             with torch.inference_mode():
                 batch = split.batch(np.array([row]))
-                texts = batch.split(trainer.model.embed(batch, "fp32"))
+                texts = trainer.model.embed(batch)
                 alone = task.scores(trainer.model.heads[name], texts)[0]
             np.testing.assert_allclose(scores[row], alone, atol=1e-5)
 
@@ -37,7 +37,7 @@ def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
     )
     trainer.model.eval()
     train = {"qqp": trainer.splits["qqp"]["train"]}
-    found = mean_losses(trainer.model, trainer.tasks, train, "fp32", count)
+    found = mean_losses(trainer.model, trainer.tasks, train, count)
     rows = np.random.default_rng(0).permutation(40)[:count]
     totals = dict.fromkeys(trainer.tasks["qqp"].objectives, 0.0)
     with torch.inference_mode():

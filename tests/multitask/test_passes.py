@@ -42,14 +42,14 @@ def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, trai
     batches = [split.batch(rows) for rows in PIECES[kind]]
     stream = model.dropout_stream
     before = stream.passes
-    plain = [batch.split(model.embed(batch, "fp32")) for batch in batches]
+    plain = [model.embed(batch) for batch in batches]
     texts = [torch.cat(parts) for parts in zip(*plain, strict=True)]
     wanted = [torch.randn_like(text) for text in texts]
     torch.autograd.backward(texts, wanted)
     expected = encoder_gradient(model)
     model.zero_grad(set_to_none=True)
     stream.load_state_dict({"seed": stream.seed, "passes": before})
-    one = EncoderPass(model, batches, "fp32", 2)
+    one = EncoderPass(model, batches, 2)
     for found, text in zip(one.texts, texts, strict=True):
         assert found.is_leaf
         torch.testing.assert_close(found.detach(), text.detach())
@@ -99,7 +99,7 @@ def test_dropout_is_replayed_when_a_gradient_comes(make_trainer):
     split, parts = trainer.splits["sts"]["train"], []
     for begin in range(0, 12, 4):
         batch = split.batch(np.arange(begin, begin + 4))
-        parts.append(batch.split(trainer.model.embed(batch, "fp32")))
+        parts.append(trainer.model.embed(batch))
     simcse_loss(*(torch.cat(side) for side in zip(*parts, strict=True))).backward()
     plain = encoder_gradient(trainer.model)
     assert (cached - plain).norm() <= 1e-6 * plain.norm()

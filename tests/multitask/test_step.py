@@ -262,11 +262,11 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
     trainer.model.eval()
     batches = drawn(trainer, "qqp")
     rows = batches["qqp"][0]
-    leaf = plain_losses(trainer, "qqp", rows)[1].detach().requires_grad_()
-    losses, _ = plain_losses(trainer, "qqp", rows, leaf)
+    leaves = [text.detach().requires_grad_() for text in plain_losses(trainer, "qqp", rows)[1]]
+    losses, _ = plain_losses(trainer, "qqp", rows, leaves)
     plain = torch.stack(
         [
-            torch.autograd.grad(loss, leaf, retain_graph=True)[0].flatten()
+            torch.cat(torch.autograd.grad(loss, leaves, retain_graph=True)).flatten()
             for loss in losses.values()
         ]
     )

@@ -39,7 +39,7 @@ def single(make_trainer, name="run", **changes):
 
 
 def outputs(trainer, batch, task="sst"):
-    texts = batch.split(trainer.model.embed(batch, "fp32"))
+    texts = trainer.model.embed(batch)
     return trainer.model.heads[task](*texts)
 
 
@@ -47,7 +47,7 @@ def clean(trainer, name):
     """What a regulariser sees of ROWS."""
     split = trainer.splits[name]["train"]
     targets, task = split.targets(ROWS, torch.device("cpu")), trainer.tasks[name]
-    one = EncoderPass(trainer.model, [split.batch(ROWS)], "fp32", len(split.tokens))
+    one = EncoderPass(trainer.model, [split.batch(ROWS)], len(split.tokens))
     found = trainer.model.heads[name](*one.texts)
     loss = task.losses(found, one.texts, targets)[name]
     return Clean(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
