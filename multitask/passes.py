@@ -15,7 +15,7 @@ from multitask.model import EncoderWithHeads
 class EncoderPass:
     """Sentence embeddings of some examples: `texts`, one leaf (B, H) a column of text.
 
-    Losses are computed on the leaves; `push` takes their gradients on through the encoder. One
+    Losses are computed on the leaves; `backward` takes their gradients on through the encoder. One
     batch keeps its graph. Several are embedded without one, and again with the same dropout when a
     gradient comes (gradient caching; Gao et al., 2021, section 3): memory for one of them, at the
     price of a further forward.
@@ -42,7 +42,7 @@ class EncoderPass:
         texts = zip(*found, strict=True) if found else [(none,)] * columns
         self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in texts)
 
-    def push(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
+    def backward(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
         """Gradients on `texts` -> on the encoder; `keep` the graph if more are to come."""
         if self.model.frozen:
             return
@@ -87,10 +87,10 @@ class LeafLosses:
             leaf.grad = None
         return found
 
-    def push(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
+    def backward(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
         """Gradients on all leaves, through the encoder."""
         begin = 0
         for one in self.passes:
             end = begin + len(one.texts)
-            one.push(gradients[begin:end], keep)
+            one.backward(gradients[begin:end], keep)
             begin = end

@@ -87,7 +87,7 @@ class StepGradient:
         if self.model.frozen:
             return self.added_up
         if self.config.gradients == "representation":
-            return self.combined_at_embeddings
+            return self.combined_at_representation
         if self.combiner.needs_rows or measure:
             return self.combined_at_parameters
         return self.added_up
@@ -103,7 +103,7 @@ class StepGradient:
         for name, several in batches.items():
             for part in self.parts(name, several):
                 losses = self.forward(name, part, step)
-                losses.push(
+                losses.backward(
                     losses.leaf_gradients(torch.stack(list(losses.by_objective.values())).sum())
                 )
                 add_values(values, losses)
@@ -124,7 +124,7 @@ class StepGradient:
             for part in self.parts(name, several):
                 losses = self.forward(name, part, step)
                 for row, (gradients, keep) in enumerate(losses.each(), begin):
-                    losses.push(gradients, keep)
+                    losses.backward(gradients, keep)
                     if count > 1:
                         self.rows.collect(row)
                 add_values(values, losses)
@@ -139,7 +139,7 @@ class StepGradient:
         self.rows.write_back(combined.weights)
         return StepResult(tuple(values), summed, combined, grams, examples_of(batches))
 
-    def combined_at_embeddings(self, batches: Batches, step: int) -> StepResult:
+    def combined_at_representation(self, batches: Batches, step: int) -> StepResult:
         """Objectives of one batch, combined at its embeddings; one backward through the encoder.
 
         The rows are the gradients on the pooled embeddings (Sener and Koltun, 2018, section 3.3),
@@ -154,7 +154,7 @@ class StepGradient:
         gram = self.processes.add((rows @ rows.T).double()).cpu().numpy()
         names = tuple(losses.by_objective)
         combined = self.combine(gram, summed, names)
-        losses.push(weighted(combined.weights, gradients))
+        losses.backward(weighted(combined.weights, gradients))
         self.add_encoder_up()
         grams = {"representation": gram}
         return StepResult(names, summed, combined, grams, examples_of(batches))

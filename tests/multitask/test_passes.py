@@ -53,7 +53,7 @@ def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, trai
     for found, text in zip(one.texts, texts, strict=True):
         assert found.is_leaf
         torch.testing.assert_close(found.detach(), text.detach())
-    one.push(wanted)
+    one.backward(wanted)
     assert (encoder_gradient(model) - expected).norm() <= 1e-6 * expected.norm()
     assert stream.passes == before + (len(batches) if training else 0)
 
