@@ -116,7 +116,7 @@ def told() -> Iterator[None]:
 
 
 @contextmanager
-def processes(device: str = "auto") -> Iterator[Processes]:
+def process_group(device: str = "auto") -> Iterator[Processes]:
     """The processes that torchrun started, connected until the end; else this one alone.
 
     `device` is the run's: on GPUs each process has its own, which only `auto` or `cuda` can mean.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,25 +19,9 @@ from multitask.model import EncoderWithHeads
 from multitask.parts import Part, parts_of, whole_part
 from multitask.passes import LeafLosses
 from multitask.regularizers import Regularizer
+from multitask.step_result import Batches, StepResult, check_finite, examples_of
 from tasks.base import Task
 from tasks.data import Split
-
-Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """What a step computed: m objectives, their losses (m,), weights, and Gram matrices (m, m).
-
-    `grams` has one for each section of the model, or one at the `representation`; it is empty where
-    the gradients were added up without keeping them apart.
-    """
-
-    objectives: tuple[str, ...]
-    losses: np.ndarray
-    combined: Combined
-    grams: Mapping[str, np.ndarray]
-    examples: int
 
 
 class StepGradient:
@@ -218,19 +202,6 @@ def weighted(weights: np.ndarray, gradients: Sequence[Sequence[Tensor]]) -> list
         ).sum(0)
         for several in zip(*gradients, strict=True)
     ]
-
-
-def examples_of(batches: Batches) -> int:
-    return sum(len(indices) for several in batches.values() for indices in several)
-
-
-def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:
-    for name, value in zip(names, values, strict=True):
-        if not np.isfinite(value):
-            raise NotFiniteError(
-                f"expected a finite {what} of {name}, found {value}; "
-                "a new run with a lower --lr, --head-lr or --clip may help"
-            )
 
 
 def check_every_parameter_has_a_place(model: EncoderWithHeads) -> None:

@@ -15,7 +15,8 @@ from multitask.optimizer import learning_rate_factor, set_learning_rate
 from multitask.probing import stage
 from multitask.progress import Progress
 from multitask.regularizers import Regularizer
-from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
+from multitask.step import StepGradient
+from multitask.step_result import Batches, StepResult, check_finite, examples_of
 from multitask.streams import BatchStream
 from multitask.telemetry import MEASURE_EVERY, Telemetry, count_conflicts
 
@@ -51,12 +52,12 @@ class OptimizerStep:
         no longer finite.
         """
         batches = self.draw(drawn)
-        factor = learning_rate_factor(*stage(progress.step, *self.lengths), self.config.warmup)
+        number = progress.step
+        factor = learning_rate_factor(*stage(number, *self.lengths), self.config.warmup)
         set_learning_rate(self.optimizer, factor)
-        measure = progress.step % MEASURE_EVERY == 0
         progress.step += 1
         try:
-            result = self.gradient(batches, measure, progress.step - 1)
+            result = self.gradient(batches, number % MEASURE_EVERY == 0, number)
             norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip))
             check_finite("gradient", [norm], ["this step"])
         except NotFiniteError as error:

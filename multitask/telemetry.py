@@ -13,7 +13,7 @@ import numpy as np
 from minbert.files import write_whole
 from multitask.errors import RunError
 from multitask.gradients import whole_gram
-from multitask.step import StepResult
+from multitask.step_result import StepResult
 
 LOG_EVERY = 10  # steps between two points of the training curves
 MEASURE_EVERY = 7  # steps between two measured ones of a plain sum; a prime, so that it meets all

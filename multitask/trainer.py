@@ -26,7 +26,8 @@ from multitask.regularizers import build_regularizers
 from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
 from multitask.sealed import publish, published
-from multitask.step import StepGradient, StepResult
+from multitask.step import StepGradient
+from multitask.step_result import StepResult
 from multitask.stepping import OptimizerStep, finite
 from multitask.streams import BatchStream, make_pass
 from multitask.telemetry import LOG_EVERY, Telemetry
@@ -71,7 +72,7 @@ class Trainer:
         self.telemetry = Telemetry(folder if self.processes.first else None)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.total_steps = sum(steps)
-        self.step = OptimizerStep(
+        self.optimizer_step = OptimizerStep(
             self.gradient,
             self.optimizer,
             self.streams,
@@ -160,16 +161,15 @@ class Trainer:
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            raise RunError(
-                f"{progress.skipped} steps in a row were left out; {self.step.why_skipped}"
-            )
+            why = self.optimizer_step.why_skipped
+            raise RunError(f"{progress.skipped} steps in a row were left out; {why}")
         if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
             self.save()
         return result
 
     def train_step(self, drawn: np.ndarray) -> StepResult:
         """One optimiser step on the next batches of the tasks `drawn`."""
-        return self.step(drawn, self.progress)
+        return self.optimizer_step(drawn, self.progress)
 
     def stop_if_asked(self) -> None:
         """KeyboardInterrupt where any process got a signal while signals were held.

@@ -94,7 +94,7 @@ def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
     kept: dict[str, torch.Tensor] = {}
     for number, step in enumerate(trainer.plan.steps(1)):
-        trainer.gradient(trainer.step.draw(step), step=number)
+        trainer.gradient(trainer.optimizer_step.draw(step), step=number)
         if not kept:
             kept = {
                 f"gradient/{name}": p.grad.to_dense().clone()

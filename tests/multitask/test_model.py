@@ -41,7 +41,7 @@ def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, ob
             micro_batch=size,
         )
         trainer.model.eval()
-        trainer.gradient(trainer.step.draw(trainer.plan.steps(1)[0]))
+        trainer.gradient(trainer.optimizer_step.draw(trainer.plan.steps(1)[0]))
         found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
     for name, gradient in found[0].items():
         torch.testing.assert_close(gradient, found[1][name], rtol=1e-4, atol=1e-6, msg=name)

@@ -220,7 +220,7 @@ def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
             next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
         return result
 
-    monkeypatch.setattr(trainer.step, "gradient", call)
+    monkeypatch.setattr(trainer.optimizer_step, "gradient", call)
 
 
 def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeypatch, capsys):

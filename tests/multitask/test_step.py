@@ -49,7 +49,7 @@ def plain_gradient(trainer, name, rows, objective=None):
 
 def drawn(trainer, *tasks):
     """Batches of a step, without moving the streams."""
-    batches = trainer.step.draw(np.array([trainer.names.index(task) for task in tasks]))
+    batches = trainer.optimizer_step.draw(np.array([trainer.names.index(task) for task in tasks]))
     for stream in trainer.streams:
         stream.position = (0, 0)
     return batches

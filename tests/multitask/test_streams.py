@@ -63,5 +63,5 @@ def test_a_trainer_draws_its_batches_by_class(make_trainer):
         combiner="sum", gradients="representation", batches_per_step=1,
     )  # fmt: skip
     targets = trainer.splits["sst"]["train"].examples.targets
-    (rows,) = trainer.step.draw(np.array([0]))["sst"]
+    (rows,) = trainer.optimizer_step.draw(np.array([0]))["sst"]
     assert np.bincount(targets[rows]).tolist() == [2] * 5
