@@ -19,7 +19,6 @@ from minbert.bi_encoder import BiEncoder, autocast
 from minbert.encoder import Encoder
 from minbert.weights import name_table
 from multitask.config import RunConfig
-from multitask.distributed import Processes
 from multitask.run import make_trainer
 
 LEARNING_RATE = 2e-5
@@ -61,7 +60,7 @@ def own_step(config: RunConfig, steps: int) -> Callable[[], float]:
     """The step of the toolkit's loop, optimiser included; seconds an example."""
     (task,) = config.tasks
     # It writes nothing before a step of its own.
-    trainer = make_trainer(config, Path(), Processes())
+    trainer = make_trainer(config, Path())
     trainer.model.train()
     gradient, optimizer = trainer.gradient, trainer.optimizer
     batches = bucketed_rows(trainer.splits[task]["train"].lengths, config.batch_size)

@@ -84,7 +84,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
     tokenizer, inner = model.bi_encoder.tokenizer, model.bi_encoder.encoder
     splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
     config = RunConfig(mode="multitask", tasks=CS224N)
-    gradient = StepGradient(model, tasks, splits, FixedOrder(), config)
+    gradient = StepGradient(model, tasks, splits, FixedOrder(), {}, config)
     inner.embeddings.word.sparse = False  # until surgery asks for it
     rows = np.arange(BATCH)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from multitask.assembly import TaskMaker, build_tasks
 from multitask.config import RunConfig
-from multitask.distributed import Processes
 from multitask.run import make_trainer
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
@@ -24,7 +23,7 @@ def planned(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> list[list
     leaves out optimiser and evaluation.
     """
     # It writes nothing before a step.
-    trainer = make_trainer(config, Path(), Processes(), make_tasks)
+    trainer = make_trainer(config, Path(), make_tasks)
     trainer.model.train()
     sizes, streams = trainer.plan.work.sizes, trainer.streams
     seconds = [seconds_per_example(trainer.gradient, stream) for stream in streams]

@@ -25,10 +25,9 @@ def score_split(
     model: EncoderWithHeads,
     task: Task,
     split: Split,
-    processes: Processes | None = None,
+    processes: Processes = Processes(),
 ) -> np.ndarray:
     """(n, C) probabilities or (n,) similarities, float32, in the file's order."""
-    processes = processes or Processes()
     model.eval()
     head = model.heads[task.name]
     batches = sorted_batches(split.lengths, batch_tokens(model.bi_encoder.device))
@@ -60,7 +59,7 @@ def evaluate(
     model: EncoderWithHeads,
     tasks: Mapping[str, Task],
     splits: Mapping[str, Split],
-    processes: Processes | None = None,
+    processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
     """Metrics and scores of each task on a labelled split."""
     scores = {name: score_split(model, tasks[name], splits[name], processes) for name in tasks}

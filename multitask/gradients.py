@@ -31,9 +31,9 @@ class GradientRows:
         self,
         sections: Mapping[str, Sequence[nn.Parameter]],
         sparse: nn.Parameter | None = None,
-        processes: Processes | None = None,
+        processes: Processes = Processes(),
     ) -> None:
-        self.processes = processes or Processes()
+        self.processes = processes
         self.sparse = sparse if sparse is not None and sparse.requires_grad else None
         self.dense: list[nn.Parameter] = []
         self.columns: dict[str, tuple[int, int]] = {}  # section -> its columns of a flat row

@@ -15,7 +15,7 @@ from multitask.assembly import TaskMaker, assemble, build_tasks
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.distributed import Processes, processes
+from multitask.distributed import Processes, process_group
 from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
@@ -35,7 +35,7 @@ from tasks.predictions import Scores, scores_name, write_predictions, write_scor
 def complete(
     config: RunConfig,
     folder: Path,
-    control: RunControl | None = None,
+    control: RunControl = RunControl(),
     make_tasks: TaskMaker = build_tasks,
 ) -> dict[str, Any]:
     """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
@@ -43,51 +43,49 @@ def complete(
     A finished run is left alone, an unfinished one goes on where `control.resume` says so. Raises
     RunError where another process is at the folder.
     """
-    control = control or RunControl()
-    with processes(config.device) as group, ExitStack() as held:
+    with process_group(config.device) as processes, ExitStack() as held:
         # The first process looks at the folder; the others learn what it found.
         settled: tuple[RunConfig, bool] | None = None
-        with group.together():
-            if group.first:
+        with processes.together():
+            if processes.first:
                 held.enter_context(owned(folder))
                 config, reason = settle_linear(config, folder, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
                 there = holds_finished(folder, config, control.resume, control.overwrite)
                 settled = config, there
-        config, finished = group.gather(settled)[0]
+        config, finished = processes.gather(settled)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
-            if group.first:
+            if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # if it was killed before it could
             return finished_metrics(folder) or {}
         print(f"run folder: {folder}", flush=True)
-        return run(config, folder, control, group, make_tasks)
+        return run(config, folder, make_tasks, processes, control)
 
 
 def run(
     config: RunConfig,
     folder: Path,
-    control: RunControl | None = None,
-    group: Processes | None = None,
-    make_tasks: TaskMaker = build_tasks,
+    make_tasks: TaskMaker,
+    processes: Processes,
+    control: RunControl,
 ) -> dict[str, Any]:
     """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
 
     Raises UserError, with one line for the user.
     """
     begin = time.perf_counter()
-    group, control = group or Processes(), control or RunControl()
-    with group.together():
-        trainer = make_trainer(config, folder, group, make_tasks, control)
-    with group.together():  # only now, when all have found what they need
-        if group.first:
+    with processes.together():
+        trainer = make_trainer(config, folder, make_tasks, processes, control)
+    with processes.together():  # only now, when all have found what they need
+        if processes.first:
             make_ready(folder, config, control.overwrite)
             if config.protocol != "files":
                 write_ids(folder, trainer.splits)
-    with group.together():
+    with processes.together():
         resumed = control.resume and resume(trainer)
-    if len(set(group.gather(trainer.progress.step))) > 1:
+    if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected every process to see the same checkpoint")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     if resumed:
@@ -98,26 +96,43 @@ def run(
 
 def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
     """Train to the end and write what the run found; `begin` is when it was started."""
-    config, folder, group = trainer.config, trainer.folder, trainer.processes
-    model, chosen, splits = trainer.model, trainer.tasks, trainer.splits
+    config, folder, processes = trainer.config, trainer.folder, trainer.processes
+    model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
     trainer.load_best()
-    metrics, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
-        model, chosen, {name: splits[name]["dev"] for name in chosen}, group
+    dev, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
+        model, tasks, {name: splits[name]["dev"] for name in tasks}, processes
     )
     test_scores = {
-        name: score_split(model, task, splits[name]["test"], group)
-        for name, task in chosen.items()
+        name: score_split(model, task, splits[name]["test"], processes)
+        for name, task in tasks.items()
         if "test" in splits[name]
     }
-    progress = trainer.progress
-    test_metrics = {
-        name: task.kind.measure(test_scores[name], targets)
-        for name, task in chosen.items()
-        if name in test_scores and (targets := splits[name]["test"].examples.targets) is not None
-    }
-    result = {
-        "dev": metrics | overall(metrics),
+    result = {"dev": dev | overall(dev)} | figures_of(trainer, begin)
+    if test := {
+        name: tasks[name].kind.measure(scores, targets)
+        for name, scores in test_scores.items()
+        if (targets := splits[name]["test"].examples.targets) is not None
+    }:
+        result["test"] = test
+    if config.measured_examples:
+        train = {name: splits[name]["train"] for name in tasks}
+        result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
+    if processes.first:
+        if config.objective == "epo":
+            result["rays"] = pull_and_push(folder / "telemetry.jsonl", config.scl_preference)
+        write_split(folder, "dev", tasks, splits, dev_scores)
+        write_split(folder, "test", tasks, splits, test_scores)
+        write_json(folder / "metrics.json", result)
+        trainer.checkpoints.forget()
+    processes.gather(None)  # the run is whole before anybody leaves
+    return result
+
+
+def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
+    """What metrics.json tells of the training itself."""
+    progress, device = trainer.progress, str(trainer.model.bi_encoder.device)
+    found: dict[str, Any] = {
         "best_epoch": progress.best_epoch,
         "epochs": progress.epoch,
         "steps": progress.step,
@@ -126,51 +141,38 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),
-        "environment": environment(str(model.bi_encoder.device)) | {"processes": group.count},
+        "environment": environment(device) | {"processes": trainer.processes.count},
         "history": progress.history,
     }
     if trainer.control.command:
-        result["command"] = trainer.control.command
-    if test_metrics:
-        result["test"] = test_metrics
+        found["command"] = trainer.control.command
     if progress.before:
-        result["before"] = progress.before
-    if config.measured_examples:
-        train = {name: splits[name]["train"] for name in chosen}
-        result["training_losses"] = mean_losses(model, chosen, train, config.measured_examples)
-    if group.first:
-        if config.objective == "epo":
-            result["rays"] = pull_and_push(folder / "telemetry.jsonl", config.scl_preference)
-        write_split(folder, "dev", chosen, splits, dev_scores)
-        write_split(folder, "test", chosen, splits, test_scores)
-        write_json(folder / "metrics.json", result)
-        trainer.checkpoints.forget()
-    group.gather(None)  # the run is whole before anybody leaves
-    return result
+        found["before"] = progress.before
+    return found
 
 
 def make_trainer(
     config: RunConfig,
     folder: Path,
-    group: Processes,
     make_tasks: TaskMaker = build_tasks,
-    control: RunControl | None = None,
+    processes: Processes = Processes(),
+    control: RunControl = RunControl(),
 ) -> Trainer:
     """The trainer of a configuration, its model built and its data read."""
     tasks, model, splits = assemble(config, make_tasks)
-    return Trainer(model, tasks, splits, config, folder, group, control)
+    return Trainer(model, tasks, splits, config, folder, processes, control)
 
 
 def write_split(
     folder: Path,
     split: str,
-    chosen: Mapping[str, Task],
+    tasks: Mapping[str, Task],
     splits: Mapping[str, Mapping[str, Split]],
     scores: Mapping[str, np.ndarray],
 ) -> None:
     """Prediction file and probabilities of every task for one split."""
     target = folder / "predictions"
-    for name, task in chosen.items():
+    for name, task in tasks.items():
         if task.output is None or name not in scores:
             continue
         examples = splits[name][split].examples

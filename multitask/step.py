@@ -36,13 +36,13 @@ class StepGradient:
         tasks: Mapping[str, Task],
         splits: Mapping[str, Mapping[str, Split]],
         combiner: Combiner,
+        regularizers: Mapping[str, Regularizer],
         config: RunConfig,
-        processes: Processes | None = None,
-        regularizers: Mapping[str, Regularizer] | None = None,
+        processes: Processes = Processes(),
     ) -> None:
         self.model, self.tasks, self.combiner = model, tasks, combiner
-        self.config, self.processes = config, processes or Processes()
-        self.forward = Forward(model, tasks, splits, regularizers or {}, self.processes)
+        self.config, self.processes = config, processes
+        self.forward = Forward(model, tasks, splits, regularizers, processes)
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), self.processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}

@@ -46,13 +46,12 @@ class Trainer:
         splits: Mapping[str, Mapping[str, Split]],
         config: RunConfig,
         folder: Path,
-        processes: Processes | None = None,
-        control: RunControl | None = None,
+        processes: Processes = Processes(),
+        control: RunControl = RunControl(),
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
-        self.control = control or RunControl()
-        self.processes = processes or Processes()
+        self.processes, self.control = processes, control
         self.names = list(tasks)
         train = [splits[name]["train"] for name in self.names]
         self.plan = build_plan(config, [len(split.examples) for split in train])
@@ -64,7 +63,7 @@ class Trainer:
         self.combiner = build_combiner(config, objectives)
         self.regularizers = build_regularizers(config, model, tasks)
         self.gradient = StepGradient(
-            model, tasks, splits, self.combiner, config, self.processes, self.regularizers
+            model, tasks, splits, self.combiner, self.regularizers, config, processes
         )
         self.optimizer = build_optimizer(model, config)
         self.progress = Progress()

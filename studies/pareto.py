@@ -20,14 +20,14 @@ from reports.front import Front, draw_fronts
 SUBSET = 1000  # training examples of each task on which the losses are measured
 
 
-def sweep(config: RunConfig, count: int, folder: Path, control: RunControl | None = None) -> Front:
+def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = RunControl()) -> Front:
     """One run for each of at least `count` preferences, under `folder`; finished ones are kept.
 
     Preferences are relative to the losses before training: with equal ones, all objectives are to
     fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Leaves
     `front.json` and `front.png`.
     """
-    control = replace(control or RunControl(), resume=True)
+    control = replace(control, resume=True)
     folder.mkdir(parents=True, exist_ok=True)
     before = kept_losses(config, count, folder)
     rays = preference_rays(len(before), count)

@@ -7,6 +7,7 @@ import pytest
 
 from multitask.assembly import assemble
 from multitask.config import RunConfig
+from multitask.distributed import Processes
 from multitask.trainer import Trainer
 from tasks import CS224N
 
@@ -32,7 +33,7 @@ def base_config():
 def make_trainer(tmp_path):
     """`make_trainer(folder_name, **changes of the configuration)` -> Trainer."""
 
-    def make(name="run", processes=None, **changes) -> Trainer:
+    def make(name="run", processes=Processes(), **changes) -> Trainer:
         config = replace(BASE, **changes)
         chosen, model, splits = assemble(config)
         folder = Path(tmp_path / name)

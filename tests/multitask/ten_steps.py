@@ -8,7 +8,7 @@ import torch
 
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from multitask.distributed import Processes, processes
+from multitask.distributed import Processes, process_group
 from multitask.trainer import Trainer
 from pretrain.run import tasks_of
 from tasks import CS224N
@@ -110,7 +110,7 @@ def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
 
 def main(folder: str, *kinds: str) -> None:
     """One file a kind; all in one go, for starting two processes takes longer than the steps."""
-    with processes() as group:
+    with process_group() as group:
         for kind in kinds:
             config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
             take_steps(config, Path(folder) / kind, group)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from minbert.errors import UserError
-from multitask.distributed import Processes, processes
+from multitask.distributed import Processes, process_group
 from multitask.sealed import newest_first
 
 ROOT = Path(__file__).parents[2]
@@ -161,7 +161,7 @@ def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path)
 def test_a_world_size_that_is_not_torchruns_is_told(monkeypatch, count):
     monkeypatch.setenv("WORLD_SIZE", count)
     monkeypatch.delenv("RANK", raising=False)
-    with pytest.raises(UserError, match="expected it from torchrun"), processes():
+    with pytest.raises(UserError, match="expected it from torchrun"), process_group():
         pass
 
 

@@ -30,7 +30,7 @@ def in_batch(trainer, micro_batch=None):
     tasks = {name: replace(task, kind=kind, in_batch=True)}
     config = replace(trainer.config, micro_batch=micro_batch)
     trainer.gradient = StepGradient(
-        trainer.model, tasks, trainer.splits, trainer.combiner, config, trainer.processes
+        trainer.model, tasks, trainer.splits, trainer.combiner, {}, config, trainer.processes
     )
 
 
