@@ -13,11 +13,12 @@ from cli.mixing_checks import (
     check_schedule,
     checked_preference,
 )
-from cli.objective import APART, classified
+from cli.objective import classified
 from cli.values import COUNT, MANY, default, number
 from multitask.combiners import COMBINERS
 from multitask.sampling import SAMPLERS
 from multitask.schedule import SCHEDULES
+from tasks import PULL_PUSH
 
 GRADIENTS = ("parameters", "representation")
 
@@ -150,7 +151,7 @@ def objective_names(args: argparse.Namespace, tasks: tuple[str, ...]) -> dict[st
     """Each task's objectives, as `Task.objectives` gives them, without building the task."""
     if apart(args):
         several = classified(args, tasks)
-        return {t: tuple(f"{t}/{n}" for n in APART) if t in several else (t,) for t in tasks}
+        return {t: tuple(f"{t}/{n}" for n in PULL_PUSH) if t in several else (t,) for t in tasks}
     return {
         task: OBJECTIVES.get((task, str(getattr(args, f"{task}_loss", ""))), ()) or (task,)
         for task in tasks

@@ -23,10 +23,9 @@ OBJECTIVES = {
     "lsan": "cross-entropy of an embedding for each label (LSAN)",
     "projection": "cross-entropy behind LaCon's projection head",
 }
-# Whose terms compare the examples of a batch.
 HEADS_ALONE = ("lacon", "projection")  # which make sense with a frozen encoder
+# Whose terms compare the examples of a batch.
 IN_BATCH = ("scl", "ls", "epo", "cl", "lacon", "lacon-fusion")
-APART = ("cross_entropy", "pull", "push")  # objectives of a task with `epo`
 INPUTS = ("contrastive", "combined")
 SHARE = number(float, 0, 1)
 

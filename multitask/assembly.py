@@ -44,13 +44,7 @@ class Assembly(NamedTuple):
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
     """The tasks of a configuration, by name, in its order, with its objective."""
-    tasks = {
-        name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
-        for name in config.tasks
-    }
-    tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
-    if config.select_by is not None:
-        tasks = selected_by(tasks, config.select_by)
+    tasks = plain_tasks(config)
     if config.objective is None:
         return tasks
     settings = ObjectiveSettings(
@@ -64,6 +58,19 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
         projection_layers=config.projection_layers,
     )
     return {n: with_objective(task, config.objective, settings) for n, task in tasks.items()}
+
+
+def plain_tasks(config: RunConfig) -> dict[str, Task]:
+    """The same with losses of their own: what their files hold, whatever is learnt from them.
+
+    The objective may be one that only pre-training knows.
+    """
+    tasks = {
+        name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
+        for name in config.tasks
+    }
+    tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
+    return tasks if config.select_by is None else selected_by(tasks, config.select_by)
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
@@ -88,7 +95,7 @@ def training_texts(config: RunConfig) -> list[str]:
     """Every text of the training examples, whatever is learnt from them."""
     return [
         text
-        for task in build_tasks(replace(config, objective=None)).values()
+        for task in plain_tasks(config).values()
         for column in task.read(data_folder(config.data), "train", config.limit).texts
         for text in column
     ]

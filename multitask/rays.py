@@ -10,6 +10,7 @@ import numpy as np
 
 from multitask.combiners.nested import VERTEX
 from multitask.telemetry import read_steps
+from tasks import task_and_term
 
 LAST = 100  # steps whose mean is compared
 FAR = 0.1  # apart: farther, and mostly at a vertex, the ray counts as out of reach
@@ -25,8 +26,8 @@ def pull_and_push(file: Path, preference: Sequence[float]) -> dict[str, dict[str
     found: dict[str, tuple[list[list[float]], list[bool]]] = {}
     for line in read_steps(file):
         for name in line["losses"]:
-            task, _, what = name.partition("/")
-            if what == "pull":
+            task, term = task_and_term(name)
+            if term == "pull":
                 both = [line["losses"][f"{task}/{one}"] for one in ("pull", "push")]
                 given = [line["weights"][f"{task}/{one}"] for one in ("pull", "push")]
                 losses, vertices = found.setdefault(task, ([], []))

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from tasks.base import Task, of_outputs
 from tasks.kinds import Kind
@@ -53,7 +53,7 @@ def class_tasks(config: RunConfig) -> dict[str, Task]:
 
     They are named by both: their dev figures are others than the tasks' own.
     """
-    tasks = build_tasks(replace(config, objective=None)).values()
+    tasks = plain_tasks(config).values()
     return {one.name: one for one in (contrasted(task, config) for task in tasks)}
 
 

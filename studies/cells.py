@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
 from minbert.sums import digest
 from minbert.typed import fits
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.dry_run import duration
@@ -97,7 +97,7 @@ def keep_data(cells: Sequence[Cell], results: Path) -> None:
     file, found = results / "data.json", dict[str, str]()
     for one in cells:
         folder = data_folder(one.config.data)
-        for name, task in build_tasks(replace(one.config, objective=None)).items():
+        for name, task in plain_tasks(one.config).items():
             for split in task.source.splits:
                 place = Path(task.source.where(folder, split))
                 if f"{name} {split}" not in found and place.is_file():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from minbert.errors import UserError
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from studies.asked import Asked
 from studies.seeds import SeedCell, kept
 from tasks import data_folder
@@ -44,7 +44,7 @@ def absent_tasks(cells: Sequence[SeedCell]) -> dict[str, Path]:
     absent: dict[str, Path] = {}
     for config in {one.config.tasks: one.config for one in cells}.values():
         folder = data_folder(config.data)
-        for name, task in build_tasks(replace(config, objective=None)).items():
+        for name, task in plain_tasks(config).items():
             for split in task.source.splits:
                 file = Path(task.source.where(folder, split))
                 if not file.exists():

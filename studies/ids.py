@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from minbert.errors import UserError
 from minbert.files import alone, write_whole
 from minbert.json_files import read_json
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from tasks import data_folder
 from tasks.data import read_split
@@ -25,7 +24,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
     where the file has others.
     """
     folder = data_folder(config.data)
-    for name, task in build_tasks(replace(config, objective=None)).items():
+    for name, task in plain_tasks(config).items():
         few = config.shots is not None
         drawn = {}
         for split in ("dev", "test", "train"):

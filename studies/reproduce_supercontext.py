@@ -7,7 +7,7 @@ from pathlib import Path
 
 from minbert.errors import UserError
 from minbert.files import alone, write_whole
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import chosen_cells
@@ -81,6 +81,6 @@ def draw_pretrained(cells: Experiments, setting: str, results: Path, runs: Path)
                 replace(one.config, seed=SEEDS[0]), folder, cells.words(setting), cells.vectors
             )
         found[LOSSES[loss]] = folder / "pretrained"
-    (task,) = build_tasks(replace(one.config, objective=None)).values()
+    (task,) = plain_tasks(one.config).values()
     test = task.read(data_folder(one.config.data), "test")
     draw_maps(found, test, results / f"maps-{setting}.png")

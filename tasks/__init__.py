@@ -21,6 +21,8 @@ PAIRS = ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
 REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "dbpedia", "msac", "asac")
 # Of those with more than two classes, of which some may be left out, how many.
 MANY_CLASSES = {"mnli": 3, "trec": 6, "tnews": 15, "iflytek": 119, "ocnli": 3, "dbpedia": 14}
+# Objectives of a task whose contrastive terms are kept apart (SCL-MOO).
+PULL_PUSH = ("cross_entropy", "pull", "push")
 TASK_NAMES = (*CS224N, *GLUE, *CLUE, *REVIEWS)  # all there are
 
 
@@ -45,6 +47,12 @@ def find_task(name: str, own: OwnTasks, **options: str) -> Task:
 
         return own_task(from_json(name, own[name]))
     return build_task(name, **options)
+
+
+def task_and_term(objective: str) -> tuple[str, str]:
+    """`sst/pull` -> sst, pull; the term of a task's only objective has no name."""
+    task, _, term = objective.partition("/")
+    return task, term
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

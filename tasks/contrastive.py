@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from losses import contrastive_objectives, ideal_points, supcon_loss
+from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task
 from tasks.kinds import Outputs
 from tasks.settings import ObjectiveSettings
@@ -58,7 +59,8 @@ def apart(task: Task, settings: ObjectiveSettings) -> Task:
     def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
         return (1 - settings.weight) * task.kind.loss(outputs, targets)  # the head's share, too
 
-    return over_batches(task, {"cross_entropy": cross_entropy, "pull": one(0), "push": one(1)})
+    losses = (cross_entropy, one(0), one(1))
+    return over_batches(task, dict(zip(PULL_PUSH, losses, strict=True)))
 
 
 def over_batches(task: Task, several: Mapping[str, Loss]) -> Task:

@@ -16,6 +16,7 @@ from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
 from multitask.config import RunConfig
+from tasks import task_and_term
 
 COMBINERS: dict[str, Callable[[Setup], Combiner]] = {
     "sum": Sum,
@@ -42,7 +43,7 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Combiner:
     """The combiner of a configuration, for a run's objectives in their order."""
     setup = Setup(objectives, config.seed, config.preference, config.cones)
     if config.objective == "epo":
-        tasks = tuple(dict.fromkeys(name.partition("/")[0] for name in objectives))
+        tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in objectives))
         within = PullPush(config.scl_weight, config.scl_preference, config.scl_inputs)
         return Nested(setup, COMBINERS[config.combiner](replace(setup, objectives=tasks)), within)
     combiner = COMBINERS[config.combiner](setup)

@@ -14,10 +14,10 @@ import numpy as np
 
 from multitask.combiners.base import Combined, Combiner, Setup
 from multitask.combiners.epo import epo_solution
+from tasks import PULL_PUSH, task_and_term
 
 LOWEST = 1e-9  # of an objective that EPO sees: batches may fall below the ideal point
 VERTEX = 1 - 1e-6  # of a weight: the other objective has no say
-CONTRASTIVE = ("cross_entropy", "pull", "push")  # names and order of the three
 
 
 @dataclass(frozen=True)
@@ -60,22 +60,22 @@ class PullPush:
 
 
 class Nested:
-    """`within` combines the objectives of each task that has three, `tasks` what comes of it."""
+    """`within` combines a task's objectives where they are the three, `tasks` what comes of it."""
 
     needs_rows = True
 
     def __init__(self, setup: Setup, tasks: Combiner, within: PullPush) -> None:
         self.tasks, self.within = tasks, within
-        self.owner = [name.partition("/")[0] for name in setup.objectives]
-        self.names = list(dict.fromkeys(self.owner))
+        self.known = [task_and_term(name) for name in setup.objectives]
+        self.names = list(dict.fromkeys(task for task, _ in self.known))
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        owners = [self.owner[one] for one in drawn]
-        names = list(dict.fromkeys(owners))
+        seen = [self.known[one] for one in drawn]
+        names = list(dict.fromkeys(task for task, _ in seen))
         mixtures, statuses = np.zeros((len(names), len(drawn))), []
         for row, name in enumerate(names):
-            mine = [place for place, owner in enumerate(owners) if owner == name]
-            if len(mine) == len(CONTRASTIVE):
+            mine = [place for place, (task, _) in enumerate(seen) if task == name]
+            if tuple(seen[place][1] for place in mine) == PULL_PUSH:
                 found = self.within(gram[np.ix_(mine, mine)], losses[mine])
                 mixtures[row, mine] = found.weights
                 statuses.append(found.status)

@@ -107,6 +107,14 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     assert found.status.endswith("; fixed")
 
 
+def test_three_objectives_of_other_names_are_added_up():
+    names = tuple(name.replace("push", "spread") for name in THREE)
+    found = Nested(Setup(names), Fixed(2.0), PullPush(0.3, (0.5, 0.5))).combine(
+        np.eye(3), np.ones(3), range(3)
+    )
+    np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
+
+
 @pytest.mark.parametrize("name", COMBINERS)
 def test_a_step_of_one_task_is_within_alone(name):
     """Whatever combines the tasks: one task is one mixture."""
