@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
-
-from reports.drawing import new_figure, save_figure
 from studies.lacon import (
     CLASS_METHODS,
     CLASS_TASKS,
@@ -21,12 +16,13 @@ from studies.lacon import (
 )
 from studies.lacon_results import Results
 from studies.lacon_table import swept
+from studies.lines import Line, draw_lines
 
 
-def draw_lines(results: Results) -> None:
+def draw_figures(results: Results) -> None:
     """Figures 2, 3, 5 and 6."""
     cells = results.cells
-    lines: dict[str, tuple[str, dict[str, dict[float, Mapping[int, float]]]]] = {
+    lines: dict[str, tuple[str, dict[str, Line]]] = {
         "few-shot": (
             "examples a class",
             {
@@ -54,12 +50,4 @@ def draw_lines(results: Results) -> None:
     for what, (_, points) in SWEEPS.items():
         lines[f"sweep-{what}"] = (what, {SWEPT: {v: swept(results, what, v) for v in points}})
     for name, (label, several) in lines.items():
-        figure, axis = new_figure(4.2, 3.2)
-        for title, found in several.items():
-            line = [(x, 100 * np.mean(list(s.values()))) for x, s in found.items() if s]
-            if line:
-                axis.plot(*zip(*line, strict=True), marker="o", label=title)
-        if axis.lines:
-            axis.set(xlabel=label, ylabel="test")
-            axis.legend(fontsize=7)
-            save_figure(figure, results.folder / f"{name}.png")
+        draw_lines(several, results.folder / f"{name}.png", label, "test")

@@ -27,7 +27,7 @@ from studies.lacon import (
 )
 from studies.lacon_claims import claims
 from studies.lacon_results import Results
-from studies.seeds import kept, shown
+from studies.seeds import how_far, of_seeds, shown
 
 Figures = Mapping[int, float]
 
@@ -146,8 +146,7 @@ def classes_table(results: Results) -> Table:
 
 
 def swept(results: Results, what: str, value: float) -> dict[int, float]:
-    found = results.of(results.cells.sweep(what, value))
-    return {seed: figure for seed, figure in found.items() if seed in SWEEP_SEEDS}
+    return of_seeds(results.of(results.cells.sweep(what, value)), SWEEP_SEEDS)
 
 
 def sweep_table(results: Results) -> Table:
@@ -170,13 +169,12 @@ def ranks_table(results: Results) -> Table:
 
 def report(results: Results, command: str, notes: str) -> str:
     """results/lacon.md."""
-    cells = results.cells.every()
-    done = sum(len(kept(one, results.folder)) >= len(one.seeds) for one in cells)
     metrics = ", ".join(f"{task} {metric}" for task, metric in METRICS.items())
     parts = [
         "# LaCon, beside ours",
         f"`{command}`",
-        f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (BERT base) / "
+        f"{how_far(results.cells.every(), results.folder)} "
+        "Every cell: the paper's figure (BERT base) / "
         f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
         "accuracy.",
         notes,

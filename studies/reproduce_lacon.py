@@ -14,7 +14,7 @@ from studies.asked import Asked
 from studies.chosen import chosen_cells
 from studies.lacon import MAPPED, METHODS, SEEDS, Experiments
 from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectrum
-from studies.lacon_lines import draw_lines
+from studies.lacon_lines import draw_figures
 from studies.lacon_results import Results, ranks_file
 from studies.lacon_table import report
 from studies.maps import draw_spaces
@@ -37,7 +37,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     chosen = chosen_cells(cells.every(), lambda one: one.name.startswith(rows), asked)
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
-    draw_lines(results)
+    draw_figures(results)
     names_chosen = {one.name for one in chosen}
     for task in MAPPED:
         if names_chosen >= {cells.main(task, method).name for method in SHOWN}:

@@ -8,7 +8,7 @@ import numpy as np
 
 from studies.claims import differences
 from studies.scl_moo import SHOTS, SWEEP_SEEDS, TASKS, Experiments
-from studies.seeds import SeedCell, values
+from studies.seeds import SeedCell, of_seeds, values
 
 
 class Results:
@@ -47,4 +47,4 @@ class Results:
     def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
         """On dev, as the paper has it; of the sweep's seeds alone."""
         found = self.test(self.cells.sweep(setting, value, method), "dev")
-        return {seed: value for seed, value in found.items() if seed in SWEEP_SEEDS}
+        return of_seeds(found, SWEEP_SEEDS)

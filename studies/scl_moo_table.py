@@ -24,7 +24,7 @@ from studies.scl_moo import (
 )
 from studies.scl_moo_epo import spaces_table, status_table
 from studies.scl_moo_results import Results
-from studies.seeds import kept, shown
+from studies.seeds import how_far, shown
 from tasks import data_folder
 
 OURS = ("ls", "epo")
@@ -107,12 +107,11 @@ def sweep_table(results: Results) -> Table:
 
 def report(results: Results, command: str, notes: str) -> str:
     """results/scl_moo.md."""
-    cells = results.cells.every()
-    done = sum(len(kept(one, results.folder)) >= len(one.seeds) for one in cells)
     parts = [
         "# SCL-MOO, beside ours",
         f"`{command}`",
-        f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (RoBERTa base) "
+        f"{how_far(results.cells.every(), results.folder)} "
+        "Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         notes,
         "## Data (Table 1)",

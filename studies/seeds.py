@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,12 @@ def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
     return {int(seed): metrics for seed, metrics in content["seeds"].items()}
 
 
+def how_far(cells: Sequence[SeedCell], results: Path) -> str:
+    """How many cells have all their seeds, in a sentence."""
+    done = sum(len(kept(one, results)) >= len(one.seeds) for one in cells)
+    return f"{done} of {len(cells)} cells are finished."
+
+
 def file_of(one: SeedCell, results: Path) -> Path:
     return results / f"{one.name}.json"
 
@@ -141,6 +147,11 @@ def values(one: SeedCell, results: Path, *keys: str) -> dict[int, float]:
     for key in keys:
         found = {seed: inner[key] for seed, inner in found.items() if key in inner}
     return found
+
+
+def of_seeds(found: Mapping[int, float], seeds: Container[int]) -> dict[int, float]:
+    """The figures of some seeds: a sweep's, of a cell that has more."""
+    return {seed: figure for seed, figure in found.items() if seed in seeds}
 
 
 def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
-from reports.drawing import new_figure, save_figure
 from studies.claims import Table
-from studies.seeds import SeedCell, shown, values
+from studies.lines import draw_lines
+from studies.seeds import SeedCell, of_seeds, shown, values
 from studies.supercontext import HARD, LOSSES, SWEEP_SEEDS, SWEPT, Experiments, sweep_points
 
 
@@ -35,26 +34,22 @@ def sweep_table(results: Results) -> Table:
 
 def swept(results: Results, what: str, value: float, loss: str) -> dict[int, float]:
     """On dev; of the sweep's seeds alone."""
-    found = results.of(results.cells.sweep(what, value, loss), split="dev")
-    return {seed: figure for seed, figure in found.items() if seed in SWEEP_SEEDS}
+    return of_seeds(results.of(results.cells.sweep(what, value, loss), split="dev"), SWEEP_SEEDS)
 
 
 def draw_sweeps(results: Results) -> None:
     """Figures 4, 5a and 5b: a figure a setting; 5c: the threshold of hard negatives."""
-    lines: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    lines: dict[str, dict[str, dict[float, Mapping[int, float]]]] = {}
     for what, value, loss in sweep_points():
-        if found := swept(results, what, value, loss):
-            point = value, 100 * float(np.mean(list(found.values())))
-            lines.setdefault(what, {}).setdefault(LOSSES[loss], []).append(point)
-    for threshold in HARD["threshold"]:
-        one = results.cells.hard("small", SWEPT, "threshold", threshold)
-        if found := results.of(one, split="dev"):
-            point = threshold, 100 * float(np.mean(list(found.values())))
-            lines.setdefault("threshold", {}).setdefault("SuperLoss*", []).append(point)
+        line = lines.setdefault(what, {}).setdefault(LOSSES[loss], {})
+        line[value] = swept(results, what, value, loss)
+    lines["threshold"] = {
+        "SuperLoss*": {
+            threshold: results.of(
+                results.cells.hard("small", SWEPT, "threshold", threshold), split="dev"
+            )
+            for threshold in HARD["threshold"]
+        }
+    }
     for what, several in lines.items():
-        figure, axis = new_figure(4.2, 3.2)
-        for title, line in several.items():
-            axis.plot(*zip(*line, strict=True), marker="o", label=title)
-        axis.set(xlabel=what, ylabel=f"{SWEPT} dev accuracy")
-        axis.legend(fontsize=7)
-        save_figure(figure, results.folder / f"sweep-{what}.png")
+        draw_lines(several, results.folder / f"sweep-{what}.png", what, f"{SWEPT} dev accuracy")

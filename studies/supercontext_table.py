@@ -9,7 +9,7 @@ import numpy as np
 from reports.tables import beside, markdown_table
 from studies import supercontext_paper as paper
 from studies.claims import READING, Table, claims_table, differences
-from studies.seeds import SeedCell, kept, shown
+from studies.seeds import SeedCell, how_far, kept, shown
 from studies.supercontext import (
     ABLATED,
     FIRST,
@@ -191,12 +191,11 @@ def of(one: SeedCell, setting: str) -> bool:
 
 def report(results: Results, command: str, notes: str) -> str:
     """results/supercontext.md."""
-    cells = results.cells.every()
-    done = sum(len(kept(one, results.folder)) >= len(one.seeds) for one in cells)
     parts = [
         "# SuperConText, beside ours",
         f"`{command}`",
-        f"{done} of {len(cells)} cells are finished. Every cell: the paper's figure (BiLSTM of "
+        f"{how_far(results.cells.every(), results.folder)} "
+        "Every cell: the paper's figure (BiLSTM of "
         "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
         "test accuracy in per cent, mean ± standard deviation (seeds).",
         notes,
