@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minbert.files import alone
+from multitask.config import RunConfig
+from multitask.control import RunControl
+from multitask.run import complete
 from multitask.sealed import published
 from reports.drawing import blank_figure, save_figure
 from reports.embeddings import project
@@ -22,6 +26,19 @@ class Space(NamedTuple):
     examples: np.ndarray
     classes: np.ndarray
     labels: np.ndarray | None
+
+
+def map_folder(runs: Path, name: str, config: RunConfig) -> Path:
+    """Where the run of a map stays: another configuration has another folder."""
+    return runs / f"map-{name}-{config.digest()}"
+
+
+def drawn_run(config: RunConfig, runs: Path, name: str) -> Path:
+    """Bring the run of a map to its end; returns its folder."""
+    folder = map_folder(runs, name, config)
+    with alone(folder):
+        complete(config, folder, RunControl(resume=True))
+    return folder
 
 
 def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:

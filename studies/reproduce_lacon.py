@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from minbert.files import alone, write_whole
+from minbert.files import write_whole
 from minbert.json_files import write_json
 from multitask.config import RunConfig
-from multitask.control import RunControl
-from multitask.run import complete
 from studies.asked import Asked
 from studies.chosen import chosen_cells
 from studies.lacon import MAPPED, METHODS, SEEDS, Experiments
@@ -17,7 +15,7 @@ from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectr
 from studies.lacon_lines import draw_figures
 from studies.lacon_results import Results, ranks_file
 from studies.lacon_table import report
-from studies.maps import draw_spaces
+from studies.maps import draw_spaces, drawn_run
 from studies.seeds import run_seed_cells, tell_failed
 
 RATE = 2e-5  # the middle one of section 3.1
@@ -38,11 +36,13 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_figures(results)
+    notes = f"{notes} Learning rate {rate:g}."
+    write_whole(asked.report, report(results, command, notes))
     names_chosen = {one.name for one in chosen}
     for task in MAPPED:
         if names_chosen >= {cells.main(task, method).name for method in SHOWN}:
             draw_trained(cells, task, asked.results, asked.runs)
-    text = report(results, command, f"{notes} Learning rate {rate:g}.")
+    text = report(results, command, notes)  # with the ranks of what was drawn
     write_whole(asked.report, text)
     tell_failed(failed)
     return text
@@ -53,9 +53,7 @@ def draw_trained(cells: Experiments, task: str, results: Path, runs: Path) -> No
     spaces, encoders = {}, {}
     for method in SHOWN:
         config = replace(cells.main(task, method).config, seed=SEEDS[0])
-        folder = runs / f"map-{task}-{method}"
-        with alone(folder):
-            complete(config, folder, RunControl(resume=True))
+        folder = drawn_run(config, runs, f"{task}-{method}")
         spaces[METHODS[method]] = space_of(folder)
         encoders[METHODS[method]] = space_of(folder, matched=False)
     encoders["LaCon, projected"] = spaces[METHODS["lacon"]]

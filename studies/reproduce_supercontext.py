@@ -12,7 +12,7 @@ from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import chosen_cells
 from studies.judged import pretrain
-from studies.maps import draw_maps
+from studies.maps import draw_maps, map_folder
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
 from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
 from studies.supercontext_sweeps import Results, draw_sweeps
@@ -75,11 +75,10 @@ def draw_pretrained(cells: Experiments, setting: str, results: Path, runs: Path)
     found = {}
     for loss in SHOWN:
         one = cells.main(setting, TASK, loss)
-        folder = runs / f"map-{one.name}"
+        config = replace(one.config, seed=SEEDS[0])
+        folder = map_folder(runs, one.name, config)
         with alone(folder):
-            pretrain(
-                replace(one.config, seed=SEEDS[0]), folder, cells.words(setting), cells.vectors
-            )
+            pretrain(config, folder, cells.words(setting), cells.vectors)
         found[LOSSES[loss]] = folder / "pretrained"
     (task,) = plain_tasks(one.config).values()
     test = task.read(data_folder(one.config.data), "test")

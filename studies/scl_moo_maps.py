@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from minbert.files import alone
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig, difference
-from multitask.control import RunControl
-from multitask.run import complete
-from multitask.run_folder import stored_config
-from studies.maps import draw_maps
+from studies.maps import draw_maps, drawn_run
 from studies.scl_moo import METHODS, SEEDS, Experiments
 from studies.seeds import SeedCell
 from tasks import data_folder
@@ -30,16 +25,6 @@ def draw_trained(cells: Experiments, results: Path, runs: Path) -> None:
     found = {}
     for method in SHOWN:
         config = replace(cells.few_shot(TASK, SHOTS, method).config, seed=SEEDS[0])
-        folder = runs / f"map-{method}"
-        with alone(folder):
-            again = not same_run(folder, config)
-            complete(config, folder, RunControl(resume=True, overwrite=again))
-        found[METHODS[method]] = folder
+        found[METHODS[method]] = drawn_run(config, runs, method)
     test = build_tasks(config)[TASK].read(data_folder(config.data), "test")
     draw_maps(found, test, results / "maps.png")
-
-
-def same_run(folder: Path, config: RunConfig) -> bool:
-    """Whether the folder is empty or holds this run, of which nothing is to be lost."""
-    stored = stored_config(folder)
-    return stored is None or difference(config.to_json(), stored, ignored=("linear",)) is None

@@ -131,15 +131,18 @@ def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
     assert ranks.keys() == {"CE", "LaCon-vanilla", "LaCon, projected"}
     row = " | ".join(f"{rank:.1f}" for rank in ranks.values())
     assert f"| cola | {row} |" in (tmp_path / "lacon.md").read_text()
-    space = space_of(tmp_path / "runs" / "map-cola-lacon")
+    plain, lacon = (
+        next((tmp_path / "runs").glob(f"map-cola-{method}-????????")) for method in ("ce", "lacon")
+    )
+    space = space_of(lacon)
     assert space.examples.shape == (24, 32)
     assert space.labels.shape == (2, 32)
     np.testing.assert_allclose(np.linalg.norm(space.examples, axis=1), 1, rtol=1e-5)
     # What is matched is what is predicted.
-    with np.load(tmp_path / "runs/map-cola-lacon/predictions/cola-test-probabilities.npz") as file:
+    with np.load(lacon / "predictions" / "cola-test-probabilities.npz") as file:
         predicted = file["probabilities"].argmax(1)
     assert (space.examples @ space.labels.T).argmax(1).tolist() == predicted.tolist()
-    assert space_of(tmp_path / "runs" / "map-cola-ce").labels is None
+    assert space_of(plain).labels is None
 
 
 def test_effective_ranks():
