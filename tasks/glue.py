@@ -20,7 +20,7 @@ from tasks.declared import Declared
 from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.kinds import classification
 from tasks.labelled_files import LabelledFiles, Source
-from tasks.predictions import PredictionFile, one_of
+from tasks.predictions import class_file
 from tasks.readers import named_label
 from tasks.sampled import FirstClasses
 
@@ -84,17 +84,10 @@ def glue(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = None) -> 
         names = tuple(label.replace("_", " ") for label in declared.labels)
     return Task(
         name=name,
-        kind=classification(
-            count, "binary" if count == 2 else "macro", matthews=True, names=names[:count]
-        ),
+        kind=classification(count, matthews=True, names=names[:count]),
         source=source_of(declared, count),
         build_head=head,
-        output=PredictionFile(
-            name,
-            "Predicted_Label",
-            show=lambda value: str(int(value)),
-            parse=one_of([str(label) for label in range(count)]),
-        ),
+        output=class_file(name, "Predicted_Label", count),
         joint=joint and name in PAIRS,
         texts=len(declared.texts),
     )

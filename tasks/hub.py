@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from minbert.files import write_whole
-from tasks import build_task
+from tasks import CS224N, build_task
 from tasks.glue import GLUE
+from tasks.labelled_files import LabelledFiles
 from tasks.text_files import DataError
 
 Rows = Mapping[str, Sequence[Any]]  # columns of one split
@@ -79,12 +80,6 @@ ORIGINS |= {
         {"train": train, "dev": dev},
     )
     for name, (train, dev) in SIZES.items()
-}
-# Files of CS224N, and the columns of their texts and labels.
-CS224N = {
-    "sst": ("ids-sst", ("sentence",), "sentiment"),
-    "qqp": ("quora", ("sentence1", "sentence2"), "is_duplicate"),
-    "sts": ("sts", ("sentence1", "sentence2"), "similarity"),
 }
 
 
@@ -186,19 +181,19 @@ def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
 
 def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
     """Tab-separated, an unnamed index before `id`; test without labels."""
-    stem, texts, label = CS224N[name]
-    origin, files = ORIGINS[name], {}
+    declared, origin, files = build_task(name).source, ORIGINS[name], {}
+    assert isinstance(declared, LabelledFiles)
     for split, rows in splits.items():
         labelled = split != "test"
-        lines: list[list[object]] = [["", "id", *texts, *([label] if labelled else [])]]
+        lines: list[list[object]] = [["", "id", *declared.text_columns]]
+        lines[0] += [declared.label_column] if labelled else []
         for number, row in enumerate(zip(*rows.values(), strict=True)):
             fields = dict(zip(rows, row, strict=True))
             words = [fields[text] for text in origin.texts]
             key = hashlib.sha256(f"{split} {number} {words}".encode()).hexdigest()[:25]
             said = [shown(name, fields[origin.label])] if labelled else []
             lines.append([number, key, *words, *said])
-        ending = "test-student" if split == "test" else split
-        files[f"{stem}-{ending}.csv"] = tab_separated(lines)
+        files[declared.files[split]] = tab_separated(lines)
     return files
 
 

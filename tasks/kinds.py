@@ -51,14 +51,12 @@ def identity(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def classification(
-    classes: int, f1_average: str, matthews: bool = False, names: tuple[str, ...] = ()
-) -> Kind:
-    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 or averaged over the classes.
+def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
+    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 of two or averaged over more.
 
     With `matthews` also Matthews' correlation.
     """
-    metrics = ["accuracy", "f1" if f1_average == "binary" else "macro_f1"]
+    metrics = ["accuracy", "f1" if classes == 2 else "macro_f1"]
     metrics += ["matthews"] if matthews else []
 
     return Kind(

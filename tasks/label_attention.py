@@ -84,6 +84,12 @@ def label_table(classes: int, width: int) -> nn.Parameter:
     return nn.Parameter(torch.randn(classes, width) * DEVIATION)
 
 
+@torch.no_grad()
+def start_at(labels: Tensor, names: Tensor) -> None:
+    """Begin with the labels at the embeddings of their names (C, H), centred."""
+    labels.copy_(centred(names))
+
+
 def centred(names: Tensor) -> Tensor:
     """Embeddings of names (C, H) without what all have in common, as long as `label_table`'s."""
     return F.normalize(names - names.mean(0), dim=-1) * (DEVIATION * names.shape[1] ** 0.5)

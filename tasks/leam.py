@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from minbert.batching import Batch
 from tasks.base import Task
 from tasks.heads import SoftmaxClassifier
-from tasks.label_attention import LabelAttention, centred, label_table
+from tasks.label_attention import LabelAttention, label_table, start_at
 from tasks.settings import ObjectiveSettings, check_one_vector
 
 DROPOUT = 0.1
@@ -44,10 +44,9 @@ class JointEmbedding(nn.Module):
     def forward(self, text: Tensor) -> Classified:
         return Classified(self.classifier(text), self.classifier(self.labels))
 
-    @torch.no_grad()
     def start(self, names: Tensor) -> None:
-        """Begin with the labels at these embeddings (C, H), centred."""
-        self.labels.copy_(centred(names))
+        """Begin with the labels at the names' embeddings (C, H)."""
+        start_at(self.labels, names)
 
 
 def leam(task: Task, settings: ObjectiveSettings) -> Task:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from minbert.batching import Batch
 from minbert.dropout import Dropout
 from tasks.base import Task
-from tasks.label_attention import centred, label_table, softmax_over_tokens, weighted_sums
+from tasks.label_attention import label_table, softmax_over_tokens, start_at, weighted_sums
 from tasks.settings import ObjectiveSettings, check_one_vector
 
 DROPOUT = 0.1
@@ -51,10 +51,9 @@ class LabelSpecific(nn.Module):
         specific = text.unflatten(1, (self.classes, -1))  # (B, C, H)
         return self.output(self.dropout(F.relu(self.hidden(specific))))[:, :, 0]
 
-    @torch.no_grad()
     def start(self, names: Tensor) -> None:
-        """Begin with the labels at these embeddings (C, H), centred."""
-        self.labels.copy_(centred(names))
+        """Begin with the labels at the names' embeddings (C, H)."""
+        start_at(self.labels, names)
 
 
 def lsan(task: Task, settings: ObjectiveSettings) -> Task:

@@ -32,9 +32,7 @@ def own_task(described: Described) -> Task:
         head = partial(PairClassifier, classes=len(labels), difference=True)
     return Task(
         name=described.name,
-        kind=classification(
-            len(labels), "binary" if len(labels) == 2 else "macro", matthews=True, names=labels
-        ),
+        kind=classification(len(labels), matthews=True, names=labels),
         source=source_of(described, named_label(labels), np.int64),
         build_head=head,
         output=PredictionFile(
@@ -74,12 +72,8 @@ def source_of(
     """The files; where there is none for dev, a tenth of the first one is dev, and without test
     another tenth test.
     """
-    files = {"train": described.train}
-    if described.dev is not None:
-        files |= {"dev": described.dev}
-        files |= {"test": described.test} if described.test is not None else {}
-    elif described.test is not None:
-        files |= {"dev": described.test}
+    known = {"train": described.train, "dev": described.dev, "test": described.test}
+    files = {split: file for split, file in known.items() if file is not None}
     read = LabelledFiles(
         # Beside the user, not in --data.
         files={split: str(Path(file).absolute()) for split, file in files.items()},
@@ -92,7 +86,7 @@ def source_of(
         id_column=described.id,
         quoted=described.quotes,
         comma=True,
-        labelled_test=described.test_labels,
+        labelled_test=described.test_labels or described.dev is None,
         blank=("",),
         lower_ids=False,
     )

@@ -17,7 +17,7 @@ DEV, MOST = 0.1, 10_000  # share of the training file, and examples at most
 
 @dataclass(frozen=True)
 class Parted:
-    """Dev is a tenth of the training file; test the file `dev`, or a share of the same file.
+    """Dev is a tenth of the training file; test a file of its own, or a share of the same file.
 
     Always the same examples, whatever the seed of a run. The file is gone through twice, once to
     count, and only the rows of the split are held.
@@ -29,7 +29,7 @@ class Parted:
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "test" and self.test is None:
-            return self.source.read(folder, "dev", limit)
+            return self.source.read(folder, "test", limit)
         count = self.source.count(folder, "train")
         order = np.random.default_rng(0).permutation(count)
         tested = max(1, round(self.test * count)) if self.test else 0
@@ -43,7 +43,7 @@ class Parted:
 
     def where(self, folder: Path, split: str) -> str:
         own = split == "test" and self.test is None
-        return self.source.where(folder, "dev" if own else "train")
+        return self.source.where(folder, "test" if own else "train")
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,16 @@ class PredictionFile:
         return f"{self.stem}-{split}-output.csv"
 
 
+def class_file(stem: str, column: str, classes: int) -> PredictionFile:
+    """One with the numbers of classes."""
+    return PredictionFile(
+        stem,
+        column,
+        show=lambda value: str(int(value)),
+        parse=one_of([str(label) for label in range(classes)]),
+    )
+
+
 def scores_name(task: str, split: str) -> str:
     """The file of a task's probabilities or similarities, beside the leaderboard's."""
     return f"{task}-{split}-probabilities.npz"

@@ -43,7 +43,7 @@ def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi")
     joint = pair == "joint"
     return Task(
         name="qqp",
-        kind=classification(2, "binary", names=("different questions", "the same question")),
+        kind=classification(2, names=("different questions", "the same question")),
         source=LabelledFiles(
             files={
                 "train": "quora-train.csv",

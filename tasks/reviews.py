@@ -19,7 +19,7 @@ from tasks.heads import SoftmaxClassifier
 from tasks.kinds import classification
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.parting import Joined, Parted
-from tasks.predictions import PredictionFile, one_of
+from tasks.predictions import class_file
 from tasks.readers import class_label, clean_sentence, spelled_label
 from tasks.sampled import FirstClasses
 
@@ -88,7 +88,7 @@ def reviews(name: str, classes: str | None = None) -> Task:
     declared = REVIEWS[name]
     own_test = isinstance(declared.test, str)
     files = LabelledFiles(
-        files={"train": declared.train} | ({"dev": str(declared.test)} if own_test else {}),
+        files={"train": declared.train} | ({"test": str(declared.test)} if own_test else {}),
         text_columns=declared.texts,
         label_column=declared.label,
         parse_label=spelled_label(declared.labels),
@@ -97,6 +97,7 @@ def reviews(name: str, classes: str | None = None) -> Task:
         id_column=None,
         header=declared.header,
         comma=True,
+        labelled_test=True,
     )
     source: Source = Parted(files, None if own_test else float(declared.test))
     if len(declared.texts) > 1:
@@ -132,14 +133,11 @@ def classified(name: str, classes: int, source: Source, names: tuple[str, ...]) 
     """Cross-entropy on a softmax layer."""
     return Task(
         name=name,
-        kind=classification(classes, "binary" if classes == 2 else "macro", names=names[:classes]),
+        kind=classification(classes, names=names[:classes]),
         source=source,
         build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
-        output=PredictionFile(
-            name,
-            "Predicted_Label" if names == TOPICS else "Predicted_Sentiment",
-            show=lambda value: str(int(value)),
-            parse=one_of([str(label) for label in range(classes)]),
+        output=class_file(
+            name, "Predicted_Label" if names == TOPICS else "Predicted_Sentiment", classes
         ),
     )
 

@@ -11,7 +11,7 @@ from tasks.base import Task
 from tasks.heads import HiddenClassifier, SoftmaxClassifier
 from tasks.kinds import classification
 from tasks.labelled_files import LabelledFiles
-from tasks.predictions import PredictionFile, one_of
+from tasks.predictions import class_file
 from tasks.readers import class_label, clean_sentence
 
 CLASSES = 5
@@ -26,7 +26,7 @@ def sst(head: str = "hidden") -> Task:
     """Sentiment; `hidden` is BEES' M4, `softmax` its baseline M1."""
     return Task(
         name="sst",
-        kind=classification(CLASSES, "macro", names=NAMES),
+        kind=classification(CLASSES, names=NAMES),
         source=LabelledFiles(
             files={
                 "train": "ids-sst-train.csv",
@@ -40,10 +40,5 @@ def sst(head: str = "hidden") -> Task:
             target_type=np.int64,
         ),
         build_head=HEADS[head],
-        output=PredictionFile(
-            "sst",
-            "Predicted_Sentiment",
-            show=lambda value: str(int(value)),
-            parse=one_of([str(label) for label in range(CLASSES)]),
-        ),
+        output=class_file("sst", "Predicted_Sentiment", CLASSES),
     )
