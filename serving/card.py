@@ -88,7 +88,7 @@ def without_places(command: str) -> str:
 
 
 def example(model: MultiTaskModel) -> str:
-    pairs = any(task.texts == 2 for task in model.heads.values())
+    pairs = any(task.texts == 2 for task in model.tasks_by_name.values())
     return '("A cat sleeps.", "A cat is asleep.")' if pairs else '"a film to love"'
 
 

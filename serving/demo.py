@@ -101,7 +101,7 @@ def make_app(
     def about() -> dict[str, Any]:
         tasks = [
             {"name": name, "title": TITLES.get(name, name), "texts": task.texts}
-            for name, task in model.heads.items()
+            for name, task in model.tasks_by_name.items()
         ]
         searched = None if corpus is None else {"name": corpus.name, "size": len(corpus.sentences)}
         return {"tasks": tasks, "corpus": searched}
@@ -133,9 +133,9 @@ def make_app(
 
 def check(model: MultiTaskModel, asked: Asked) -> None:
     """BadError, in a line, for what the model cannot answer."""
-    task = model.heads.get(asked.task)
+    task = model.tasks_by_name.get(asked.task)
     if task is None:
-        raise BadError(f"task: expected {', '.join(model.heads)}, found {asked.task[:40]!r}")
+        raise BadError(f"task: expected {', '.join(model.tasks)}, found {asked.task[:40]!r}")
     if len(asked.texts) != task.texts:
         raise BadError(f"texts: expected {task.texts} for {asked.task}, found {len(asked.texts)}")
     for text in asked.texts:

@@ -55,7 +55,7 @@ class MultiTaskModel:
 
     def __init__(self, model: EncoderWithHeads, config: RunConfig) -> None:
         self.model, self.config = model.eval(), config
-        self.heads = build_tasks(config)
+        self.tasks_by_name = build_tasks(config)
         self.encoders: dict[str, AnyEncoder] = {"fp32": model.bi_encoder.encoder}
 
     @classmethod
@@ -82,11 +82,11 @@ class MultiTaskModel:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        return tuple(self.heads)
+        return tuple(self.tasks_by_name)
 
     def readers(self, columns: int) -> list[str]:
         """The tasks that can read rows of so many texts; single-text ones read the first text."""
-        return [name for name in self.heads if self.heads[name].texts <= columns]
+        return [name for name in self.tasks_by_name if self.tasks_by_name[name].texts <= columns]
 
     def predict(
         self, texts: Texts, tasks: Sequence[str] | None = None, precision: str = "fp32"
@@ -158,12 +158,12 @@ class MultiTaskModel:
         """The tasks asked for; RunError for one that is not here, or cannot read such rows."""
         able = self.readers(columns)
         for name in tasks or ():
-            if name not in self.heads:
-                raise RunError(f"expected tasks of {', '.join(self.heads)}, found {name}")
+            if name not in self.tasks_by_name:
+                raise RunError(f"expected tasks of {', '.join(self.tasks)}, found {name}")
             if name not in able:
                 raise RunError(f"{name}: expected pairs of texts, found single ones")
         if not able:
-            raise RunError(f"{', '.join(self.heads)}: expected pairs of texts, found single ones")
+            raise RunError(f"{', '.join(self.tasks)}: expected pairs of texts, found single ones")
         return list(tasks or able)
 
     @torch.inference_mode()
@@ -171,11 +171,11 @@ class MultiTaskModel:
         self, columns: Columns, names: Sequence[str], precision: str
     ) -> dict[str, Prediction]:
         """All rows at once."""
-        tokens = {name: self.tokens(self.heads[name], columns) for name in names}
+        tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
         vectors = embed_together(self.model, self.encoder(precision), tokens)
         found = {}
         for name in names:
-            task = self.heads[name]
+            task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
             found[name] = prediction(task, scores)
         return found

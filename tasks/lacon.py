@@ -21,7 +21,7 @@ from minbert.errors import UserError
 from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.heads import SoftmaxClassifier
-from tasks.label_attention import LabelAttention, centred, label_table
+from tasks.label_attention import LabelAttention, label_table, start_at
 from tasks.settings import ObjectiveSettings
 
 DROPOUT = 0.1
@@ -47,13 +47,12 @@ class LabelAnchors(nn.Module):
     def forward(self, *texts: Tensor) -> Anchored:
         return Anchored(self.projection(example_embedding(texts)), self.labels)
 
-    @torch.no_grad()
     def start(self, names: Tensor) -> None:
         """Begin with the labels where texts of these embeddings (C, H) are, or pairs of them.
 
         Without what all of them have in common: an untrained projection tells little apart.
         """
-        self.labels.copy_(centred(self(*[names] * self.texts).instances))
+        start_at(self.labels, self(*[names] * self.texts).instances)
 
 
 class FusedAnchors(LabelAnchors):
