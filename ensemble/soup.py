@@ -16,8 +16,7 @@ from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
-from multitask.sealed import published
-from multitask.stored import config_of_tasks, settings_of
+from multitask.stored import best_weights, config_of_tasks, settings_of
 from tasks.described import meaning
 
 # By runs that go together.
@@ -115,8 +114,7 @@ def dev_metrics(built: Assembly, rows: Mapping[str, np.ndarray]) -> Metrics:
 
 def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:
     """The best weights of a run; RunError if they are not those of this model."""
-    folder = published(run / "checkpoint" / "best")
-    assert folder is not None
+    folder = best_weights(run)
     try:
         built.model.load(folder)
     except RuntimeError as error:  # what torch says of other shapes

@@ -67,11 +67,16 @@ def config_of_tasks(folder: Path) -> RunConfig:
     return read_config(content, file)
 
 
+def best_folder(run: Path) -> Path:
+    """Where a run publishes its best epoch."""
+    return run / "checkpoint" / "best"
+
+
 def best_weights(folder: Path) -> Path:
     """Where the weights of a run's best epoch are, or an export's; RunError without any."""
     if (folder / EXPORTED).exists():
         return folder
-    best = published(folder / "checkpoint" / "best")
+    best = published(best_folder(folder))
     if best is None:
         raise RunError(f"{folder}: expected a run with checkpoint/best, found none")
     return best

@@ -25,10 +25,11 @@ from multitask.progress import Progress
 from multitask.regularizers import build_regularizers
 from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
-from multitask.sealed import publish, published
+from multitask.sealed import publish
 from multitask.step import StepGradient
 from multitask.step_result import StepResult
 from multitask.stepping import OptimizerStep, finite
+from multitask.stored import best_folder, best_weights
 from multitask.streams import BatchStream, make_pass
 from multitask.telemetry import LOG_EVERY, Telemetry
 from tasks.base import Task
@@ -90,7 +91,7 @@ class Trainer:
 
     @property
     def best_folder(self) -> Path:
-        return self.folder / "checkpoint" / "best"
+        return best_folder(self.folder)
 
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs brought nothing better.
@@ -233,6 +234,4 @@ class Trainer:
 
     def load_best(self) -> None:
         """Put the best epoch's weights into the model."""
-        folder = published(self.best_folder)
-        assert folder is not None, "no epoch was finished"
-        self.model.load(folder)
+        self.model.load(best_weights(self.folder))

@@ -9,6 +9,7 @@ import numpy as np
 
 from minbert.errors import UserError
 from multitask.sealed import published
+from multitask.stored import best_folder
 from reports.drawing import new_figure
 from reports.scored import Scored
 from reports.store import StoredRun
@@ -38,7 +39,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     if data is None or TASK not in run.config["tasks"]:
         return None
     try:
-        best = published(run.folder / "checkpoint" / "best")
+        best = published(best_folder(run.folder))
         examples = build_task(TASK).read(data_folder(str(data)), "dev").some(COUNT)
     except (UserError, OSError):
         return None

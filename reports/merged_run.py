@@ -9,6 +9,7 @@ from typing import Any
 from minbert.json_files import write_json
 from multitask.run_folder import owned, remove_run, stored_config
 from multitask.sealed import publish
+from multitask.stored import best_folder
 from reports.store import StoredRun
 from tasks.predictions import (
     PredictionError,
@@ -53,7 +54,7 @@ def write_merged_run(
         target = folder / "predictions"
         target.mkdir(exist_ok=True)
         if save_model is not None:
-            publish(folder / "checkpoint" / "best", save_model)
+            publish(best_folder(folder), save_model)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():

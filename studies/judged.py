@@ -12,7 +12,7 @@ from multitask.assembly import training_texts
 from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.run import complete
-from multitask.sealed import published
+from multitask.stored import best_weights
 from pretrain.probe import linear_evaluation
 from pretrain.run import tasks_of
 from studies.seeds import SHORT
@@ -46,13 +46,11 @@ def pretrained_and_judged(
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
-    best = published(folder / "pretrained" / "checkpoint" / "best")
-    assert best is not None, "a finished run keeps its weights"
     plain = RunConfig(mode="probe", tasks=config.tasks)
     after = replace(
         config,
         mode="probe",
-        encoder=str(best),
+        encoder=str(best_weights(folder / "pretrained")),
         objective=None,
         per_class=False,
         projection_head=plain.projection_head,

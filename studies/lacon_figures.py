@@ -17,7 +17,7 @@ from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import score_split
-from multitask.sealed import published
+from multitask.stored import best_weights
 from pretrain.probe import Embedding
 from reports.drawing import new_figure, save_figure
 from studies.maps import Space
@@ -28,9 +28,7 @@ def space_of(run: Path, matched: bool = True) -> Space:
     """Of a finished run's test examples the embeddings; `matched`: what LaCon matches instead."""
     config = RunConfig.from_json(read_json(run / "config.json", RunError))
     tasks, model, splits = assemble(config)
-    best = published(run / "checkpoint" / "best")
-    assert best is not None, "a finished run keeps its weights"
-    model.load(best)
+    model.load(best_weights(run))
     ((name, task),) = tasks.items()
     split = splits[name]["test"]
     assert split.examples.targets is not None
