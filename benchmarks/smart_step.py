@@ -51,7 +51,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 def our_side(
     task: str, precision: str, weight: float, args: argparse.Namespace
 ) -> Callable[[], float]:
-    """The toolkit's own step, optimiser included."""
+    """The toolkit's own gradient and optimiser."""
     config = RunConfig(
         mode="single",
         tasks=(task,),

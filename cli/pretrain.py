@@ -81,7 +81,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         )
     config = training_config(args, DEFAULTS, mode="pretrain", tasks=tasks, **settings)
 
-    from pretrain.run import build_and_check
+    from pretrain.run_tasks import build_and_check
 
     return train(config, args, build_and_check)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from cli.flags import PRECISIONS
 from cli.values import COUNT, RATE, path
 
-# Table -> the module that makes it, the precision and the notes that are its own.
+# Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {
     "bees": "studies.reproduce_bees",
     "best": "studies.best",

@@ -19,7 +19,7 @@ Metrics = dict[str, float]
 
 
 class Scoring(Protocol):
-    """What an ensemble wants to know of a task: see `tasks.base.Kind`."""
+    """What an ensemble wants to know of a task: see `tasks.kinds.Kind`."""
 
     @property
     def predictions(self) -> Callable[[np.ndarray], np.ndarray]: ...

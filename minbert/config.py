@@ -85,10 +85,6 @@ class EncoderConfig:
         return MODEL_TYPES[self.model_type][0]
 
     @property
-    def head_size(self) -> int:
-        return self.hidden_size // self.num_heads
-
-    @property
     def position_offset(self) -> int:
         """Row of the position table that the first token uses."""
         return self.pad_id + 1 if self.family == "roberta" else 0

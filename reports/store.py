@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
-Scores = dict[str, dict[str, float] | float]
+Figures = dict[str, dict[str, float] | float]  # of tasks, and overall
 METRICS = {
-    "dev": Scores,
+    "dev": Figures,
     "test": dict[str, dict[str, float]],
     "history": list[dict[str, Any]],
     "members": dict[str, dict[str, Any]],

@@ -1,4 +1,4 @@
-"""Tables in plain text, and figures in their cells."""
+"""Tables in plain text, Markdown and LaTeX, and the figures in their cells."""
 
 from __future__ import annotations
 

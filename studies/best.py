@@ -28,7 +28,6 @@ from tasks import CS224N
 from tasks.metrics import LEADERBOARD
 
 SEEDS = (11711, 1, 2)
-# Task -> what its runs start from, and what differs between them: the seed, or SMART.
 EPOCHS = {"sst": 4, "qqp": 3, "sts": 4}
 MERGED = (*(f"soup of {task}" for task in CS224N), "ensemble")
 SMART_EPOCHS = 2  # an epoch with it takes as long as two and a half

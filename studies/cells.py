@@ -21,7 +21,7 @@ from multitask.control import RunControl
 from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.nli import entailments
-from pretrain.run import tasks_of
+from pretrain.run_tasks import tasks_of
 from reports.cells import cell, kept_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table

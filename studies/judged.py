@@ -14,7 +14,7 @@ from multitask.environment import environment
 from multitask.run import complete
 from multitask.stored import best_weights
 from pretrain.probe import linear_evaluation
-from pretrain.run import tasks_of
+from pretrain.run_tasks import tasks_of
 from studies.seeds import SHORT
 
 

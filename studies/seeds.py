@@ -21,7 +21,7 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.telemetry import read_steps
-from pretrain.run import tasks_of
+from pretrain.run_tasks import tasks_of
 from reports.cells import as_kept, check_config
 from reports.tables import mean_and_spread
 from studies.cells import until

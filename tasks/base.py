@@ -59,7 +59,10 @@ class Task:
         return replace(self, several={self.name: self.later[1]})
 
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
-        """Examples of `train`, `dev` or `test` (no labels), all or `limit` drawn at random."""
+        """Examples of `train`, `dev` or `test`, all or `limit` drawn at random.
+
+        Those of `test` may have no labels.
+        """
         return self.source.read(folder, split, limit)
 
     def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:

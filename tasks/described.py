@@ -50,9 +50,8 @@ KEYS = {
     "quotes": "yes, or no where quotes in a tab-separated file mean nothing",
 }
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # where a file's name ends
-# A comma in a name is escaped with a backslash.
 LARGE = 1e9
-COMMA = re.compile(r"(?<!\\),")
+COMMA = re.compile(r"(?<!\\),")  # in a name it is escaped with a backslash
 
 
 def is_taken(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where the examples of a task come from: tab-separated files with a label, read row by row."""
+"""Where the examples of a task come from: files of texts and labels, read row by row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class LabelledFiles:
-    """Tab-separated files, one a split: a text or two and a label, which `test` lacks as a rule.
+    """Files of rows, one a split: a text or two and a label, which `test` lacks as a rule.
 
     They lie in the first of the `places` of the data folder in which they are found. Without an
     `id_column` an example's row is its id, from 1; `header` names the columns of files that do not;

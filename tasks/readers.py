@@ -1,4 +1,4 @@
-"""Files of labelled texts -> examples, each fault in one line with its file and line number."""
+"""Examples, and how texts and labels are read from the fields of a file."""
 
 from __future__ import annotations
 

@@ -56,7 +56,6 @@ def test_roberta_counts_positions_after_its_padding_id():
     assert (bert.position_offset, bert.max_tokens, bert.family) == (0, 512, "bert")
     assert (roberta.position_offset, roberta.max_tokens, roberta.family) == (2, 512, "roberta")
     assert EncoderConfig(model_type="xlm-roberta").family == "roberta"
-    assert EncoderConfig(hidden_size=96, num_heads=8).head_size == 12
 
 
 @pytest.mark.parametrize(

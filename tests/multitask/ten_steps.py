@@ -10,7 +10,7 @@ from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.distributed import Processes, process_group
 from multitask.trainer import Trainer
-from pretrain.run import tasks_of
+from pretrain.run_tasks import tasks_of
 from tasks import CS224N
 
 CONFIG = RunConfig(

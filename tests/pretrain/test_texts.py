@@ -8,7 +8,7 @@ import pytest
 import tasks.sample
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from pretrain.run import tasks_of
+from pretrain.run_tasks import tasks_of
 from pretrain.texts import (
     Texts,
     linked,
