@@ -12,6 +12,7 @@ from minbert.errors import UserError
 from minbert.typed import fits
 from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
+from tasks.settings import ObjectiveSettings
 
 TERM_WEIGHTS = ("smart_weight", "proximal_weight", "r_drop_weight")  # of regularisers, by task
 
@@ -58,17 +59,18 @@ class RunConfig:
     negatives: int | None = None
     hard_negatives: Mapping[str, float] = field(default_factory=dict)  # top_k, threshold, ...
     hard_after: int = 0  # epochs with all negatives
-    scl_temperature: float = 0.3  # and the next two: Moukafih et al. (2022), section 4.1
-    scl_weight: float = 0.3  # of the contrastive terms beside cross-entropy
-    scl_preference: tuple[float, float] = (0.1, 0.9)  # of pull and push
+    # Of the contrastive terms beside cross-entropy: see tasks/settings.py.
+    scl_temperature: float = ObjectiveSettings.temperature
+    scl_weight: float = ObjectiveSettings.weight
+    scl_preference: tuple[float, float] = ObjectiveSettings.preference
     scl_inputs: str = "contrastive"  # of EPO: pull and push, or "combined" with cross-entropy
-    # Of LaCon and other objectives with embeddings of labels: see tasks/settings.py.
-    label_temperature: float = 0.1
-    label_heads: int | None = None
-    label_spread: float = 0.5
-    label_terms: tuple[str, ...] = ("icl", "lcl", "ler")
+    # Of LaCon and other objectives with embeddings of labels.
+    label_temperature: float = ObjectiveSettings.label_temperature
+    label_heads: int | None = ObjectiveSettings.label_heads
+    label_spread: float = ObjectiveSettings.label_spread
+    label_terms: tuple[str, ...] = ObjectiveSettings.label_terms
     label_start: str = "random"  # or "names": the embeddings of the classes' names
-    projection_layers: int = 3
+    projection_layers: int = ObjectiveSettings.projection_layers
     per_class: bool = False  # batches of as many examples of each class
     sampling: str = "round-robin"
     temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)

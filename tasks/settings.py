@@ -1,18 +1,24 @@
-"""Numbers of the objectives that classification tasks may have instead of cross-entropy."""
+"""Numbers of the objectives that classification tasks may have instead of cross-entropy.
+
+No torch is imported here.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from minbert.errors import UserError
-from tasks.base import Task
+
+if TYPE_CHECKING:
+    from tasks.base import Task
 
 TERMS = ("icl", "lcl", "ler")  # of LaCon's loss
 
 
 @dataclass(frozen=True)
 class ObjectiveSettings:
-    """Contrastive terms beside cross-entropy, and LaCon's.
+    """Contrastive terms beside cross-entropy, and LaCon's; `preference` is of pull and push.
 
     Defaults of the first three: Moukafih et al. (2022), section 4.1. Of the others: Zhang et al.
     (2022), section 4.4, within the ranges that it recommends.
