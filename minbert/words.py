@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,27 +9,46 @@ from pathlib import Path
 import numpy as np
 import tokenizers
 import torch
-from tokenizers import models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
 from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, write_sentence_settings
 from minbert.stored import save_encoder
 from minbert.tokenizer import Tokenizer
+from minbert.vectors import read_vectors
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 MOST_WORDS = 50_000
+# As the Penn Treebank and GloVe part texts: do n't, it 's, u.s., mr., 3.5, well-made, -lrb-.
+WORD = "|".join(
+    (
+        r"-[lr][rsc]b-",
+        r"(?:\w\.){2,}",
+        r"(?<!\w)(?:mr|mrs|ms|dr|vs|jr|sr|st)\.",
+        r"\w+(?=n't(?!\w))|n't(?!\w)|'(?:s|re|ve|ll|d|m)(?!\w)",
+        r"\d+(?:[.,]\d+)+|\w+(?:-\w+)*",
+        r"\.{3}|--|``|''|[^\w\s]",
+    )
+)
+NORMALIZER = normalizers.Sequence(
+    [
+        normalizers.Replace("’", "'"),
+        normalizers.BertNormalizer(lowercase=True, strip_accents=False),
+    ]
+)
+SPLITTER = pre_tokenizers.Split(Regex(WORD), behavior="removed", invert=True)
 
 
 def word_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
-    """Lower-cased words and marks, each a token; others are `[UNK]`.
+    """Lower-cased words and marks, each a token, parted as GloVe's are; others are `[UNK]`.
 
     A text begins with `[CLS]` and ends with `[SEP]`, so that an empty one has tokens, too.
     """
     vocabulary = {word: i for i, word in enumerate((*SPECIAL, *words))}
     backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.normalizer = NORMALIZER
+    backend.pre_tokenizer = SPLITTER
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -45,65 +63,12 @@ def vocabulary_of(texts: Iterable[str], least: int = 1, most: int = MOST_WORDS) 
 
     Words are those of `word_tokenizer`; of equally frequent ones the alphabet decides.
     """
-    normalizer = normalizers.BertNormalizer(lowercase=True)
-    splitter = pre_tokenizers.BertPreTokenizer()
     counts: Counter[str] = Counter()
     for text in texts:
-        pieces = splitter.pre_tokenize_str(normalizer.normalize_str(text))
+        pieces = SPLITTER.pre_tokenize_str(NORMALIZER.normalize_str(text))
         counts.update(word for word, _ in pieces)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [word for word, count in ranked[:most] if count >= least and word not in SPECIAL]
-
-
-def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
-    """Vectors of these words from a file in GloVe's format: a word and its numbers, a line each.
-
-    The file is mapped, not read into memory, and only the lines of wanted words are parsed. A first
-    line of two numbers, as word2vec's format has it, is passed over, and so is what stands for
-    several words. EncoderError names the line of what is no vector, or has another width than the
-    first.
-    """
-    wanted = {word.encode(): word for word in words}
-    found: dict[str, np.ndarray] = {}
-    width: int | None = None
-    try:
-        with file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as m:
-            for number, line in enumerate(iter(m.readline, b""), 1):
-                word, _, rest = line.rstrip().partition(b" ")
-                if word not in wanted or (number == 1 and rest.isdigit()):
-                    continue
-                fields = rest.split()
-                if fields and not is_number(fields[0]):
-                    continue  # the beginning of several words, as glove.840B has some
-                vector = np.array([], np.float32)
-                if all(map(is_number, fields)):
-                    vector = np.array(fields, np.float32)
-                if not len(vector) or not np.isfinite(vector).all():
-                    raise EncoderError(
-                        f"{file}, line {number}: expected a word and its numbers, "
-                        f"found {line[:40]!r}"
-                    )
-                width = width or len(vector)
-                if len(vector) != width:
-                    raise EncoderError(
-                        f"{file}, line {number}: expected {width} numbers, found {len(vector)}"
-                    )
-                found[wanted[word]] = vector
-    except (OSError, ValueError) as error:  # mmap refuses an empty file by ValueError
-        if isinstance(error, EncoderError):
-            raise
-        raise EncoderError(f"{file}: expected word vectors, found: {error}") from error
-    if not found:
-        raise EncoderError(f"{file}: expected vectors of some of the words, found none")
-    return found
-
-
-def is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def build_bilstm(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from minbert.errors import UserError
+from minbert.sums import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
 from multitask.config import RunConfig
@@ -26,17 +28,37 @@ class Words:
     units: int
     dropout: float
 
-    def name(self, vectors: str | None) -> str:
+    def name(self, vectors: Vectors | None) -> str:
         """Under which a configuration has it."""
-        known = f"-{Path(vectors).stem}" if vectors else ""
+        known = f"-{vectors.name}" if vectors else ""
         return f"bilstm-{self.layers}x{self.units}-dropout{self.dropout:g}{known}"
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """A file of word vectors, known by its name and what it holds."""
+
+    file: Path
+    digest: str
+
+    @classmethod
+    def of(cls, file: Path) -> Vectors:
+        """Raises UserError for a file that cannot be read."""
+        try:
+            return cls(file, digest(file))
+        except OSError as error:
+            raise UserError(f"{file}: expected word vectors, found: {error}") from error
+
+    @property
+    def name(self) -> str:
+        return f"{self.file.stem}-{self.digest[:8]}"
 
 
 def pretrained_and_judged(
     config: RunConfig,
     folder: Path,
     words: Words | None,
-    vectors: str | None,
+    vectors: Vectors | None,
     tuned_batch_size: int | None,
 ) -> dict[str, Any]:
     """Pre-train as `config` says; the figures of a linear evaluation and of fine-tuning.
@@ -77,7 +99,7 @@ def pretrained_and_judged(
 
 
 def pretrain(
-    config: RunConfig, folder: Path, words: Words | None, vectors: str | None
+    config: RunConfig, folder: Path, words: Words | None, vectors: Vectors | None
 ) -> dict[str, Any]:
     """The run in the folder's `pretrained`, brought to its end; its metrics.
 
@@ -87,15 +109,16 @@ def pretrain(
     if words is not None:
         encoder = folder / "words"
         if not encoder.exists():
-            build_bilstm(
+            made = build_bilstm(
                 encoder,
                 training_texts(config),
-                Path(vectors) if vectors else None,
+                vectors.file if vectors else None,
                 units=words.units,
                 num_layers=words.layers,
                 dropout=words.dropout,
                 pooling=config.pooling or "mean",
                 seed=config.seed,
             )
+            print(made, flush=True)
         config = replace(config, encoder=str(encoder))
     return complete(config, folder / "pretrained", SHORT, tasks_of)

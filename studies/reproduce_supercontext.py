@@ -11,7 +11,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import chosen_cells
-from studies.judged import pretrain
+from studies.judged import Vectors, pretrain
 from studies.maps import draw_maps, map_folder
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
 from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
@@ -30,8 +30,9 @@ def names() -> list[str]:
 
 def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
-    cells = Experiments(asked.base, asked.epochs, asked.lr, asked.vectors)
     check(asked)
+    vectors = Vectors.of(Path(asked.vectors)) if asked.vectors else None
+    cells = Experiments(asked.base, asked.epochs, asked.lr, vectors)
     chosen = chosen_cells(cells.every(), lambda one: wanted(one, asked.rows), asked)
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
@@ -47,8 +48,9 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
 
 
 def check(asked: Asked) -> None:
-    """UserError for numbers that none of the rows asked for has."""
-    rows = asked.rows or FIRST
+    """UserError for numbers that none of the rows has, neither of those asked for nor kept ones."""
+    kept = [file.stem for file in asked.results.glob("*.json") if not file.stem.startswith("ids-")]
+    rows = (*(asked.rows or FIRST), *kept)
     given = [row for row in rows if row.startswith("given") or "given".startswith(row)]
     if asked.lr is not None and not given:
         raise UserError("--lr: expected rows of the encoder given, found BiLSTMs' alone")

@@ -96,13 +96,14 @@ def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = T
 
     False where another worker is at it and this one is not to `wait`.
     """
-    folder = runs / f"{one.name}-seed{seed}"
+    config = replace(one.config, seed=seed)
+    # A run that was stopped goes on only where it is of the same configuration.
+    folder = runs / f"{one.name}-seed{seed}-{config.digest()}"
     with alone(folder, wait) as mine:
         if not mine:
             return False
         if seed in kept(one, results):
             return True
-        config = replace(one.config, seed=seed)
         keep_ids(config, results, runs)
         found = one.work(config, folder)
         with alone(runs / one.name):

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from multitask.config import RunConfig
-from studies.judged import Words, pretrained_and_judged
+from studies.judged import Vectors, Words, pretrained_and_judged
 from studies.seeds import SeedCell
 
 LOSSES = {
@@ -83,7 +83,7 @@ class Experiments:
     base: RunConfig
     epochs: int | None = None
     lr: float | None = None
-    vectors: str | None = None
+    vectors: Vectors | None = None
 
     def main(self, setting: str, task: str, loss: str) -> SeedCell:
         """Tables 3 and 4."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tasks.readers import Examples
+from tasks.readers import Examples, text_hash
 from tasks.text_files import DataError, rows_by_name
 
 NO_AGREEMENT = "-"  # of annotators, in SNLI and its kin
@@ -84,9 +84,10 @@ class LabelledFiles:
     def labelled(self, split: str) -> bool:
         return split != "test" or self.labelled_test
 
-    def count(self, folder: Path, split: str) -> int:
-        """How many examples a split has, none of which is held."""
-        return sum(row is not None for row in self.rows(folder, split))
+    def hashes(self, folder: Path, split: str) -> np.ndarray:
+        """Of each example's texts 64 bits by which they are known again; no example is held."""
+        rows = self.rows(folder, split)
+        return np.fromiter((text_hash(row.texts) for row in rows if row is not None), np.uint64)
 
     def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
         """One after the other; None for a blank label. DataError tells file and line."""

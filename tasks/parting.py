@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +20,8 @@ DEV, MOST = 0.1, 10_000  # share of the training file, and examples at most
 class Parted:
     """Dev is a tenth of the training file; test a file of its own, or a share of the same file.
 
-    Always the same examples, whatever the seed of a run. The file is gone through twice, once to
-    count, and only the rows of the split are held.
+    Always the same examples, whatever the seed of a run; those of the same texts stay together. The
+    file is gone through twice, and only the rows of the split are held.
     """
 
     source: LabelledFiles
@@ -30,20 +31,41 @@ class Parted:
     def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
         if split == "test" and self.test is None:
             return self.source.read(folder, "test", limit)
-        count = self.source.count(folder, "train")
+        known = self.source.hashes(folder, "train")
+        count, where = len(known), self.source.where(folder, "train")
         order = np.random.default_rng(0).permutation(count)
         tested = max(1, round(self.test * count)) if self.test else 0
-        held = tested + min(MOST, max(1, round(DEV * count)))
-        if held >= count:
-            where = self.source.where(folder, "train")
+        held = min(MOST, max(1, round(DEV * count)))
+        if tested + held >= count:
             raise DataError(f"{where}: expected more examples to part, found {count}")
-        rows = {"test": order[:tested], "dev": order[tested:held], "train": order[held:][:limit]}
-        found = self.source.at(folder, "train", np.sort(rows[split]))
+        rows = dict(zip(("train", "test", "dev"), dealt(known, order, (tested, held)), strict=True))
+        if not len(rows[split]):
+            raise DataError(f"{where}: expected different texts to part, found each too often")
+        wanted = rows[split][:limit] if split == "train" else rows[split]
+        found = self.source.at(folder, "train", np.sort(wanted))
         return found if split == "train" else replace(found, blank_labels=0)  # told once
 
     def where(self, folder: Path, split: str) -> str:
         own = split == "test" and self.test is None
         return self.source.where(folder, "test" if own else "train")
+
+
+def dealt(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    """Rows in this order: what is left, then parts of at most these sizes.
+
+    Rows of the same hash are in one part, or all left where they do not fit.
+    """
+    _, group, counts = np.unique(known, return_inverse=True, return_counts=True)
+    part = np.zeros(len(counts), np.int64)
+    for number, size in enumerate(sizes, 1):
+        room = size
+        for row in order:
+            if not room:
+                break
+            if not part[group[row]] and counts[group[row]] <= room:
+                part[group[row]] = number
+                room -= counts[group[row]]
+    return [order[part[group[order]] == number] for number in range(len(sizes) + 1)]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -114,6 +115,12 @@ def to_number(label: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def text_hash(texts: Sequence[str]) -> int:
+    """64 bits of the texts of an example, bare, whichever comes first."""
+    joined = "\n".join(sorted({bare(text) for text in texts}))
+    return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
 
 
 def bare(text: str) -> str:

@@ -1,5 +1,6 @@
 """The BiLSTM beside PyTorch's padded one, its words and vectors, and what is wrong with a file."""
 
+import gzip
 import json
 
 import numpy as np
@@ -12,7 +13,8 @@ from minbert import BiEncoder
 from minbert.batching import pack
 from minbert.bilstm import BiLSTMConfig, random_bilstm
 from minbert.errors import EncoderError
-from minbert.words import SPECIAL, build_bilstm, read_vectors, vocabulary_of, word_tokenizer
+from minbert.vectors import read_vectors
+from minbert.words import SPECIAL, build_bilstm, vocabulary_of, word_tokenizer
 
 TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]
 
@@ -58,6 +60,27 @@ def vectors(tmp_path):
     return file
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I don't; it’s CAN'T", "i do n't ; it 's ca n't"),
+        ("do n't , it 's", "do n't , it 's"),
+        ("Mr. Smith of the U.S. had 3.5 of 1,000 .", "mr. smith of the u.s. had 3.5 of 1,000 ."),
+        (
+            "a well-made café ... -LRB- no -- yes -RRB-",
+            "a well-made café ... -lrb- no -- yes -rrb-",
+        ),
+        ("The end.", "the end ."),
+        ("北京", "北 京"),
+    ],
+)
+def test_texts_are_parted_as_gloves_are(text, words):
+    assert sorted(vocabulary_of([text])) == sorted(set(words.split()))
+    tokens = word_tokenizer(words.split(), 50)([text])
+    names = dict(enumerate((*SPECIAL, *words.split())))
+    assert [names[number] for number in tokens.ids[1:-1]] == words.split()
+
+
 def test_words_begin_at_their_vectors(vectors, tmp_path):
     said = build_bilstm(tmp_path / "out", TEXTS, vectors, units=4)
     # Words that come once are left out, unless they have a vector.
@@ -81,11 +104,13 @@ def test_words_begin_at_their_vectors(vectors, tmp_path):
         ("cat nan 1\n", "line 1: expected a word and its numbers"),
         ("", "expected word vectors"),
         ("other 1 2\n", "expected vectors of some of the words, found none"),
+        ("the 1,5 2\n", "line 1: expected a word and its numbers, found '1,5 2'"),
+        (gzip.compress(b"the 1 2\n"), "expected word vectors as text, found a packed file"),
     ],
 )
 def test_files_that_are_no_vectors(tmp_path, content, expected):
     file = tmp_path / "glove.txt"
-    file.write_text(content)
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(EncoderError, match=expected):
         read_vectors(file, ["the", "cat"])
     with pytest.raises(EncoderError, match="expected word vectors"):
@@ -96,6 +121,18 @@ def test_several_words_with_a_vector_are_passed_over(tmp_path):
     file = tmp_path / "vectors.txt"
     file.write_text("the 1 2 3\n. . . 0.3 0.4 0.5\ncat 1 2 3\n. 4 5 6\n")
     assert read_vectors(file, [".", "cat"])["."].tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "content", ["\ufeffthe 1 2\ncat 3 4\nthe 9 9\n", "the\t1\t2\r\ncat 3 4\r\n"]
+)
+def test_byte_order_marks_tabs_and_words_that_come_twice(tmp_path, content):
+    file = tmp_path / "vectors.txt"
+    file.write_bytes(content.encode())
+    found = read_vectors(file, ["the", "cat"])
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        "the": [1, 2], "cat": [3, 4],
+    }  # fmt: skip
 
 
 def test_the_first_line_of_word2vecs_format_is_passed_over(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from minbert import BiEncoder
 from minbert.errors import UserError, harmful
 from minbert.json_files import read_json
-from minbert.words import read_vectors
+from minbert.vectors import read_vectors
 from pretrain.nli import entailments
 from tasks import build_task
 from tasks.leaderboard import check_predictions

@@ -2,13 +2,17 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cli
+from minbert.sums import digest
 from multitask.config import RunConfig
 from studies import supercontext_paper as paper
+from studies.judged import Vectors
+from studies.seeds import run_seed
 from studies.supercontext import ABLATED, FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
 from studies.supercontext_sweeps import Results, sweep_table
 from studies.supercontext_table import claims, hard_table, losses_table
@@ -36,9 +40,9 @@ def test_settings_are_the_papers():
     assert CELLS.hard("large", "sst2", "top_k", 5).config.hard_after == 20
     assert CELLS.main("given", "sst", "ce").config.encoder == "tiny"
     assert CELLS.main("given", "cfimdb", "ce").seeds == (1, 2)
-    with_vectors = replace(CELLS, vectors="/data/glove.6B.300d.txt")
+    with_vectors = replace(CELLS, vectors=Vectors(Path("/data/glove.6B.300d.txt"), "0123456789"))
     named = with_vectors.main("small", "sst", "ce").config.encoder
-    assert named == "bilstm-1x128-dropout0.2-glove.6B.300d"
+    assert named == "bilstm-1x128-dropout0.2-glove.6B.300d-01234567"
 
 
 def test_a_sweep_at_its_own_value_is_the_main_cell():
@@ -84,7 +88,7 @@ def test_some_cells_are_run_once_and_judged(reproduce, tmp_path):
     names = {"given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5"}
     assert {path.stem for path in results.glob("*.json")} == names | {"ids-sst2-held-out"}
     one = json.loads((results / "small-sst2-superloss.json").read_text())
-    assert one["config"]["encoder"] == "bilstm-1x128-dropout0.2-vectors"
+    assert one["config"]["encoder"] == f"bilstm-1x128-dropout0.2-vectors-{digest(vectors)[:8]}"
     found = one["seeds"]["1"]
     assert found["pretrained"]["dev"]["sst2-superloss"].keys() == {"knn_accuracy"}
     for how in ("linear", "tuned"):
@@ -100,6 +104,25 @@ def test_some_cells_are_run_once_and_judged(reproduce, tmp_path):
     times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
     assert reproduce(*flags)[0] == 0
     assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def test_a_run_that_was_stopped_goes_on_with_its_own_settings_alone(data, tmp_path):
+    """Or a BiLSTM would begin with the vectors of another."""
+    folders = []
+
+    def stopped(config, folder):
+        folders.append(folder)
+        assert not folder.exists()
+        folder.mkdir()
+        raise KeyboardInterrupt
+
+    base = RunConfig(mode="single", tasks=(), data=str(data))
+    for sums in ("0" * 64, "1" * 64):
+        vectors = Vectors(Path("vectors.txt"), sums)
+        one = Experiments(base, vectors=vectors).main("small", "sst2", "superloss")
+        with pytest.raises(KeyboardInterrupt):
+            run_seed(replace(one, work=stopped), 1, tmp_path, tmp_path)
+    assert len(set(folders)) == 2
 
 
 def test_the_figure_of_embeddings(reproduce, tmp_path):

@@ -1,6 +1,8 @@
 """Sets of reviews in their usual files: columns, labels, parts, and rows that are never held."""
 
 import csv
+from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -74,10 +76,25 @@ def test_a_limit_draws_some_of_the_training_examples(tmp_path):
 def test_rows_that_are_not_wanted_are_not_held(tmp_path, monkeypatch):
     write(tmp_path, "yelp2", 60, True)
     source = build_task("yelp2").source.source
-    assert source.count(tmp_path, "train") == 60
+    assert len(set(source.hashes(tmp_path, "train").tolist())) == 60
     found = source.at(tmp_path, "train", np.array([3, 5]))
     assert found.ids == ["4", "6"]
     assert len(found.texts[0]) == 2
+
+
+def test_texts_that_come_several_times_stay_together(tmp_path):
+    write(tmp_path, "msac", 60, False)
+    file = tmp_path / REVIEWS["msac"].train
+    header, *rows = file.read_text().splitlines(keepends=True)
+    file.write_text(header + "".join(3 * rows[:30] + rows[30:]))
+    task = build_task("msac")
+    parts = {split: task.read(tmp_path, split).texts[0] for split in ("train", "dev", "test")}
+    assert sum(map(len, parts.values())) == 120
+    assert not any(set(parts[a]) & set(parts[b]) for a, b in combinations(parts, 2))
+    assert max(Counter(parts["dev"]).values()) == 3
+    file.write_text(header + rows[0] * 20)
+    with pytest.raises(DataError, match="expected different texts to part, found each too often"):
+        task.read(tmp_path, "dev")
 
 
 def test_held_out_leaves_what_is_parted_already(tmp_path):
