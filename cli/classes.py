@@ -15,7 +15,7 @@ OBJECTIVES = {
     "superloss": "texts are nearer to their class than to others, on average (SuperConText)",
     "supcon": "each text finds every other of its class (Khosla et al.)",
     "class-triplet": "a text is nearer to each of its class than to any other, by a margin",
-    "npair": "of two texts of each class, each finds its own",
+    "npair": "of two texts of each class, the first finds the second",
 }
 HEADS = ("none", "linear", "nonlinear")
 VARIANTS = ("algorithm1", "equation8")

@@ -28,9 +28,11 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
             )
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
-        if config.objective and ((counts > 0).sum() < 2 or counts.max() < 2):
+        pairs = 2 if config.objective == "npair" else 1  # classes with two examples
+        if config.objective and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
-                f"{task.name}: expected training examples of two classes, two of one at least, "
+                f"{task.name}: expected training examples of two classes, two of "
+                f"{'each' if pairs == 2 else 'one'} at least, "
                 f"found {', '.join(map(str, counts))} of each"
             )
         return partial(class_batches, split.examples.targets, config.batch_size)

@@ -24,6 +24,11 @@ def chosen_cells(
         kept(one, asked.results)
     found = [one for one in every if wanted(one)]
     if asked.seeds is not None:
+        most = max((len(one.seeds) for one in found), default=asked.seeds)
+        if asked.seeds > most:
+            raise UserError(
+                f"--seeds: expected at most {most}, which the rows have, found {asked.seeds}"
+            )
         found = [replace(one, seeds=one.seeds[: asked.seeds]) for one in found]
     return there(found)
 

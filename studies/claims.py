@@ -25,9 +25,13 @@ def differences(
     """Of the figures by seed that `of` gives, over (task, seed) pairs that both have."""
     found = []
     for one, other in zip(first, second, strict=True):
-        mine, theirs = of(one), of(other)
-        found += [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
+        found += by_seed(of(one), of(other))
     return found
+
+
+def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
+    """Differences for the seeds that both have."""
+    return [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
 
 
 def claims_table(differences: Mapping[str, Sequence[float]]) -> Table:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from studies.claims import Table
+from studies.claims import Table, by_seed, claims_table
 from studies.lines import draw_lines
 from studies.seeds import SeedCell, of_seeds, shown, values
-from studies.supercontext import HARD, LOSSES, SWEEP_SEEDS, SWEPT, Experiments, sweep_points
+from studies.supercontext import (
+    HARD,
+    LOSSES,
+    SWEEP_SEEDS,
+    SWEEPS,
+    SWEPT,
+    Experiments,
+    sweep_points,
+)
+
+LOWER = ("tau",)  # of which the paper finds the smaller ones better
 
 
 class Results:
@@ -35,6 +45,22 @@ def sweep_table(results: Results) -> Table:
 def swept(results: Results, what: str, value: float, loss: str) -> dict[int, float]:
     """On dev; of the sweep's seeds alone."""
     return of_seeds(results.of(results.cells.sweep(what, value, loss), split="dev"), SWEEP_SEEDS)
+
+
+def sweep_claims(results: Results) -> Table:
+    """Section V: each setting's two ends, and SuperLoss against cross-entropy at every shape."""
+    found: dict[str, list[float]] = {}
+    for what, points in SWEEPS.items():
+        better, other = (points[0], points[-1]) if what in LOWER else (points[-1], points[0])
+        ends = (swept(results, what, value, "superloss") for value in (better, other))
+        found[f"{what}: {better:g} - {other:g}"] = by_seed(*ends)
+    title = "SuperLoss - Cross-entropy, by layers and units"
+    found[title] = []
+    for what in ("layers", "units"):
+        for value in SWEEPS[what]:
+            both = (swept(results, what, value, loss) for loss in ("superloss", "ce"))
+            found[title] += by_seed(*both)
+    return claims_table(found)
 
 
 def draw_sweeps(results: Results) -> None:

@@ -12,6 +12,8 @@ from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
 from losses import super_loss as losses_super_loss
 from losses.super_loss import VARIANTS as LOSS_VARIANTS
 from multitask.config import RunConfig
+from multitask.run import complete
+from multitask.telemetry import read_steps
 from pretrain import supercontext
 from pretrain.supercontext import ProjectionHead, class_tasks, neighbour_metrics
 
@@ -104,3 +106,17 @@ def test_few_examples_have_few_neighbours():
     same = np.ones((3, 2), np.float32)
     assert neighbour_metrics(same, np.array([1, 1, 1])) == {"knn_accuracy": 1.0}
     assert neighbour_metrics(same[:1], np.array([1])) == {"knn_accuracy": 0.0}
+
+
+def test_a_run_takes_the_hard_negatives_when_it_is_their_turn(tmp_path):
+    """The same first epoch, another second one."""
+    config = replace(CONFIG, encoder="tiny", limit=60, batch_size=20, epochs=2, per_class=True)
+    losses = {}
+    for name, hard in (("plain", {}), ("hard", {"top_k": 1})):
+        one = replace(config, hard_negatives=hard, hard_after=1 if hard else 0)
+        complete(one, tmp_path / name, make_tasks=class_tasks)
+        steps = read_steps(tmp_path / name / "telemetry.jsonl")
+        losses[name] = [line["losses"]["sst-superloss"] for line in steps]
+    each = len(losses["plain"]) // 2
+    assert losses["plain"][:each] == losses["hard"][:each]
+    assert losses["plain"][each] < losses["hard"][each], "a nearer negative costs more"

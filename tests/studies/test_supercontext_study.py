@@ -10,12 +10,13 @@ import pytest
 import cli
 from minbert.sums import digest
 from multitask.config import RunConfig
+from pretrain.probe import linear_evaluation
 from studies import supercontext_paper as paper
 from studies.judged import Vectors
 from studies.seeds import run_seed
 from studies.supercontext import ABLATED, FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
-from studies.supercontext_sweeps import Results, sweep_table
-from studies.supercontext_table import claims, hard_table, losses_table
+from studies.supercontext_sweeps import Results, sweep_claims, sweep_table, swept
+from studies.supercontext_table import HARD_COLUMNS, best_hard, claims, hard_table, losses_table
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
@@ -76,13 +77,19 @@ def reproduce(reproducing, data):
     return reproducing("supercontext", "--data", data, *short)
 
 
-def test_some_cells_are_run_once_and_judged(reproduce, tmp_path):
+def test_some_cells_are_run_once_and_judged(reproduce, tmp_path, monkeypatch):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("good 1 0\nbad 0 1\n")
     rows = ("given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5", "small-trec-ce")
     flags = ("--rows", *rows, "--seeds", "1", "--vectors", vectors)
+    judged = []
+    monkeypatch.setattr(
+        "studies.judged.linear_evaluation",
+        lambda config: judged.append(Path(config.encoder)) or linear_evaluation(config),
+    )
     status, said = reproduce(*flags)
     assert status == 0, said.err
+    assert [path.parent.parent.name for path in judged] == ["pretrained"] * 3
     assert "trec is left out, for there is no" in said.out
     results = tmp_path / "supercontext"
     names = {"given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5"}
@@ -137,6 +144,8 @@ def test_what_is_refused(reproduce, capsys):
         "--rows: expected how some of these begin: small-sst2-ce"
         in reproduce("--rows", "M1")[1].err
     )
+    said = reproduce("--rows", "given-sst2-ce", "--seeds", "7")[1].err
+    assert "--seeds: expected at most 6, which the rows have, found 7" in said
     with pytest.raises(SystemExit):
         cli.main(["--mode", "reproduce", "--table", "bees", "--dev-limit", "3"])
     assert "--dev-limit: expected --table supercontext, found bees" in capsys.readouterr().err
@@ -152,6 +161,12 @@ def test_the_five_losses_are_fine_tuned_and_nothing_else():
     assert fine_tuned == {f"{s}-{t}-{loss}" for s in SETTINGS for t in TASKS for loss in LOSSES}
 
 
+def hard_of(one):
+    """Which hard negatives a cell has."""
+    ((kind, amount),) = one.config.hard_negatives.items()
+    return kind, amount
+
+
 def invented(folder, better):
     """Kept cells of two tasks: SuperLoss better than cross-entropy by `better`."""
     draw = np.random.default_rng(0)
@@ -160,10 +175,15 @@ def invented(folder, better):
         if task not in ABLATED or one.name.startswith("large"):
             continue
         figures = {}
+        # The hard negatives that are better on dev are worse on test.
+        rank = HARD_COLUMNS.index(hard_of(one)) / 100 if "-hard-" in one.name else 0.0
         for seed in one.seeds:
             gain = better if one.name.endswith("-superloss") else 0.0
             accuracy = 0.6 + task.count("2") / 10 + seed / 100 + gain + draw.normal(0, 0.001)
-            both = {split: {task: {"accuracy": accuracy}} for split in ("dev", "test")}
+            both = {
+                "dev": {task: {"accuracy": accuracy + rank + 0.1}},
+                "test": {task: {"accuracy": accuracy - rank}},
+            }
             figures[str(seed)] = {"linear": both, "pretrained": both}
             if tuned(one):
                 figures[str(seed)]["tuned"] = both
@@ -185,4 +205,17 @@ def test_whether_a_claim_holds_is_tested(tmp_path, better):
     assert {*ABLATED, "imdb"} <= {row[0] for row in rows}  # absent ones with the paper's figures
     assert rows[0][1].startswith("91.28 / ")
     assert len(hard_table(results, FIRST[0])[1]) == 4
+    chosen = best_hard(results, "small", "sst")
+    assert hard_of(chosen) == HARD_COLUMNS[-1], "the best on dev, which is the worst on test"
+    dev, test = (results.of(CELLS.sweep("units", 300), split=split) for split in ("dev", "test"))
+    assert swept(results, "units", 300, "superloss") == dev
+    assert dev != test
+    _, rows = sweep_claims(results)
+    assert [row[:2] for row in rows][-3:] == [
+        ["positives: 39 - 5", "3"],
+        ["negatives: 160 - 10", "3"],
+        ["SuperLoss - Cross-entropy, by layers and units", "24"],
+    ]
+    assert rows[3][0] == "tau: 0.05 - 1"
+    assert rows[-1][-1] == ("yes" if better > 0 else "no: worse")
     assert {row[0] for row in sweep_table(results)[1]} == set(SWEEPS)
