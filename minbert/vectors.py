@@ -31,13 +31,14 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
             width: int | None = None
             for number, line in enumerate(iter(m.readline, b""), 1):
                 line = line.removeprefix(BOM) if number == 1 else line
-                word, _, rest = line.strip(b"\r\n").replace(b"\t", b" ").partition(b" ")
-                if width is None:
-                    if number == 1 and rest.strip().isdigit():
+                word, *rest = line.split(None, 1) or [b""]
+                if width is None and rest:
+                    if number == 1 and rest[0].strip().isdigit():
                         continue
-                    width = len(rest.split())
+                    width = len(rest[0].split())
                 if word in wanted and wanted[word] not in found:
-                    vector = vector_of(rest.split(), width, f"{file}, line {number}")
+                    fields = rest[0].split() if rest else []
+                    vector = vector_of(fields, width or 1, f"{file}, line {number}")
                     if vector is not None:
                         found[wanted[word]] = vector
     except (OSError, ValueError) as error:  # mmap refuses an empty file by ValueError

@@ -33,6 +33,11 @@ def chosen_cells(
     return there(found)
 
 
+def all_chosen(chosen: Sequence[SeedCell], cells: Sequence[SeedCell]) -> bool:
+    """Whether all of these cells are run, such as those that a figure shows."""
+    return {one.name for one in chosen} >= {one.name for one in cells}
+
+
 def there(cells: Sequence[SeedCell]) -> list[SeedCell]:
     """Those whose data is there; absent tasks are told. UserError where none is."""
     absent = absent_tasks(cells)

@@ -9,7 +9,7 @@ from minbert.files import write_whole
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import chosen_cells
+from studies.chosen import all_chosen, chosen_cells
 from studies.lacon import MAPPED, METHODS, SEEDS, Experiments
 from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon_lines import draw_figures
@@ -38,9 +38,8 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     draw_figures(results)
     notes = f"{notes} Learning rate {rate:g}."
     write_whole(asked.report, report(results, command, notes))
-    names_chosen = {one.name for one in chosen}
     for task in MAPPED:
-        if names_chosen >= {cells.main(task, method).name for method in SHOWN}:
+        if all_chosen(chosen, [cells.main(task, method) for method in SHOWN]):
             draw_trained(cells, task, asked.results, asked.runs)
     text = report(results, command, notes)  # with the ranks of what was drawn
     write_whole(asked.report, text)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import chosen_cells
+from studies.chosen import all_chosen, chosen_cells
 from studies.scl_moo import SPACES, SWEEPS, Experiments
 from studies.scl_moo_figures import draw_shots, draw_sweeps
 from studies.scl_moo_maps import draw_trained, mapped
@@ -35,7 +35,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     draw_sweeps(results)
     text = report(results, command, f"{notes} Learning rate {rate:g}.")
     write_whole(asked.report, text)
-    if {one.name for one in chosen} >= {one.name for one in mapped(cells)}:
+    if all_chosen(chosen, mapped(cells)):
         draw_trained(cells, asked.results, asked.runs)
     tell_failed(failed)
     return text

@@ -10,7 +10,7 @@ from minbert.files import alone, write_whole
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import chosen_cells
+from studies.chosen import all_chosen, chosen_cells
 from studies.judged import Vectors, pretrain
 from studies.maps import draw_maps, map_folder
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
@@ -39,9 +39,8 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     draw_sweeps(results)
     text = report(results, command, notes)
     write_whole(asked.report, text)
-    names_chosen = {one.name for one in chosen}
     for setting in SETTINGS:
-        if names_chosen >= {cells.main(setting, TASK, loss).name for loss in SHOWN}:
+        if all_chosen(chosen, [cells.main(setting, TASK, loss) for loss in SHOWN]):
             draw_pretrained(cells, setting, asked.results, asked.runs)
     tell_failed(failed)
     return text
