@@ -1,4 +1,4 @@
-"""A run whose cell also keeps F1 of each class on test, and how many it was trained on."""
+"""A run whose cell also keeps F1 of each class on test, and how many there are of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.predictions import read_scores, scores_name
 
 
 def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """One run; `f1_by_class` and `training_counts` have a figure a class."""
+    """One run; `f1_by_class`, `training_counts` and `test_counts` have a figure a class."""
     from sklearn.metrics import f1_score
 
     found = training(config, folder)
@@ -26,6 +26,7 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
     classes = scores.values.shape[1]
     found["training_counts"] = np.bincount(train.targets, minlength=classes).tolist()
     if scores.targets is not None:
+        found["test_counts"] = np.bincount(scores.targets, minlength=classes).tolist()
         predicted, every = scores.values.argmax(1), range(classes)
         figures = f1_score(scores.targets, predicted, labels=every, average=None, zero_division=0)
         found["f1_by_class"] = [round(float(figure), 6) for figure in figures]

@@ -48,6 +48,9 @@ def draw_figures(results: Results) -> None:
             },
         )
     for what, (_, points) in SWEEPS.items():
-        lines[f"sweep-{what}"] = (what, {SWEPT: {v: swept(results, what, v) for v in points}})
+        lines[f"sweep-{what}"] = (
+            what,
+            {task: {v: swept(results, task, what, v) for v in points} for task in SWEPT},
+        )
     for name, (label, several) in lines.items():
         draw_lines(several, results.folder / f"{name}.png", label, "test")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from minbert.json_files import read_json
-from studies.lacon import METRICS, Experiments
+from studies.lacon import METHODS, METRICS, Experiments
 from studies.seeds import SeedCell, kept, values
 
 
@@ -21,21 +21,34 @@ class Results:
         (task,) = one.config.tasks
         return values(one, self.folder, "test", task, METRICS.get(task, "accuracy"))
 
-    def f1_by_class(self, one: SeedCell) -> tuple[float, float] | None:
-        """Of the class with the fewest and with the most training examples, mean of the seeds."""
-        pairs = []
-        for found in kept(one, self.folder).values():
+    def f1_by_class(self, one: SeedCell) -> tuple[dict[int, float], dict[int, float]]:
+        """Of the class with the fewest and with the most training examples, by seed."""
+        minor, major = {}, {}
+        for seed, found in kept(one, self.folder).items():
             counts, figures = found["training_counts"], found["f1_by_class"]
-            pairs.append((figures[int(np.argmin(counts))], figures[int(np.argmax(counts))]))
-        if not pairs:
-            return None
-        minor, major = np.mean(pairs, axis=0)
-        return float(minor), float(major)
+            minor[seed] = figures[int(np.argmin(counts))]
+            major[seed] = figures[int(np.argmax(counts))]
+        return minor, major
+
+    def most_frequent(self, task: str) -> float | None:
+        """What always saying test's most frequent class has; None where no cell tells."""
+        for method in METHODS:
+            for found in kept(self.cells.main(task, method), self.folder).values():
+                counts = np.asarray(found["test_counts"])
+                return always(float(counts.max() / counts.sum()), len(counts), METRICS.get(task))
+        return None
 
     def ranks(self, task: str) -> dict[str, float]:
         """Effective ranks of the test embeddings of a task that was drawn, by method."""
         file = ranks_file(self.folder, task)
         return read_json(file) if file.exists() else {}
+
+
+def always(share: float, classes: int, metric: str | None) -> float:
+    """The score of saying one class of `classes` that has this share of the examples."""
+    if metric == "matthews":
+        return 0.0
+    return 2 * share / (1 + share) / classes if metric == "macro_f1" else share
 
 
 def ranks_file(results: Path, task: str) -> Path:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reports.tables import beside, markdown_table
+from reports.tables import beside
 from studies import lacon_paper as paper
-from studies.claims import READING, Table
+from studies.claims import Table
 from studies.lacon import (
     ABLATED,
     ABLATIONS,
+    AT_MEAN,
     CLASS_METHODS,
     CLASS_TASKS,
     FEW_METHODS,
@@ -17,28 +18,16 @@ from studies.lacon import (
     IMBALANCED,
     MAPPED,
     METHODS,
-    METRICS,
     RATIOS,
-    SEEDS,
     SWEEP_SEEDS,
     SWEEPS,
     SWEPT,
     TASKS,
 )
-from studies.lacon_claims import claims
 from studies.lacon_results import Results
-from studies.seeds import how_far, of_seeds, shown
+from studies.seeds import of_seeds, shown
 
 Figures = Mapping[int, float]
-
-
-OWN_NUMBERS = (
-    "LaCon: temperature 0.1, six heads, weight 0.5 of the regulariser; CE + SCL: weight 0.9 and "
-    "temperature 0.3, as its source has them most often; CE + CL: weight 0.13 and temperature 0.1, "
-    "after ConSERT; one learning rate for all. CE, CE + CL, CE + SCL and LaCon-vanilla look at "
-    "[CLS], the others at all tokens: with an encoder that was trained to average, that may be "
-    "their gain."
-)
 
 
 def both(printed: tuple[float, float] | None, ours: Figures) -> str:
@@ -67,8 +56,11 @@ def main_table(results: Results) -> Table:
                 for task in tasks
             ),
         ]
-        for method, title in METHODS.items()
+        for method, title in (METHODS | AT_MEAN).items()
     ]
+    always = [results.most_frequent(task) for task in tasks]
+    shares = ["" if share is None else f"{100 * share:.1f}" for share in always]
+    rows.append(["always test's most frequent class", *shares])
     return ["", *tasks], rows
 
 
@@ -123,9 +115,11 @@ def by_class_table(results: Results) -> Table:
     for task in IMBALANCED:
         for place, method in enumerate(("ce", "lacon")):
             found = results.f1_by_class(results.cells.imbalanced(task, 10, method))
-            own = [f"{100 * figure:.1f}" for figure in found] if found else ["", ""]
-            printed = paper.BY_CLASS[task][place]
-            pairs = [f"{p:.1f} / {o}" for p, o in zip(printed, own, strict=True)]
+            printed = paper.BY_CLASS[task][place] if task in paper.BY_CLASS else (None, None)
+            pairs = [
+                beside("" if p is None else f"{p:.1f}", shown(o.values()))
+                for p, o in zip(printed, found, strict=True)
+            ]
             rows.append([task, METHODS[method], *pairs])
     return ["", "", "minority", "majority"], rows
 
@@ -145,18 +139,20 @@ def classes_table(results: Results) -> Table:
     return ["", "", "accuracy by number of classes"], rows
 
 
-def swept(results: Results, what: str, value: float) -> dict[int, float]:
-    return of_seeds(results.of(results.cells.sweep(what, value)), SWEEP_SEEDS)
+def swept(results: Results, task: str, what: str, value: float) -> dict[int, float]:
+    return of_seeds(results.of(results.cells.sweep(task, what, value)), SWEEP_SEEDS)
 
 
 def sweep_table(results: Results) -> Table:
     """Figure 5 as numbers."""
     rows = []
     for what, (_, points) in SWEEPS.items():
-        found = {value: shown(swept(results, what, value).values()) for value in points}
-        if any(found.values()):
-            rows.append([what, ", ".join(f"{v:g}: {cell}" for v, cell in found.items() if cell)])
-    return ["", f"{SWEPT} test accuracy of LaCon-vanilla"], rows
+        for task in SWEPT:
+            found = {value: shown(swept(results, task, what, value).values()) for value in points}
+            if any(found.values()):
+                cells = ", ".join(f"{v:g}: {cell}" for v, cell in found.items() if cell)
+                rows.append([what, task, cells])
+    return ["", "", "test accuracy of LaCon-vanilla"], rows
 
 
 def ranks_table(results: Results) -> Table:
@@ -165,40 +161,3 @@ def ranks_table(results: Results) -> Table:
     titles = list(dict.fromkeys(title for ranks in found.values() for title in ranks))
     rows = [[task, *(f"{ranks[title]:.1f}" for title in titles)] for task, ranks in found.items()]
     return ["", *titles], rows
-
-
-def report(results: Results, command: str, notes: str) -> str:
-    """results/lacon.md."""
-    metrics = ", ".join(f"{task} {metric}" for task, metric in METRICS.items())
-    parts = [
-        "# LaCon, beside ours",
-        f"`{command}`",
-        f"{how_far(results.cells.every(), results.folder)} "
-        "Every cell: the paper's figure (BERT base) / "
-        f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
-        "accuracy.",
-        notes,
-        OWN_NUMBERS,
-        "## Seven methods (Tables 2 and 7)",
-        markdown_table(*main_table(results)),
-        "## Do the claims hold?",
-        READING,
-        markdown_table(*claims(results)),
-        "## Without a part (Tables 3 and 6)",
-        markdown_table(*ablation_table(results)),
-        "## Few-shot: 20 examples a class (Table 4)",
-        markdown_table(*few_shot_table(results)),
-        "## Imbalance: 32 examples of the rarest class (Figure 3)",
-        markdown_table(*imbalance_table(results)),
-        "F1 of each class at a ratio of 10 (Table 5):",
-        markdown_table(*by_class_table(results)),
-        "## Number of classes (Figure 6)",
-        markdown_table(*classes_table(results)),
-        "## Temperature, heads, weight of the regulariser (Figure 5)",
-        markdown_table(*sweep_table(results)),
-        "Nothing was chosen by these.",
-        f"## Effective rank of the test embeddings, seed {SEEDS[0]} (appendix A.3)",
-        "Of what the encoder gives, and of what LaCon matches with labels:",
-        markdown_table(*ranks_table(results)),
-    ]
-    return "\n\n".join(parts) + "\n"

@@ -9,12 +9,12 @@ from minbert.files import write_whole
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import all_chosen, chosen_cells
+from studies.chosen import absent_tasks, all_chosen, chosen_cells
 from studies.lacon import MAPPED, METHODS, SEEDS, Experiments
 from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon_lines import draw_figures
+from studies.lacon_report import report
 from studies.lacon_results import Results, ranks_file
-from studies.lacon_table import report
 from studies.maps import draw_spaces, drawn_run
 from studies.seeds import run_seed_cells, tell_failed
 
@@ -37,11 +37,12 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     results = Results(cells, asked.results)
     draw_figures(results)
     notes = f"{notes} Learning rate {rate:g}."
-    write_whole(asked.report, report(results, command, notes))
+    absent = absent_tasks(cells.every())
+    write_whole(asked.report, report(results, command, notes, absent))
     for task in MAPPED:
         if all_chosen(chosen, [cells.main(task, method) for method in SHOWN]):
             draw_trained(cells, task, asked.results, asked.runs)
-    text = report(results, command, notes)  # with the ranks of what was drawn
+    text = report(results, command, notes, absent)  # with the ranks of what was drawn
     write_whole(asked.report, text)
     tell_failed(failed)
     return text

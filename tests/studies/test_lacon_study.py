@@ -9,11 +9,18 @@ from sklearn.metrics import f1_score
 from minbert.json_files import read_json
 from multitask.config import RunConfig
 from studies import lacon_paper as paper
-from studies.lacon import ABLATED, ABLATIONS, FEW_METHODS, METHODS, SEEDS, TASKS, Experiments
-from studies.lacon_claims import claims
+from studies.lacon import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
+from studies.lacon_claims import ahead, method_claims, part_claims, protocol_claims
 from studies.lacon_figures import effective_rank, space_of, spectrum
-from studies.lacon_results import Results
-from studies.lacon_table import ablation_table, by_class_table, few_shot_table, main_table
+from studies.lacon_report import report
+from studies.lacon_results import Results, always
+from studies.lacon_table import (
+    ablation_table,
+    by_class_table,
+    few_shot_table,
+    main_table,
+    sweep_table,
+)
 from studies.maps import Space
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
@@ -31,6 +38,21 @@ def test_settings_are_the_papers():
     assert (config.pooling, config.warmup, config.epochs) == ("cls", 0.06, 10)
     assert (config.protocol, config.shots, config.limit) == ("capped", 200, None)
     assert config.task_options == {"mrpc": {"pair": "joint"}}
+    assert (config.lr, config.head_lr, config.batch_size) == (2e-5, 2e-5, 16)
+    assert (config.objective, config.select_by, config.label_terms) == (
+        "lacon",
+        None,
+        ("icl", "lcl", "ler"),
+    )
+    assert CELLS.main("cola", "ce").config.select_by == "matthews"
+    assert CELLS.main("tnews", "ce").config.select_by == "macro_f1"
+    for method, weight, temperature in (("scl", 0.9, 0.3), ("cl", 0.13, 0.1)):
+        rival = CELLS.main("rte", method).config
+        found = (rival.objective, rival.scl_weight, rival.scl_temperature)
+        assert found == (method, weight, temperature)
+    for method, objective in (("ce-mean", None), ("lacon-mean", "lacon")):
+        control = CELLS.main("rte", method).config
+        assert (control.objective, control.pooling) == (objective, "mean")
     plain = Experiments(RunConfig(mode="single", tasks=()))
     assert plain.main("sst2", "ce").config.shots == 5000
     assert plain.main("trec", "ce").config.shots == 1000
@@ -38,7 +60,10 @@ def test_settings_are_the_papers():
     assert (few.protocol, few.shots, few.epochs, few.label_start) == (
         "few-a-class", 20, 20, "names",
     )  # fmt: skip
-    assert CELLS.imbalanced("cola", 10, "ce").config.imbalance == 10
+    uneven = Experiments(BASE, epochs=3).imbalanced("cola", 10, "ce").config
+    assert (uneven.imbalance, uneven.shots, uneven.epochs) == (10, 32, 10)
+    assert (uneven.protocol, uneven.select_by) == ("imbalanced", "matthews")
+    assert Experiments(BASE, epochs=3).main("cola", "ce").config.epochs == 3
     assert CELLS.ablation("rte", "icl-single").config.label_terms == ("icl",)
     assert CELLS.ablation("rte", "no-projection").config.projection_layers == 0
 
@@ -47,8 +72,10 @@ def test_what_is_another_cell_already_is_that_cell():
     assert CELLS.first_classes("trec", 6, "scl").name == "main-trec-scl"
     options = CELLS.first_classes("trec", 4, "scl").config.task_options
     assert options == {"trec": {"classes": "4"}}
-    assert CELLS.sweep("tau", 0.1).name == "main-rte-lacon"
-    assert CELLS.sweep("lambda", 0.5).name == "main-rte-lacon"
+    assert CELLS.sweep("rte", "tau", 0.1).name == "main-rte-lacon"
+    assert CELLS.sweep("sst2", "lambda", 0.5).name == "main-sst2-lacon"
+    assert CELLS.sweep("rte", "heads", 1).name == "ablation-rte-single-head"
+    assert CELLS.sweep("sst2", "heads", 1).name == "sweep-sst2-heads-1"
 
 
 def test_the_papers_tables_are_whole():
@@ -98,9 +125,10 @@ def test_some_cells(reproduce, tmp_path):
     assert "2 runs failed, the first: imbalanced-cola-1-ce, seed 1: " in said.err
     assert "trec is left out, for there is no" in said.out
     results = tmp_path / "lacon"
-    names = {"main-mrpc-lacon", "main-mrpc-lacon-fusion", "ablation-cola-single-head"}
+    names = {f"main-mrpc-{method}" for method in ("lacon", "lacon-fusion", "lacon-mean")}
+    names |= {"ablation-cola-single-head", "few-shot-mrpc-20-ce"}
     ids = {"ids-mrpc-capped", "ids-cola-capped", "ids-mrpc-few-a-class"}
-    assert {path.stem for path in results.glob("*.json")} == names | ids | {"few-shot-mrpc-20-ce"}
+    assert {path.stem for path in results.glob("*.json")} == names | ids
     drawn = read_json(results / "ids-mrpc-capped.json", ValueError)
     assert len(drawn["train, 20, seed 1"].split()) == 38
     assert drawn["train, 20, seed 1"] != drawn["train, 20, seed 2"]
@@ -108,6 +136,7 @@ def test_some_cells(reproduce, tmp_path):
     assert len(found["f1_by_class"]) == 2
     assert found["f1_by_class"][1] == pytest.approx(found["test"]["mrpc"]["f1"], abs=1e-5)
     assert sum(found["training_counts"]) == 38
+    assert found["test_counts"] == [8, 16]
     text = (tmp_path / "lacon.md").read_text()
     both = read_json(results / "main-mrpc-lacon.json", ValueError)["seeds"].values()
     accuracy = 100 * np.mean([one["test"]["mrpc"]["accuracy"] for one in both])
@@ -152,46 +181,149 @@ def test_effective_ranks():
     assert effective_rank(spectrum(one)) == pytest.approx(1, abs=1e-6)
 
 
-def invented(folder, better):
-    """Kept cells of two tasks: LaCon better than the others by `better`."""
-    draw = np.random.default_rng(0)
+MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}
+MAIN |= {"ce-mean": 5, "lacon-mean": 7}
+LESS = {"single-head": 5, "no-icl": 1, "no-lcl": 3.5, "no-ler": 4, "no-projection": 2}
+LESS |= {"icl-single": 0, "icl": 0, "lcl": 0, "projection": -1.5}
+FEW = {"ce": {}, "lacon": {10: 9.5, 20: 2, 100: 1}, "names": {20: 5}}
+BY_COUNT = {"ce": lambda count: 0, "scl": lambda count: 1, "lacon-fusion": lambda count: count}
+
+
+def per_cent_more(name, method):
+    """What an invented cell has more than plain cross-entropy."""
+    kind, _, number = name.split("-")[:3]
+    if kind == "main":
+        return MAIN[method]
+    if kind == "ablation":
+        return LESS[method]
+    if kind == "few":
+        return FEW[method].get(int(name.split("-")[3]), 0)
+    if kind == "classes":
+        return BY_COUNT[method](int(number))
+    return 3 if method == "lacon" else 0
+
+
+def invented(folder, sign=1):
+    """Kept cells of four tasks, each method and part with a gain of its own."""
     for one in CELLS.every():
         (task,) = one.config.tasks
-        if task not in ("cola", "rte"):
+        if task not in ("cola", "rte", "sst2", "trec"):
             continue
+        parts = {"main": 2, "ablation": 2, "few": 4, "imbalanced": 3, "classes": 3}
+        words = one.name.split("-")
+        method = "-".join(words[parts.get(words[0], 4) :])
+        gain = sign * per_cent_more(one.name, method) / 100
         figures = {}
         for seed in one.seeds:
-            gain = better if one.config.objective in ("lacon", "lacon-fusion") else 0.0
-            value = 0.6 + seed / 100 + gain + draw.normal(0, 0.001)
-            found = {"accuracy": value, "matthews": value}
-            classes = {"f1_by_class": [0.2 + gain, 0.8], "training_counts": [32, 320]}
+            value = 0.6 + seed / 100 + gain
+            classes = {
+                "f1_by_class": [0.2 + sign * 0.1 * (gain != 0), 0.8 + sign * 0.04 * (gain != 0)],
+                "training_counts": [32, 320],
+                "test_counts": [30, 70],
+            }
+            found = {"accuracy": value, "matthews": value - 0.3}
             figures[str(seed)] = {"test": {task: found}} | classes
         content = {"config": one.config.to_json(), "seeds": figures}
         (folder / f"{one.name}.json").write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize("better", [0.05, -0.05])
-def test_whether_a_claim_holds_is_tested(tmp_path, better):
-    invented(tmp_path, better)
+CLAIMS = {
+    method_claims: {
+        **{f"LaCon-vanilla - {title}": 6 - gain for title, gain in zip(
+            ("CE", "LEAM", "LSAN", "CE + CL", "CE + SCL"), range(5), strict=True)},
+        **{f"LaCon-fusion - {title}": 9 - gain for title, gain in zip(
+            ("CE", "LEAM", "LSAN", "CE + CL", "CE + SCL"), range(5), strict=True)},
+        "LaCon-fusion - LaCon-vanilla": 3,
+        "LEAM - CE at the mean": -4,
+        "LSAN - CE at the mean": -3,
+        "LaCon-fusion - CE at the mean": 4,
+        "LaCon-vanilla at the mean - CE at the mean": 2,
+        "LaCon-fusion - LaCon-vanilla at the mean": 2,
+    },
+    part_claims: {
+        "LaCon - LaCon with one head": 1,
+        "LaCon - LaCon without ICL": 5,
+        "LaCon - LaCon without LCL": 2.5,
+        "LaCon - LaCon without LER": 2,
+        "LaCon - LaCon without projection head": 4,
+        "LaCon without LCL - without ICL": 2.5,
+        "LaCon without LER - without ICL": 3,
+        "LaCon - CE behind the projection head": 7.5,
+        "CE - CE behind the projection head": 1.5,
+    },
+    protocol_claims: {
+        "few-shot: LaCon - CE": 2,
+        "few-shot: labels begin at names - at random": 3,
+        "few-shot, sst2: gain with 10 - with 100 a class": 8.5,
+        "imbalance: LaCon - CE": 3,
+        "imbalance, F1 of the minority: LaCon - CE": 10,
+        "imbalance, F1: gain of the minority - of the majority": 6,
+        "trec, 2 to 6 classes: LaCon-fusion - CE": (2 + 3 + 4 + 5 + 9) / 5,
+        "trec, 2 to 6 classes: LaCon-fusion - CE + SCL": (1 + 2 + 3 + 4 + 5) / 5,
+        "trec: gain over CE with 6 - with 2 classes": 7,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("table", CLAIMS, ids=lambda table: table.__name__)
+def test_whether_a_claim_holds_is_tested(tmp_path, table, sign):
+    invented(tmp_path, sign)
+    _, rows = table(Results(CELLS, tmp_path))
+    assert {row[0]: float(row[2]) for row in rows} == pytest.approx(
+        {claim: sign * gain for claim, gain in CLAIMS[table].items()}, abs=0.011
+    )
+    for row in rows:
+        if float(row[3]) < 0.05:
+            assert row[-1] == ("yes" if float(row[2]) > 0 else "no: worse")
+    assert any(float(row[3]) < 0.05 for row in rows)
+
+
+def test_who_is_ahead(tmp_path):
+    invented(tmp_path)
+    assert ahead(Results(CELLS, tmp_path)) == [
+        f"{title} is ahead of all five rivals on 4 of 4 tasks (sst2, cola, rte, trec)."
+        for title in ("LaCon-vanilla", "LaCon-fusion")
+    ]
+    invented(tmp_path, -1)
+    assert ahead(Results(CELLS, tmp_path)) == [
+        f"{title} is ahead of all five rivals on 0 of 4 tasks."
+        for title in ("LaCon-vanilla", "LaCon-fusion")
+    ]
+    assert ahead(Results(CELLS, tmp_path / "none")) == []
+
+
+def test_tables_of_kept_cells(tmp_path):
+    invented(tmp_path)
     results = Results(CELLS, tmp_path)
-    _, rows = claims(results)
-    verdicts = {row[0]: row[-1] for row in rows}
-    expected = "yes" if better > 0 else "no: worse"
-    for claim in ("LaCon-vanilla - CE", "LaCon-fusion - CE + SCL", "imbalance: LaCon - CE"):
-        assert verdicts[claim] == expected
-    assert verdicts["few-shot: LaCon - CE"] == expected
-    assert "LaCon - LaCon without ICL" in verdicts
-    assert "LaCon - LaCon with one head" in verdicts
     header, rows = main_table(results)
-    assert header[1:] == ["cola", "rte"]
-    assert rows[0][2].startswith("67.3 ± 1.9 / ")
-    assert [row[0] for row in few_shot_table(results)[1]] == ["rte"]
+    assert header[1:] == ["sst2", "cola", "rte", "trec"]
+    assert rows[0][2] == "60.9 ± 0.8 / 33.5 ± 1.9 (6)", "CoLA is judged by Matthews' correlation"
+    assert rows[0][3] == "67.3 ± 1.9 / 63.5 ± 1.9 (6)"
+    assert rows[-2][:2] == ["LaCon-vanilla at the mean", " / 70.5 ± 1.9 (6)"]
+    assert rows[-1] == ["always test's most frequent class", "70.0", "0.0", "70.0", "70.0"]
+    assert [row[0] for row in few_shot_table(results)[1]] == ["sst2", "rte"]
     assert len(ablation_table(results)[1]) == len(paper.ABLATION)
-    minor = f"2.3 / {20.0:.1f}"
-    assert [minor, "81.3 / 80.0"] in [row[2:] for row in by_class_table(results)[1]]
+    by_class = {(row[0], row[1]): row[2:] for row in by_class_table(results)[1]}
+    assert by_class["cola", "CE"] == ["2.3 / 20.0 ± 0.0 (6)", "81.3 / 80.0 ± 0.0 (6)"]
+    assert by_class["sst2", "LaCon-vanilla"] == [" / 30.0 ± 0.0 (6)", " / 84.0 ± 0.0 (6)"]
+    assert [row[:2] for row in sweep_table(results)[1]] == [
+        [what, task] for what in ("tau", "heads", "lambda") for task in ("rte", "sst2")
+    ]
 
 
-def test_every_few_shot_method_has_a_column():
-    assert set(FEW_METHODS) == {"ce", "lacon", "names"}
-    assert len(SEEDS) == 6
-    assert f1_score([0, 1], [0, 1]) == 1
+def test_the_page_tells_what_is_not_there(tmp_path):
+    text = report(Results(CELLS, tmp_path), "python run.py", "", ("mnli", "dbpedia"))
+    every = len(CELLS.every())
+    gone = sum(one.config.tasks in (("mnli",), ("dbpedia",)) for one in CELLS.every())
+    assert f"0 of {every - gone} cells are finished." in text
+    assert "Not run, for their data is not there: mnli, dbpedia." in text
+    assert "Effective rank" not in text
+
+
+def test_what_always_saying_one_class_scores():
+    assert always(0.7, 2, None) == 0.7
+    assert always(0.7, 2, "matthews") == 0
+    truth = [0] * 7 + [1, 1, 2]
+    said = f1_score(truth, [0] * 10, average="macro", zero_division=0)
+    assert always(0.7, 3, "macro_f1") == pytest.approx(said)

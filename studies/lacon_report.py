@@ -1,0 +1,80 @@
+"""The page of LaCon: its tables beside ours, whether the claims hold, in the paper's order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from reports.tables import markdown_table
+from studies.claims import READING
+from studies.lacon import EPOCHS, FEW_EPOCHS, MAPPED, METRICS, SEEDS
+from studies.lacon_claims import ahead, method_claims, part_claims, protocol_claims
+from studies.lacon_results import Results
+from studies.lacon_table import (
+    ablation_table,
+    by_class_table,
+    classes_table,
+    few_shot_table,
+    imbalance_table,
+    main_table,
+    ranks_table,
+    sweep_table,
+)
+from studies.seeds import how_far
+
+OWN_NUMBERS = (
+    "LaCon: temperature 0.1, six heads, weight 0.5 of the regulariser; CE + SCL: weight 0.9 and "
+    "temperature 0.3, as its source has them most often; CE + CL: weight 0.13 and temperature 0.1, "
+    "after ConSERT; one learning rate for all. CE, CE + CL, CE + SCL and LaCon-vanilla look at "
+    "[CLS], the others at all tokens: with an encoder that was trained to average, that may be "
+    "their gain, so that CE and LaCon-vanilla are also run at the mean of the tokens. A twentieth "
+    "of the training examples, one of each class at least, is for early stopping: 20 of 400. "
+    f"Few-shot runs have {FEW_EPOCHS} epochs and as many examples for early stopping as for "
+    f"training; runs with imbalance {EPOCHS} epochs, selected by Matthews' correlation."
+)
+
+
+def report(results: Results, command: str, notes: str, absent: Collection[str] = ()) -> str:
+    """results/lacon.md; `absent` are tasks whose data is not there."""
+    metrics = ", ".join(f"{task} {metric}" for task, metric in METRICS.items())
+    there = [one for one in results.cells.every() if not set(absent) & set(one.config.tasks)]
+    parts = [
+        "# LaCon, beside ours",
+        f"`{command}`",
+        f"{how_far(there, results.folder)} "
+        "Every cell: the paper's figure (BERT base) / "
+        f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
+        "accuracy.",
+        f"Not run, for their data is not there: {', '.join(absent)}." if absent else "",
+        notes,
+        OWN_NUMBERS,
+        "## Seven methods (Tables 2 and 7)",
+        markdown_table(*main_table(results)),
+        " ".join(ahead(results)),
+        "## Do the claims hold?",
+        READING,
+        markdown_table(*method_claims(results)),
+        "## Without a part (Tables 3 and 6)",
+        markdown_table(*ablation_table(results)),
+        markdown_table(*part_claims(results)),
+        "## Few-shot: 20 examples a class (Table 4)",
+        markdown_table(*few_shot_table(results)),
+        "## Imbalance: 32 examples of the rarest class (Figure 3)",
+        markdown_table(*imbalance_table(results)),
+        "F1 of each class at a ratio of 10 (Table 5):",
+        markdown_table(*by_class_table(results)),
+        "## Number of classes (Figure 6)",
+        markdown_table(*classes_table(results)),
+        "## Few examples, imbalance, classes: do the claims hold?",
+        "A gain is LaCon's figure less that of CE with the same seed.",
+        markdown_table(*protocol_claims(results)),
+        "## Temperature, heads, weight of the regulariser (Figure 5)",
+        markdown_table(*sweep_table(results)),
+        "Nothing was chosen by these.",
+    ]
+    if any(results.ranks(task) for task in MAPPED):
+        parts += [
+            f"## Effective rank of the test embeddings, seed {SEEDS[0]} (appendix A.3)",
+            "Of what the encoder gives, and of what LaCon matches with labels:",
+            markdown_table(*ranks_table(results)),
+        ]
+    return "\n\n".join(part for part in parts if part) + "\n"
