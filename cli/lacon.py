@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from cli.protocol import check_one_vector
+from cli.task_names import has_classes
 from cli.values import COUNT, MANY, RATE, default, number
 
 # Plain copies of names, held equal to them by a test.
@@ -75,7 +76,8 @@ def label_settings(
     """The settings of the configuration that are not the flags' values as they stand."""
     if args.objective in ONE_VECTOR:
         check_one_vector(args, parser, tasks)
-    if args.objective in POOLING and args.pooling is not None:
+    alone = all(has_classes(args, task) for task in tasks)
+    if args.objective in POOLING and args.pooling is not None and alone:
         parser.error(f"--pooling: expected another --objective, for {args.objective} has its own")
     if args.label_start == "names" and args.init is not None:
         parser.error("--label-start names and --init: expected one of them")
@@ -84,6 +86,8 @@ def label_settings(
     if args.label_terms is None:
         return {}
     terms = tuple(term for term in TERMS if term in args.label_terms)
+    if args.batch_size == 1 and "icl" not in terms:
+        parser.error("--batch-size: expected 2 or more without icl among the --label-terms")
     if terms == ("ler",):
         parser.error("--label-terms: expected icl or lcl, or nothing teaches the encoder")
     for flag, term in (("label_spread", "ler"), ("label_heads", "icl")):

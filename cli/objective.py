@@ -124,7 +124,8 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, n
     if args.scl_weight == 1:
         parser.error("--scl-weight: expected a number below 1, or nothing teaches the heads")
     for flag in TERM_WEIGHTS:
-        if getattr(args, flag, None):
+        given = getattr(args, flag, None) or ()
+        if any(task is None or has_classes(args, task) for task, _ in given):
             shown = flag.replace("_", "-")
             why = "compares the examples of a batch" if name in IN_BATCH else "has its own head"
             parser.error(

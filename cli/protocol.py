@@ -109,10 +109,11 @@ def check_one_vector(
     """Refuse pairs of texts with an embedding each."""
     for task in tasks:
         own = own_settings(args, task)
-        if (task in PAIRS and args.pair != "joint") or (
-            len(own.get("texts", ())) == 2 and not own["joint"]
-        ):
+        apart = task in PAIRS and args.pair != "joint"
+        own_apart = len(own.get("texts", ())) == 2 and not own["joint"]
+        if apart or own_apart:
+            joint = "pair=joint among its settings" if own_apart else "--pair joint"
             parser.error(
-                f"--objective {args.objective}: expected tasks of single texts, or --pair joint, "
+                f"--objective {args.objective}: expected tasks of single texts, or {joint}, "
                 f"found {task}"
             )

@@ -169,9 +169,13 @@ def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     for name, task in chosen.items():
         head = model.heads[name]
         if isinstance(head, StartsAtNames):
-            if not task.kind.class_names:
-                raise RunError(f"--label-start names: expected names of {name}'s classes")
-            names = model.bi_encoder.encode(task.kind.class_names, normalize=False)
+            titles = task.kind.class_names
+            if all(title.isdigit() for title in titles):
+                found = ", ".join(titles) or "none"
+                raise RunError(
+                    f"--label-start names: expected names of {name}'s classes, found {found}"
+                )
+            names = model.bi_encoder.encode(titles, normalize=False)
             head.start(torch.from_numpy(names))
 
 

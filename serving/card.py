@@ -9,6 +9,7 @@ from typing import Any
 
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel
+from tasks.heads import PoolsTokens
 
 FLATTERED = (
     "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its figures of "
@@ -63,7 +64,8 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         "- sentence-transformers\n- multi-task\n---",
         f"# {' + '.join(model.tasks)} on {Path(config.encoder).name}",
         f"One encoder ({Path(config.encoder).name}, {model.model.bi_encoder.width} wide, {pooling} "
-        f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}.",
+        f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}."
+        + own_pooling(model),
         "## Use",
         USES[kind].format(folder="DIR"),
         "The heads are in `heads.safetensors`; the toolkit that made them reads them:",
@@ -82,6 +84,14 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
 
 
+def own_pooling(model: MultiTaskModel) -> str:
+    """Which heads do not use the embeddings that an export gives."""
+    names = [name for name in model.tasks if isinstance(model.model.heads[name], PoolsTokens)]
+    return (
+        f" Instead of them, {', '.join(names)} is told from the tokens themselves." if names else ""
+    )
+
+
 def without_places(command: str) -> str:
     """A command with the names alone of files that lie anywhere on a machine."""
     return PLACE.sub("", command)
@@ -98,6 +108,8 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
     kept = ("mode", "data", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
     rows = [[name.replace("_", " "), str(getattr(config, name))] for name in kept]
     rows[1][1] = Path(config.data).name
+    if config.objective is not None:
+        rows.append(["objective", config.objective])
     for name, one in config.own_tasks.items():
         rows.append([f"data of {name}", f"{Path(str(one['train'])).name}, {one['type']}"])
     return rows

@@ -92,6 +92,16 @@ def test_the_card_tells_data_scores_and_limits(exported, trained):
     assert "SentenceTransformer(" in text
 
 
+def test_the_card_tells_objective_and_heads_that_pool_themselves(tmp_path):
+    flags = ("--mode", "multitask", "--tasks", "sst", "sts", "--objective", "lacon-fusion")
+    short = ("--encoder", "tiny", "--epochs", "1", "--limit", "20")
+    assert cli.main([*flags, *short, "--output", str(tmp_path / "run")]) == 0
+    export(tmp_path / "run", tmp_path / "out", "transformers")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "| objective | lacon-fusion |" in text
+    assert "mean pooling) and a head for each of sst, sts. Instead of them, sst is told" in text
+
+
 def test_no_place_of_this_machine_is_exported(exported, trained):
     folder = exported("sentence-transformers")
     for file in ("run.json", "README.md"):
