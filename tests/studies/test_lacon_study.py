@@ -200,7 +200,7 @@ def per_cent_more(name, method):
         return FEW[method].get(int(name.split("-")[3]), 0)
     if kind == "classes":
         return BY_COUNT[method](int(number))
-    return 3 if method == "lacon" else 0
+    return (3 if int(number) > 1 else 50) if method == "lacon" else 0
 
 
 def invented(folder, sign=1):
