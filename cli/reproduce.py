@@ -16,11 +16,11 @@ from cli.values import COUNT, RATE, path
 
 # Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {
-    "bees": "studies.reproduce_bees",
+    "bees": "studies.bees.reproduce",
     "best": "studies.best",
-    "scl-moo": "studies.reproduce_scl_moo",
-    "supercontext": "studies.reproduce_supercontext",
-    "lacon": "studies.reproduce_lacon",
+    "scl-moo": "studies.scl_moo.reproduce",
+    "supercontext": "studies.supercontext.reproduce",
+    "lacon": "studies.lacon.reproduce",
 }
 SHOWN_ROWS = 40  # in a message
 PRECISION = {"bees": "bf16"}  # fp32 of the others

@@ -16,7 +16,7 @@ from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
 from studies.chosen import there
-from studies.scl_moo import METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.scl_moo.experiments import METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.search import Tuning, failures, missing, tune
 from studies.seeds import shown, tell_failed
 from tasks import data_folder

@@ -13,9 +13,18 @@ from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from reports.cells import as_kept
 from studies.asked import Asked
-from studies.bees import CURVES, ENSEMBLE, ENSEMBLE_PAPER, EVERY, ROWS, SEEDS, TOGETHER, row_cell
-from studies.bees_table import overall_of
-from studies.reproduce_bees import Reproduction, made_of
+from studies.bees.reproduce import Reproduction, made_of
+from studies.bees.rows import (
+    CURVES,
+    ENSEMBLE,
+    ENSEMBLE_PAPER,
+    EVERY,
+    ROWS,
+    SEEDS,
+    TOGETHER,
+    row_cell,
+)
+from studies.bees.table import overall_of
 from tasks.metrics import LEADERBOARD
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")

@@ -6,12 +6,12 @@ import pytest
 from sklearn.metrics import f1_score
 
 from multitask.config import RunConfig
-from studies import lacon_paper as paper
-from studies.lacon import Experiments
-from studies.lacon_claims import ahead, method_claims, part_claims, protocol_claims
-from studies.lacon_report import report
-from studies.lacon_results import Results, always
-from studies.lacon_table import (
+from studies.lacon import paper as paper
+from studies.lacon.claims import ahead, method_claims, part_claims, protocol_claims
+from studies.lacon.experiments import Experiments
+from studies.lacon.report import report
+from studies.lacon.results import Results, always
+from studies.lacon.table import (
     ablation_table,
     by_class_table,
     few_shot_table,

@@ -5,9 +5,9 @@ import pytest
 
 from minbert.json_files import read_json
 from multitask.config import RunConfig
-from studies import lacon_paper as paper
-from studies.lacon import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
-from studies.lacon_figures import effective_rank, space_of, spectrum
+from studies.lacon import paper as paper
+from studies.lacon.embeddings import effective_rank, space_of, spectrum
+from studies.lacon.experiments import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
 from studies.maps import Space
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
@@ -134,7 +134,7 @@ def test_some_cells(reproduce, tmp_path):
 
 
 def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.reproduce_lacon.SHOWN", ("ce", "lacon"))
+    monkeypatch.setattr("studies.lacon.reproduce.SHOWN", ("ce", "lacon"))
     rows = ("--rows", "main-cola-ce", "main-cola-lacon")
     status, said = reproduce(*rows[:2])
     assert status == 0, said.err

@@ -13,10 +13,18 @@ from minbert.errors import UserError
 from multitask.config import RunConfig
 from studies import seeds
 from studies.ids import keep_ids
-from studies.reproduce_scl_moo import wanted
-from studies.scl_moo import FEW_SHOT_PAPER, FULL_PAPER, METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.scl_moo_results import Results
-from studies.scl_moo_table import few_shot_table, full_table, significance_table
+from studies.scl_moo.experiments import (
+    FEW_SHOT_PAPER,
+    FULL_PAPER,
+    METHODS,
+    SEEDS,
+    SHOTS,
+    TASKS,
+    Experiments,
+)
+from studies.scl_moo.reproduce import wanted
+from studies.scl_moo.results import Results
+from studies.scl_moo.table import few_shot_table, full_table, significance_table
 from studies.search import Tuning, failures, missing, tune
 from studies.seeds import kept, run_seed_cells
 from studies.tuning import best_table, check

@@ -11,12 +11,20 @@ import cli
 from minbert.sums import digest
 from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
-from studies import supercontext_paper as paper
-from studies.judged import Vectors
 from studies.seeds import run_seed
-from studies.supercontext import ABLATED, FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
-from studies.supercontext_sweeps import Results, sweep_claims, sweep_table, swept
-from studies.supercontext_table import HARD_COLUMNS, best_hard, claims, hard_table, losses_table
+from studies.supercontext import paper as paper
+from studies.supercontext.experiments import (
+    ABLATED,
+    FIRST,
+    LOSSES,
+    SETTINGS,
+    SWEEPS,
+    TASKS,
+    Experiments,
+)
+from studies.supercontext.judged import Vectors
+from studies.supercontext.sweeps import Results, sweep_claims, sweep_table, swept
+from studies.supercontext.table import HARD_COLUMNS, best_hard, claims, hard_table, losses_table
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
@@ -84,7 +92,7 @@ def test_some_cells_are_run_once_and_judged(reproduce, tmp_path, monkeypatch):
     flags = ("--rows", *rows, "--seeds", "1", "--vectors", vectors)
     judged = []
     monkeypatch.setattr(
-        "studies.judged.linear_evaluation",
+        "studies.supercontext.judged.linear_evaluation",
         lambda config: judged.append(Path(config.encoder)) or linear_evaluation(config),
     )
     status, said = reproduce(*flags)

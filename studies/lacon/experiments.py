@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from multitask.config import RunConfig
-from studies.f1_by_class import training_with_f1
+from studies.lacon.f1_by_class import training_with_f1
 from studies.seeds import SeedCell
 from tasks import MANY_CLASSES, PAIRS
 from tasks.lacon import HEADS

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from minbert.json_files import read_json
-from studies.lacon import METHODS, METRICS, Experiments
+from studies.lacon.experiments import METHODS, METRICS, Experiments
 from studies.seeds import SeedCell, kept, values
 
 

@@ -10,7 +10,8 @@ from multitask.assembly import build_tasks
 from reports.tables import beside, markdown_table
 from studies.chosen import absent_tasks
 from studies.claims import READING, Table, claims_table
-from studies.scl_moo import (
+from studies.scl_moo.epo import spaces_table, status_table
+from studies.scl_moo.experiments import (
     DATA_PAPER,
     FEW_SHOT_PAPER,
     FULL,
@@ -22,8 +23,7 @@ from studies.scl_moo import (
     TASKS,
     swept_methods,
 )
-from studies.scl_moo_epo import spaces_table, status_table
-from studies.scl_moo_results import Results
+from studies.scl_moo.results import Results
 from studies.seeds import how_far, shown
 from tasks import data_folder
 

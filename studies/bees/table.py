@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reports.tables import beside, markdown_table, mean_and_spread
-from studies.bees import (
+from studies.bees.rows import (
     ENSEMBLE,
     ENSEMBLE_OVERALL,
     ENSEMBLE_PAPER,

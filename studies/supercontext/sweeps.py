@@ -8,7 +8,7 @@ from pathlib import Path
 from studies.claims import Table, by_seed, claims_table
 from studies.lines import draw_lines
 from studies.seeds import SeedCell, of_seeds, shown, values
-from studies.supercontext import (
+from studies.supercontext.experiments import (
     HARD,
     LOSSES,
     SWEEP_SEEDS,

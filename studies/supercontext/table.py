@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from reports.tables import beside, markdown_table
-from studies import supercontext_paper as paper
 from studies.claims import READING, Table, claims_table, differences
 from studies.seeds import SeedCell, how_far, kept, shown
-from studies.supercontext import (
+from studies.supercontext import paper as paper
+from studies.supercontext.experiments import (
     ABLATED,
     FIRST,
     HARD,
@@ -20,7 +20,7 @@ from studies.supercontext import (
     TASKS,
     TEMPERATURE,
 )
-from studies.supercontext_sweeps import Results, sweep_claims, sweep_table
+from studies.supercontext.sweeps import Results, sweep_claims, sweep_table
 
 HARD_COLUMNS = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
 HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}

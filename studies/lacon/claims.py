@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from studies.claims import Table, by_seed, claims_table, differences
-from studies.lacon import (
+from studies.lacon.experiments import (
     ABLATED,
     ABLATIONS,
     AT_MEAN,
@@ -21,7 +21,7 @@ from studies.lacon import (
     SHOTS,
     TASKS,
 )
-from studies.lacon_results import Results
+from studies.lacon.results import Results
 from studies.seeds import SeedCell
 
 RIVALS = ("ce", "leam", "lsan", "cl", "scl")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reports.tables import beside
-from studies import lacon_paper as paper
 from studies.claims import Table
-from studies.lacon import (
+from studies.lacon import paper as paper
+from studies.lacon.experiments import (
     ABLATED,
     ABLATIONS,
     AT_MEAN,
@@ -24,7 +24,7 @@ from studies.lacon import (
     SWEPT,
     TASKS,
 )
-from studies.lacon_results import Results
+from studies.lacon.results import Results
 from studies.seeds import of_seeds, shown
 
 Figures = Mapping[int, float]

@@ -11,12 +11,20 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import all_chosen, chosen_cells
-from studies.judged import Vectors, pretrain
 from studies.maps import draw_maps, map_folder
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
-from studies.supercontext import FIRST, LOSSES, SEEDS, SETTINGS, SWEEPS, SWEPT, Experiments
-from studies.supercontext_sweeps import Results, draw_sweeps
-from studies.supercontext_table import report
+from studies.supercontext.experiments import (
+    FIRST,
+    LOSSES,
+    SEEDS,
+    SETTINGS,
+    SWEEPS,
+    SWEPT,
+    Experiments,
+)
+from studies.supercontext.judged import Vectors, pretrain
+from studies.supercontext.sweeps import Results, draw_sweeps
+from studies.supercontext.table import report
 from tasks import data_folder
 
 SHOWN = ("superloss", "ce")  # Figure 2

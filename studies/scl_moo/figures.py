@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from studies.lines import draw_lines
-from studies.scl_moo import GRID, METHODS, SHOTS, SWEEPS, swept_methods
-from studies.scl_moo_results import Results
+from studies.scl_moo.experiments import GRID, METHODS, SHOTS, SWEEPS, swept_methods
+from studies.scl_moo.results import Results
 
 
 def draw_sweeps(results: Results) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from studies.claims import differences
-from studies.scl_moo import SHOTS, SWEEP_SEEDS, TASKS, Experiments
+from studies.scl_moo.experiments import SHOTS, SWEEP_SEEDS, TASKS, Experiments
 from studies.seeds import SeedCell, of_seeds, values
 
 

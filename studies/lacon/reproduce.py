@@ -10,11 +10,11 @@ from minbert.json_files import write_json
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import absent_tasks, all_chosen, chosen_cells
-from studies.lacon import MAPPED, METHODS, SEEDS, Experiments
-from studies.lacon_figures import draw_spectra, effective_rank, space_of, spectrum
-from studies.lacon_lines import draw_figures
-from studies.lacon_report import report
-from studies.lacon_results import Results, ranks_file
+from studies.lacon.embeddings import draw_spectra, effective_rank, space_of, spectrum
+from studies.lacon.experiments import MAPPED, METHODS, SEEDS, Experiments
+from studies.lacon.lines import draw_figures
+from studies.lacon.report import report
+from studies.lacon.results import Results, ranks_file
 from studies.maps import draw_spaces, drawn_run
 from studies.seeds import run_seed_cells, tell_failed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from multitask.assembly import build_tasks
 from studies.maps import draw_maps, drawn_run
-from studies.scl_moo import METHODS, SEEDS, Experiments
+from studies.scl_moo.experiments import METHODS, SEEDS, Experiments
 from studies.seeds import SeedCell
 from tasks import data_folder
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from studies.claims import Table
-from studies.scl_moo import SHOTS, SPACES, TASKS
-from studies.scl_moo_results import Results
+from studies.scl_moo.experiments import SHOTS, SPACES, TASKS
+from studies.scl_moo.results import Results
 from studies.seeds import kept, shown
 
 HEADER = ["EPO's steps", "mean weight of pull / push", "apart"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studies.lacon import (
+from studies.lacon.experiments import (
     CLASS_METHODS,
     CLASS_TASKS,
     CURVE,
@@ -14,8 +14,8 @@ from studies.lacon import (
     SWEEPS,
     SWEPT,
 )
-from studies.lacon_results import Results
-from studies.lacon_table import swept
+from studies.lacon.results import Results
+from studies.lacon.table import swept
 from studies.lines import Line, draw_lines
 
 

@@ -20,8 +20,8 @@ from reports.scored import Scored, score_systems
 from reports.store import read_run
 from reports.systems import group_runs
 from studies.asked import Asked
-from studies.bees import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
-from studies.bees_table import Cells, report
+from studies.bees.rows import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
+from studies.bees.table import Cells, report
 from studies.cells import Cell, read_cells, run_cells
 from studies.regularisation import draw_curve
 from tasks.metrics import LEADERBOARD

@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from reports.tables import markdown_table
 from studies.claims import READING
-from studies.lacon import EPOCHS, FEW_EPOCHS, MAPPED, METRICS, SEEDS
-from studies.lacon_claims import ahead, method_claims, part_claims, protocol_claims
-from studies.lacon_results import Results
-from studies.lacon_table import (
+from studies.lacon.claims import ahead, method_claims, part_claims, protocol_claims
+from studies.lacon.experiments import EPOCHS, FEW_EPOCHS, MAPPED, METRICS, SEEDS
+from studies.lacon.results import Results
+from studies.lacon.table import (
     ablation_table,
     by_class_table,
     classes_table,

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from multitask.config import RunConfig
-from studies.judged import Vectors, Words, pretrained_and_judged
 from studies.seeds import SeedCell
+from studies.supercontext.judged import Vectors, Words, pretrained_and_judged
 
 LOSSES = {
     "ce": "Cross-entropy",

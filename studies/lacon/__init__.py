@@ -1,0 +1,1 @@
+"""LaCon: label-anchored contrastive learning and its rivals, beside ours."""

@@ -1,0 +1,1 @@
+"""SCL-MOO: supervised contrastive learning as multi-objective optimisation, beside ours."""

@@ -1,0 +1,1 @@
+"""SuperConText: supervised contrastive pre-training and its rivals, beside ours."""
