@@ -29,9 +29,14 @@ def differences(
     return found
 
 
+def between(mine: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
+    """Differences by seed, for those that both have."""
+    return {seed: mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())}
+
+
 def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
-    """Differences for the seeds that both have."""
-    return [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
+    """The same without the seeds."""
+    return list(between(mine, theirs).values())
 
 
 def claims_table(differences: Mapping[str, Sequence[float]]) -> Table:

@@ -31,3 +31,12 @@ def draw_lines(
         axis.set_xticks(list(xticks))
     axis.legend(fontsize=7)
     save_figure(figure, file)
+
+
+def draw_curve(weights: Sequence[float], scores: Sequence[float], ylabel: str, file: Path) -> None:
+    """Dev score over the weight of SMART, weights side by side as in BEES' figures."""
+    figure, axis = new_figure(4.5, 3.2)
+    axis.plot([f"{weight:g}" for weight in weights], scores, marker="o")
+    axis.set_xlabel("weight of SMART")
+    axis.set_ylabel(ylabel)
+    save_figure(figure, file)

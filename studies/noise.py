@@ -99,7 +99,7 @@ def clean_batches(config: RunConfig, count: int) -> list[Clean]:
         indices = rows[part]
         targets = split.targets(indices, model.bi_encoder.device)
         with torch.no_grad():
-            one = EncoderPass(model, [split.batch(indices)], len(split.tokens))
+            one = EncoderPass(model, [split.batch(indices)], len(split.tokens), TASK)
             outputs = model.heads[TASK](*one.texts)
             loss = tasks[TASK].losses(outputs, one.texts, targets)[TASK]
         whole = Part((indices,), indices, share=1.0)

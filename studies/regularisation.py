@@ -15,9 +15,9 @@ from typing import Any
 from minbert.front_door import start
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
-from reports.drawing import new_figure, save_figure
 from reports.tables import markdown_table, mean_and_spread
 from studies.cells import Cell, read_cells, run_cells, study_parser
+from studies.lines import draw_curve
 from tasks import build_task
 
 VARIANTS = {"plain": "-", "simcse": "SimCSE", "smart": "SMART", "both": "SimCSE + SMART"}
@@ -100,15 +100,6 @@ def curve(cells: Mapping[str, Mapping[str, Any]], task: str) -> tuple[list[float
     return weights, scores
 
 
-def draw_curve(weights: Sequence[float], scores: Sequence[float], task: str, file: Path) -> None:
-    """Dev score over the weight of SMART, weights side by side as in BEES' figures."""
-    figure, axis = new_figure(4.5, 3.2)
-    axis.plot([f"{weight:g}" for weight in weights], scores, marker="o")
-    axis.set_xlabel("weight of SMART")
-    axis.set_ylabel(f"{task} dev {metric_of(task)}")
-    save_figure(figure, file)
-
-
 def write_reports(folder: Path, names: Sequence[str]) -> str:
     """The table and both figures of what is there; returns the table."""
     cells = read_cells(folder, names)
@@ -117,7 +108,8 @@ def write_reports(folder: Path, names: Sequence[str]) -> str:
     for task in FIGURES:
         weights, scores = curve(cells, task)
         if len(weights) > 1:
-            draw_curve(weights, scores, task, folder / f"smart-weight-{task}.png")
+            file = folder / f"smart-weight-{task}.png"
+            draw_curve(weights, scores, f"{task} dev {metric_of(task)}", file)
     return text
 
 

@@ -17,7 +17,7 @@ from reports.tables import text_table
 from studies.arguments import positive
 from studies.chosen import there
 from studies.scl_moo.experiments import METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.search import Tuning, failures, missing, tune
+from studies.scl_moo.search import Tuning, failures, missing, tune
 from studies.seeds import shown, tell_failed
 from tasks import data_folder
 

@@ -23,7 +23,7 @@ from studies.asked import Asked
 from studies.bees.rows import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
 from studies.bees.table import Cells, report
 from studies.cells import Cell, read_cells, run_cells
-from studies.regularisation import draw_curve
+from studies.lines import draw_curve
 from tasks.metrics import LEADERBOARD
 
 
@@ -124,7 +124,8 @@ def draw_figures(asked: Reproduction, dev: Mapping[str, Any]) -> None:
         points = [(w, one[task][LEADERBOARD[task]]) for w, one in found.items() if one is not None]
         if len(points) > 1:
             weights, scores = zip(*points, strict=True)
-            draw_curve(weights, scores, task, asked.results / f"smart-weight-{task}.png")
+            file = asked.results / f"smart-weight-{task}.png"
+            draw_curve(weights, scores, f"{task} dev {LEADERBOARD[task]}", file)
     if scored := read_scored(asked, "M14"):
         save_figure(confusion(scored, "sst"), asked.results / "confusion.png")
     if (scored := read_scored(asked, "M17")) and (figure := similarity_distribution([scored])):

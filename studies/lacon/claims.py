@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from studies.claims import Table, by_seed, claims_table, differences
+from studies.claims import Table, between, by_seed, claims_table, differences
 from studies.lacon.experiments import (
     ABLATED,
     ABLATIONS,
@@ -131,11 +129,6 @@ def class_differences(results: Results) -> dict[str, list[float]]:
 
 def gain(results: Results, one: SeedCell, other: SeedCell) -> dict[int, float]:
     return between(results.of(one), results.of(other))
-
-
-def between(mine: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
-    """Differences by seed, for those that both have."""
-    return {seed: mine[seed] - theirs[seed] for seed in mine.keys() & theirs.keys()}
 
 
 def ahead(results: Results) -> list[str]:

@@ -12,7 +12,7 @@ from studies.asked import Asked
 from studies.chosen import absent_tasks, all_chosen, chosen_cells
 from studies.lacon.embeddings import draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon.experiments import MAPPED, METHODS, SEEDS, Experiments
-from studies.lacon.lines import draw_figures
+from studies.lacon.figures import draw_figures
 from studies.lacon.report import report
 from studies.lacon.results import Results, ranks_file
 from studies.maps import draw_spaces, drawn_run

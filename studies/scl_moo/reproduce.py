@@ -11,8 +11,8 @@ from studies.chosen import all_chosen, chosen_cells
 from studies.scl_moo.experiments import SPACES, SWEEPS, Experiments
 from studies.scl_moo.figures import draw_shots, draw_sweeps
 from studies.scl_moo.maps import draw_trained, mapped
+from studies.scl_moo.report import report
 from studies.scl_moo.results import Results
-from studies.scl_moo.table import report
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
 
 RATE = 1e-5  # section 4.1

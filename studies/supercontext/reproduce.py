@@ -22,9 +22,10 @@ from studies.supercontext.experiments import (
     SWEPT,
     Experiments,
 )
+from studies.supercontext.figures import draw_sweeps
 from studies.supercontext.judged import Vectors, pretrain
-from studies.supercontext.sweeps import Results, draw_sweeps
-from studies.supercontext.table import report
+from studies.supercontext.report import report
+from studies.supercontext.results import Results
 from tasks import data_folder
 
 SHOWN = ("superloss", "ce")  # Figure 2

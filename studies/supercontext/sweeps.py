@@ -1,35 +1,19 @@
-"""What the cells of SuperConText give, and its Figures 4 and 5."""
+"""SuperConText's Figures 4 and 5 as numbers, and what section V says of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from studies.claims import Table, by_seed, claims_table
-from studies.lines import draw_lines
-from studies.seeds import SeedCell, of_seeds, shown, values
+from studies.seeds import of_seeds, shown
 from studies.supercontext.experiments import (
-    HARD,
     LOSSES,
     SWEEP_SEEDS,
     SWEEPS,
     SWEPT,
-    Experiments,
     sweep_points,
 )
+from studies.supercontext.results import Results
 
 LOWER = ("tau",)  # of which the paper finds the smaller ones better
-
-
-class Results:
-    """Accuracies of the kept cells by seed, however far the study is."""
-
-    def __init__(self, cells: Experiments, folder: Path) -> None:
-        self.cells, self.folder = cells, folder
-
-    def of(self, one: SeedCell, how: str = "linear", split: str = "test") -> dict[int, float]:
-        (task,) = one.config.tasks
-        return values(one, self.folder, how, split, task, "accuracy")
 
 
 def sweep_table(results: Results) -> Table:
@@ -61,21 +45,3 @@ def sweep_claims(results: Results) -> Table:
             both = (swept(results, what, value, loss) for loss in ("superloss", "ce"))
             found[title] += by_seed(*both)
     return claims_table(found)
-
-
-def draw_sweeps(results: Results) -> None:
-    """Figures 4, 5a and 5b: a figure a setting; 5c: the threshold of hard negatives."""
-    lines: dict[str, dict[str, dict[float, Mapping[int, float]]]] = {}
-    for what, value, loss in sweep_points():
-        line = lines.setdefault(what, {}).setdefault(LOSSES[loss], {})
-        line[value] = swept(results, what, value, loss)
-    lines["threshold"] = {
-        "SuperLoss*": {
-            threshold: results.of(
-                results.cells.hard("small", SWEPT, "threshold", threshold), split="dev"
-            )
-            for threshold in HARD["threshold"]
-        }
-    }
-    for what, several in lines.items():
-        draw_lines(several, results.folder / f"sweep-{what}.png", what, f"{SWEPT} dev accuracy")

@@ -1,4 +1,4 @@
-"""The tables and figures of SuperConText beside ours, from the cells that are kept."""
+"""The tables of SuperConText beside ours, from the cells that are kept."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from reports.tables import beside, markdown_table
-from studies.claims import READING, Table, claims_table, differences
-from studies.seeds import SeedCell, how_far, kept, shown
+from studies.claims import Table, by_seed, claims_table, differences
+from studies.seeds import SeedCell, kept, shown
 from studies.supercontext import paper as paper
 from studies.supercontext.experiments import (
     ABLATED,
@@ -18,25 +18,11 @@ from studies.supercontext.experiments import (
     LOSSES,
     SETTINGS,
     TASKS,
-    TEMPERATURE,
 )
-from studies.supercontext.sweeps import Results, sweep_claims, sweep_table
+from studies.supercontext.results import Results
 
 HARD_COLUMNS = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
 HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
-
-
-SAME_FOR_ALL = (
-    f"All contrastive losses: temperature {TEMPERATURE:g} (SuperLoss, SupCon), margin 0.5 between "
-    "Euclidean distances of unit vectors (triplets), inner products of vectors as they are "
-    "(N-pairs), the non-linear projection of 512, batches of as many examples of each class; none "
-    "was tuned. BiLSTMs run in fp32. Adam with a linear warm-up over a tenth of the steps, linear "
-    "decay and clipping at 1; units are of each direction, where the paper's embedding has 512 in "
-    "all. Fine-tuning begins with a fresh head for every loss. Batches of cross-entropy have the "
-    "size that the paper gives it, or ours below; its sweep is among the figures. Figures 5a and "
-    "5b: batches stay at 40 of each class, of which an anchor sees so many positives and "
-    "negatives."
-)
 
 
 def both(printed: float | None, ours: Mapping[int, float]) -> str:
@@ -150,8 +136,7 @@ def claims(results: Results, setting: str) -> Table:
         )
     frozen = []
     for one in main["superloss"]:
-        linear, tuned = results.of(one), results.of(one, "tuned")
-        frozen += [linear[seed] - tuned[seed] for seed in linear]
+        frozen += by_seed(results.of(one), results.of(one, "tuned"))
     found["frozen - fine-tuned (SuperLoss)"] = frozen
     return claims_table(found)
 
@@ -188,29 +173,3 @@ def setting_parts(results: Results, setting: str) -> list[str]:
 
 def of(one: SeedCell, setting: str) -> bool:
     return one.name.startswith(f"{setting}-")
-
-
-def report(results: Results, command: str, notes: str) -> str:
-    """results/supercontext.md."""
-    parts = [
-        "# SuperConText, beside ours",
-        f"`{command}`",
-        f"{how_far(results.cells.every(), results.folder)} "
-        "Every cell: the paper's figure (BiLSTM of "
-        "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
-        "test accuracy in per cent, mean ± standard deviation (seeds).",
-        notes,
-        SAME_FOR_ALL,
-        READING,
-    ]
-    for setting in SETTINGS:
-        parts += setting_parts(results, setting)
-    parts += [
-        "## Table 5 as printed",
-        markdown_table(*printed_hard_table()),
-        "## Figures 4 and 5: layers, units, batch size, temperature, positives and negatives",
-        markdown_table(*sweep_table(results)),
-        "Does section V hold?",
-        markdown_table(*sweep_claims(results)),
-    ]
-    return "\n\n".join(parts) + "\n"

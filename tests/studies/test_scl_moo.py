@@ -13,9 +13,8 @@ from minbert.errors import UserError
 from multitask.config import RunConfig
 from studies import seeds
 from studies.ids import keep_ids
+from studies.scl_moo import paper
 from studies.scl_moo.experiments import (
-    FEW_SHOT_PAPER,
-    FULL_PAPER,
     METHODS,
     SEEDS,
     SHOTS,
@@ -24,8 +23,8 @@ from studies.scl_moo.experiments import (
 )
 from studies.scl_moo.reproduce import wanted
 from studies.scl_moo.results import Results
+from studies.scl_moo.search import Tuning, failures, missing, tune
 from studies.scl_moo.table import few_shot_table, full_table, significance_table
-from studies.search import Tuning, failures, missing, tune
 from studies.seeds import kept, run_seed_cells
 from studies.tuning import best_table, check
 
@@ -49,8 +48,8 @@ def test_settings_are_the_papers():
         assert config.per_class == (config.objective in ("ls", "epo"))
         if config.protocol == "few-shot":
             assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)
-    for paper in (FULL_PAPER, *FEW_SHOT_PAPER.values()):
-        assert all(set(found) == set(METHODS) for found in paper.values())
+    for printed in (paper.FULL, *paper.FEW_SHOT.values()):
+        assert all(set(found) == set(METHODS) for found in printed.values())
 
 
 @pytest.fixture
@@ -212,8 +211,8 @@ def test_cells_of_another_configuration_are_refused(tmp_path):
 
 @pytest.fixture
 def tuning(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.search.GRID", (0.3, 0.7))
-    monkeypatch.setattr("studies.search.RATIOS", (0.5,))
+    monkeypatch.setattr("studies.scl_moo.search.GRID", (0.3, 0.7))
+    monkeypatch.setattr("studies.scl_moo.search.RATIOS", (0.5,))
     cells = Experiments(replace(CELLS.base, data=str(data)), epochs=1)
     return Tuning(cells, "sst2", 8, "ls", (1, 2), tmp_path / "results", tmp_path / "runs")
 
@@ -284,7 +283,7 @@ def test_what_an_interrupt_left_is_judged_the_next_time(tuning, tmp_path, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("studies.search.run_seed_cells", stop)
+        patch.setattr("studies.scl_moo.search.run_seed_cells", stop)
         with pytest.raises(KeyboardInterrupt):
             tune(tuning, storage)
     assert len(distinct(tune(tuning, storage))) == 4

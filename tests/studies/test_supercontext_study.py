@@ -23,7 +23,8 @@ from studies.supercontext.experiments import (
     Experiments,
 )
 from studies.supercontext.judged import Vectors
-from studies.supercontext.sweeps import Results, sweep_claims, sweep_table, swept
+from studies.supercontext.results import Results
+from studies.supercontext.sweeps import sweep_claims, sweep_table, swept
 from studies.supercontext.table import HARD_COLUMNS, best_hard, claims, hard_table, losses_table
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
