@@ -75,7 +75,7 @@ def label_settings(
 ) -> dict[str, Any]:
     """The settings of the configuration that are not the flags' values as they stand."""
     if args.objective in ONE_VECTOR:
-        check_one_vector(args, parser, tasks)
+        check_one_vector(args, parser, tuple(t for t in tasks if has_classes(args, t)))
     alone = all(has_classes(args, task) for task in tasks)
     if args.objective in POOLING and args.pooling is not None and alone:
         parser.error(f"--pooling: expected another --objective, for {args.objective} has its own")
@@ -86,10 +86,10 @@ def label_settings(
     if args.label_terms is None:
         return {}
     terms = tuple(term for term in TERMS if term in args.label_terms)
-    if args.batch_size == 1 and "icl" not in terms:
-        parser.error("--batch-size: expected 2 or more without icl among the --label-terms")
     if terms == ("ler",):
         parser.error("--label-terms: expected icl or lcl, or nothing teaches the encoder")
+    if args.batch_size == 1 and "icl" not in terms:
+        parser.error("--batch-size: expected 2 or more without icl among the --label-terms")
     for flag, term in (("label_spread", "ler"), ("label_heads", "icl")):
         if getattr(args, flag) is not None and term not in terms:
             shown = flag.replace("_", "-")

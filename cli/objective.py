@@ -129,7 +129,8 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, n
             shown = flag.replace("_", "-")
             why = "compares the examples of a batch" if name in IN_BATCH else "has its own head"
             parser.error(
-                f"--objective {name} and --{shown}: expected one of them, for {name} {why}"
+                f"--objective {name} and --{shown}: expected one of them, for {name} {why}; "
+                "TASK=WEIGHT of a task without classes may stay"
             )
     if getattr(args, "qqp_loss", None) not in (None, "cross-entropy"):
         parser.error(f"--objective {name} and --qqp-loss {args.qqp_loss}: expected one of them")

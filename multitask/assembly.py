@@ -164,13 +164,21 @@ def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
     return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
 
 
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Let the labels' embeddings begin where the encoder has the names of the classes."""
     for name, task in chosen.items():
         head = model.heads[name]
         if isinstance(head, StartsAtNames):
             titles = task.kind.class_names
-            if all(title.isdigit() for title in titles):
+            if all(map(is_number, titles)):
                 found = ", ".join(titles) or "none"
                 raise RunError(
                     f"--label-start names: expected names of {name}'s classes, found {found}"

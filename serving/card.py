@@ -87,9 +87,9 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
 def own_pooling(model: MultiTaskModel) -> str:
     """Which heads do not use the embeddings that an export gives."""
     names = [name for name in model.tasks if isinstance(model.model.heads[name], PoolsTokens)]
-    return (
-        f" Instead of them, {', '.join(names)} is told from the tokens themselves." if names else ""
-    )
+    if not names:
+        return ""
+    return f" The head of {' and of '.join(names)} pools the tokens itself, not so."
 
 
 def without_places(command: str) -> str:

@@ -11,6 +11,10 @@ from studies.seeds import SeedCell
 
 Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
+PRINTED, OURS = (
+    "better, as the paper says?",
+    "better?",
+)  # of what a paper claims, and of what we ask
 READING = (
     "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
     "of a table; below six pairs nothing can be shown."
@@ -39,7 +43,7 @@ def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[floa
     return list(between(mine, theirs).values())
 
 
-def claims_table(differences: Mapping[str, Sequence[float]]) -> Table:
+def claims_table(differences: Mapping[str, Sequence[float]], asked: str = PRINTED) -> Table:
     """A line a claim, such as `A - B`, that says whether A is better than B.
 
     `differences` are those of the pairs, in shares of one.
@@ -55,7 +59,7 @@ def claims_table(differences: Mapping[str, Sequence[float]]) -> Table:
         ]
         for (claim, found), p in zip(differences.items(), adjusted, strict=True)
     ]
-    return ["", "pairs", "mean difference", "p (Holm)", "better, as the paper says?"], rows
+    return ["", "pairs", "mean difference", "p (Holm)", asked], rows
 
 
 def verdict(differences: Sequence[float], p: float | None) -> str:

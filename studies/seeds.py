@@ -142,7 +142,7 @@ def file_of(one: SeedCell, results: Path) -> Path:
     return results / f"{one.name}.json"
 
 
-def values(one: SeedCell, results: Path, *keys: str) -> dict[int, float]:
+def values(one: SeedCell, results: Path, *keys: str) -> dict[int, Any]:
     """A figure by seed, such as that of test, sst2, accuracy, for the seeds that have it."""
     found: dict[int, Any] = dict(kept(one, results))
     for key in keys:

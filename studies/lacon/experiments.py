@@ -117,7 +117,9 @@ class Experiments:
         return self.cell(name, task, SEEDS, **(method_settings(method) | options))
 
     def sweep(self, task: str, what: str, value: float) -> SeedCell:
-        """Figure 5; at its own value it is a main cell, with one head one of the ablation."""
+        """Figure 5; at its own value it is a main cell, at an end one of the ablation."""
+        if (what, value) == ("lambda", 0) and task in ABLATED:
+            return self.ablation(task, "no-ler")
         setting, _ = SWEEPS[what]
         number: float | None = value
         if what == "heads":

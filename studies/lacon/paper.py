@@ -40,6 +40,16 @@ ABLATION = {  # Tables 3 and 6; "projection" is BERT behind it
     "icl": {"mrpc": (86.9, 1.1), "rte": (68.2, 0.7), "cola": (61.2, 1.5)},
     "lcl": {"mrpc": (87.0, 1.7), "rte": (68.3, 1.0), "cola": (61.1, 1.3)},
 }
+DATA = {  # Table 1: examples of train and of dev, which is test
+    "dbpedia": ("14K", "70K"),
+    "tnews": ("14.2K", "10K"),
+    "qqp": ("10K", "40.4K"),
+    "mrpc": ("4.07K", "1.7K"),
+    "qnli": ("10K", "5.4K"),
+    "rte": ("2.5K", "278"),
+    "cola": ("8.5K", "1K"),
+    "yelp2": ("10K", "10K"),
+}
 FEW_SHOT = {  # Table 4: CE, LaCon
     "yelp2": (59.0, 65.0),
     "tnews": (52.5, 55.8),

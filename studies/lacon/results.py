@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from minbert.json_files import read_json
-from studies.lacon.experiments import METHODS, METRICS, Experiments
-from studies.seeds import SeedCell, kept, values
+from studies.lacon.experiments import AT_MEAN, METHODS, METRICS, Experiments
+from studies.seeds import SeedCell, values
 
 
 class Results:
@@ -24,19 +24,26 @@ class Results:
     def f1_by_class(self, one: SeedCell) -> tuple[dict[int, float], dict[int, float]]:
         """Of the class with the fewest and with the most training examples, by seed."""
         minor, major = {}, {}
-        for seed, found in kept(one, self.folder).items():
-            counts, figures = found["training_counts"], found["f1_by_class"]
-            minor[seed] = figures[int(np.argmin(counts))]
-            major[seed] = figures[int(np.argmax(counts))]
+        figures = values(one, self.folder, "f1_by_class")
+        for seed, counts in values(one, self.folder, "training_counts").items():
+            if seed in figures:
+                minor[seed] = figures[seed][int(np.argmin(counts))]
+                major[seed] = figures[seed][int(np.argmax(counts))]
         return minor, major
 
     def most_frequent(self, task: str) -> float | None:
         """What always saying test's most frequent class has; None where no cell tells."""
-        for method in METHODS:
-            for found in kept(self.cells.main(task, method), self.folder).values():
-                counts = np.asarray(found["test_counts"])
-                return always(float(counts.max() / counts.sum()), len(counts), METRICS.get(task))
-        return None
+        counts = self.counts(task, "test_counts")
+        if not counts:
+            return None
+        return always(max(counts) / sum(counts), len(counts), METRICS.get(task))
+
+    def counts(self, task: str, which: str) -> list[int]:
+        """How many examples of each class a main run has; of training those of its first seed."""
+        for method in METHODS | AT_MEAN:
+            for counts in values(self.cells.main(task, method), self.folder, which).values():
+                return counts
+        return []
 
     def ranks(self, task: str) -> dict[str, float]:
         """Effective ranks of the test embeddings of a task that was drawn, by method."""

@@ -13,12 +13,14 @@ from studies.lacon.experiments import (
     AT_MEAN,
     CLASS_METHODS,
     CLASS_TASKS,
+    CURVE,
     FEW_METHODS,
     FEW_TASKS,
     IMBALANCED,
     MAPPED,
     METHODS,
     RATIOS,
+    SHOTS,
     SWEEP_SEEDS,
     SWEEPS,
     SWEPT,
@@ -44,10 +46,28 @@ def printed_main(task: str) -> dict[str, tuple[float, float]]:
     return dict(zip(("ce", "lacon", "lacon-fusion"), found, strict=True)) if found else {}
 
 
+def measured(results: Results) -> list[str]:
+    """Tasks of which a main cell is kept."""
+    every = {task: [results.cells.main(task, m) for m in METHODS | AT_MEAN] for task in TASKS}
+    return [task for task, several in every.items() if any(map(results.of, several))]
+
+
+def data_table(results: Results) -> Table:
+    """Table 1: how many examples the paper has and we have."""
+    rows = []
+    for task in measured(results):
+        ours = [
+            f"{sum(counts):,}" if (counts := results.counts(task, f"{split}_counts")) else ""
+            for split in ("training", "test")
+        ]
+        rows.append([task, *paper.DATA.get(task, ("", "")), *ours])
+    return ["", "paper: train", "test", "ours: train", "test"], rows
+
+
 def main_table(results: Results) -> Table:
     """Tables 2 and 7: a row a method, a column a task."""
     cells = results.cells
-    tasks = [task for task in TASKS if any(results.of(cells.main(task, m)) for m in METHODS)]
+    tasks = measured(results)
     rows = [
         [
             title,
@@ -85,18 +105,19 @@ def ablation_table(results: Results) -> Table:
 
 
 def few_shot_table(results: Results) -> Table:
-    """Table 4: 20 examples a class."""
+    """Table 4: 20 examples a class; Figure 2's further numbers of one task."""
     rows = []
-    for task in FEW_TASKS:
-        printed = dict(zip(("ce", "lacon"), paper.FEW_SHOT.get(task, ()), strict=False))
-        found = {m: results.of(results.cells.few_shot(task, 20, m)) for m in FEW_METHODS}
+    for task, shots in [(t, s) for t in FEW_TASKS for s in (SHOTS if t == CURVE else (20,))]:
+        known = paper.FEW_SHOT.get(task, ()) if shots == 20 else ()
+        printed = dict(zip(("ce", "lacon"), known, strict=False))
+        found = {m: results.of(results.cells.few_shot(task, shots, m)) for m in FEW_METHODS}
         if any(found.values()):
             cells = [
                 f"{printed[m]:.1f} / {shown(f.values())}" if m in printed else shown(f.values())
                 for m, f in found.items()
             ]
-            rows.append([task, *cells])
-    return ["", *FEW_METHODS.values()], rows
+            rows.append([task, str(shots), *cells])
+    return ["", "a class", *FEW_METHODS.values()], rows
 
 
 def imbalance_table(results: Results) -> Table:

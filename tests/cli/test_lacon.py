@@ -119,10 +119,22 @@ def test_own_pairs_are_told_how_they_become_one_text(refused, own):
     assert "expected tasks of single texts, or pair=joint among its settings, found same" in found
 
 
+def test_similarities_are_left_alone_by_label_attention(run, own, tmp_path):
+    alike = own.replace("same=", "alike=").replace("classification", "similarity")
+    flags = ("--tasks", "sst", "--task", alike, "--objective", "leam", "--limit", "20")
+    found = run(*ALL, *flags, "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+
+
 def test_labels_that_are_numbers_have_no_names(refused, own, tmp_path):
     command = ("--mode", "single", "--task", own, "--encoder", "tiny", "--objective", "lacon")
     found = refused(1, *command, "--label-start", "names", "--output", tmp_path / "run")
     assert "--label-start names: expected names of same's classes, found 0, 1" in found
+    stars = tmp_path / "stars.csv"
+    stars.write_text("a,class\n" + "".join(f"a film {i},{i % 2 + 1}.0\n" for i in range(60)))
+    task = f"stars={stars}:type=classification,text=a,label=class"
+    again = (*command[:3], task, *command[4:], "--label-start", "names")
+    assert "found 1.0, 2.0" in refused(1, *again, "--output", tmp_path / "again")
 
 
 def test_a_task_without_classes_keeps_pooling_and_regulariser(run, tmp_path):

@@ -99,7 +99,10 @@ def test_the_card_tells_objective_and_heads_that_pool_themselves(tmp_path):
     export(tmp_path / "run", tmp_path / "out", "transformers")
     text = (tmp_path / "out" / "README.md").read_text()
     assert "| objective | lacon-fusion |" in text
-    assert "mean pooling) and a head for each of sst, sts. Instead of them, sst is told" in text
+    assert (
+        "mean pooling) and a head for each of sst, sts. The head of sst pools the tokens itself"
+        in text
+    )
 
 
 def test_no_place_of_this_machine_is_exported(exported, trained):

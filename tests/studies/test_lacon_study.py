@@ -61,6 +61,8 @@ def test_what_is_another_cell_already_is_that_cell():
     assert options == {"trec": {"classes": "4"}}
     assert CELLS.sweep("rte", "tau", 0.1).name == "main-rte-lacon"
     assert CELLS.sweep("sst2", "lambda", 0.5).name == "main-sst2-lacon"
+    assert CELLS.sweep("rte", "lambda", 0).name == "ablation-rte-no-ler"
+    assert CELLS.sweep("sst2", "lambda", 0).name == "sweep-sst2-lambda-0"
     assert CELLS.sweep("rte", "heads", 1).name == "ablation-rte-single-head"
     assert CELLS.sweep("sst2", "heads", 1).name == "sweep-sst2-heads-1"
 
