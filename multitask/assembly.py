@@ -43,7 +43,10 @@ class Assembly(NamedTuple):
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration, by name, in its order, with its objective."""
+    """The tasks of a configuration, by name, in its order, with its objective.
+
+    Of pre-training `pretrain.run_tasks.tasks_of` knows them; what only reads files: `plain_tasks`.
+    """
     tasks = plain_tasks(config)
     if config.objective is None:
         return tasks

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minbert.front_door import start
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
@@ -44,7 +44,7 @@ def check(tuning: Tuning) -> None:
     """UserError where the data, or as many examples, are not there."""
     one = tuning.cell(tuning.points()[0])
     there([one])
-    task = build_tasks(one.config)[tuning.task]
+    task = plain_tasks(one.config)[tuning.task]
     task.read(data_folder(one.config.data), "train")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.seeds import training
 from tasks import data_folder
@@ -20,7 +20,7 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
 
     found = training(config, folder)
     (task,) = config.tasks
-    train = build_tasks(config)[task].read(data_folder(config.data), "train", config.limit)
+    train = plain_tasks(config)[task].read(data_folder(config.data), "train", config.limit)
     assert train.targets is not None
     scores = read_scores(folder / "predictions" / scores_name(task, "test"))
     classes = scores.values.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from studies.maps import draw_maps, drawn_run
 from studies.scl_moo.experiments import METHODS, SEEDS, Experiments
 from studies.seeds import SeedCell
@@ -26,5 +26,5 @@ def draw_trained(cells: Experiments, results: Path, runs: Path) -> None:
     for method in SHOWN:
         config = replace(cells.few_shot(TASK, SHOTS, method).config, seed=SEEDS[0])
         found[METHODS[method]] = drawn_run(config, runs, method)
-    test = build_tasks(config)[TASK].read(data_folder(config.data), "test")
+    test = plain_tasks(config)[TASK].read(data_folder(config.data), "test")
     draw_maps(found, test, results / "maps.png")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from multitask.assembly import build_tasks
+from multitask.assembly import plain_tasks
 from reports.tables import beside
 from studies.chosen import absent_tasks
 from studies.claims import Table, claims_table
@@ -72,7 +72,7 @@ def data_table(results: Results) -> Table:
             continue
         folder, counts = data_folder(full.config.data), []
         for one in (full, results.cells.few_shot(task, SHOTS[0], "ce")):
-            drawn = build_tasks(one.config)[task]
+            drawn = plain_tasks(one.config)[task]
             found = {split: drawn.read(folder, split) for split in ("train", "dev", "test")}
             counts += [f"{len(found[split]):,}" for split in ("train", "dev", "test")]
             if one is full:
