@@ -20,7 +20,7 @@ Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> rows of its batch
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
     """How a pass over a task's training examples is drawn."""
     if config.per_class and task.kind.classes is not None:
-        least = task.kind.classes * (2 if config.objective else 1)  # or nothing would be pulled
+        least = task.kind.classes * (2 if task.in_batch else 1)  # or nothing would be pulled
         if config.batch_size < least:
             raise RunError(
                 f"--batch-size: expected {least} or more for the {task.kind.classes} classes of "
@@ -29,7 +29,7 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
         pairs = 2 if config.objective == "npair" else 1  # classes with two examples
-        if config.objective and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
+        if task.in_batch and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
                 f"{task.name}: expected training examples of two classes, two of "
                 f"{'each' if pairs == 2 else 'one'} at least, "
