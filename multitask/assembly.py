@@ -23,13 +23,10 @@ from tasks.base import Task
 from tasks.data import Split, load_split
 from tasks.described import meaning
 from tasks.heads import StartsAtNames
-from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
-from tasks.parting import is_parted
-from tasks.sampled import Capped, Even
+from tasks.protocols import Drawing, source_of
 from tasks.settings import ObjectiveSettings
-from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
 
@@ -72,8 +69,18 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
         for name in config.tasks
     }
-    tasks = {n: replace(task, source=source_of(config, task)) for n, task in tasks.items()}
+    drawing = drawing_of(config)
+    tasks = {n: replace(task, source=source_of(task, drawing)) for n, task in tasks.items()}
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
+
+
+def drawing_of(config: RunConfig) -> Drawing:
+    """Which examples the protocol of a configuration takes; its leak guard knows other tasks."""
+    others = None
+    if config.drop_leaks:
+        names = CS224N if config.leaks_of == "all" else ()
+        others = tuple(build_task(name).source for name in names)
+    return Drawing(config.protocol, config.shots, config.imbalance, config.seed, others)
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
@@ -102,30 +109,6 @@ def training_texts(config: RunConfig) -> list[str]:
         for column in task.read(data_folder(config.data), "train", config.limit).texts
         for text in column
     ]
-
-
-def source_of(config: RunConfig, task: Task) -> Source:
-    """A task's files, or what protocol and leak guard make of them."""
-    names = CS224N if config.leaks_of == "all" else ()
-    others = tuple(build_task(name).source for name in names)
-    labelled_test = is_parted(task.source)
-    source = task.source
-    if config.shots is not None:
-        assert task.kind.classes is not None
-        numbers = config.shots, task.kind.classes, config.seed
-        named = task.kind.class_names
-        if config.protocol == "few-shot":  # the guard first, or there would be fewer shots
-            guarded = WithoutHeldOut(source, others) if config.drop_leaks else source
-            return FewShot(guarded, *numbers, "test" if labelled_test else None, names=named)
-        test = "test" if labelled_test else "dev"
-        if config.protocol == "capped":
-            source = Capped(source, *numbers, test=test)
-        else:
-            source = Even(source, *numbers, config.imbalance or 1.0, test=test, names=named)
-    elif config.protocol == "held-out" and not labelled_test:
-        source = HeldOut(source)
-    # The guard last where dev is a part of train, in which texts come twice.
-    return WithoutHeldOut(source, others) if config.drop_leaks else source
 
 
 def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tasks import build_task
 from tasks.readers import bare
-from tasks.subsets import is_there
-from tasks.text_files import DataError
+from tasks.text_files import DataError, is_there
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 

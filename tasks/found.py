@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.base import Task
-from tasks.subsets import is_there
+from tasks.text_files import is_there
 
 
 @dataclass(frozen=True)

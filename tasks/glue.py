@@ -17,12 +17,12 @@ from tasks import PAIRS
 from tasks.base import Task
 from tasks.clue import CLUE
 from tasks.declared import Declared
+from tasks.filtered import FirstClasses
 from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.kinds import classification
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import class_file
 from tasks.readers import named_label
-from tasks.sampled import FirstClasses
 
 PAIR_OPTIONS = ("bi", "joint")
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.labelled_files import LabelledFiles, Source
+from tasks.labelled_files import LabelledFiles
 from tasks.readers import Examples
-from tasks.sampled import FirstClasses
 from tasks.text_files import DataError
 
 DEV, MOST = 0.1, 10_000  # share of the training file, and examples at most
@@ -66,29 +65,3 @@ def dealt(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np
                 part[group[row]] = number
                 room -= counts[group[row]]
     return [order[part[group[order]] == number] for number in range(len(sizes) + 1)]
-
-
-@dataclass(frozen=True)
-class Joined:
-    """The texts of an example as one, such as a title and what follows it."""
-
-    source: Source
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.source.splits
-
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
-        examples = self.source.read(folder, split, limit)
-        texts = [" ".join(filter(None, several)) for several in zip(*examples.texts, strict=True)]
-        return replace(examples, texts=(texts,))
-
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, split)
-
-
-def is_parted(source: Source) -> bool:
-    """Whether dev and test with labels are held out already."""
-    while isinstance(source, Joined | FirstClasses):
-        source = source.source
-    return isinstance(source, Parted)

@@ -15,13 +15,13 @@ from functools import partial
 import numpy as np
 
 from tasks.base import Task
+from tasks.filtered import FirstClasses, Joined
 from tasks.heads import SoftmaxClassifier
 from tasks.kinds import classification
 from tasks.labelled_files import LabelledFiles, Source
-from tasks.parting import Joined, Parted
+from tasks.parting import Parted
 from tasks.predictions import class_file
 from tasks.readers import class_label, clean_sentence, spelled_label
-from tasks.sampled import FirstClasses
 
 DROPOUT = 0.1
 MOODS = ("negative", "positive")

@@ -102,31 +102,6 @@ class Even:
         return self.source.where(folder, self.test if split == "test" else "train")
 
 
-@dataclass(frozen=True)
-class FirstClasses:
-    """The examples of the first `count` classes alone; all of a test file without labels."""
-
-    source: Source
-    count: int
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.source.splits
-
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
-        examples = self.source.read(folder, split)
-        if examples.targets is None:
-            return examples
-        rows = np.flatnonzero(examples.targets < self.count)
-        if not len(rows):
-            where = self.where(folder, split)
-            raise DataError(f"{where}: expected examples of the first {self.count} classes")
-        return examples.at(rows).some(limit)
-
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, split)
-
-
 def by_class(examples: Examples, classes: int, seed: int) -> list[np.ndarray]:
     """The rows of each class, shuffled."""
     draw = np.random.default_rng(seed)

@@ -9,8 +9,7 @@ from typing import Any
 from minbert.errors import harmful
 from tasks.described import FILES, Described, DescriptionError
 from tasks.readers import to_number
-from tasks.subsets import is_there
-from tasks.text_files import DataError, columns_of, rows_by_name
+from tasks.text_files import DataError, columns_of, is_there, rows_by_name
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")

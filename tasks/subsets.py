@@ -6,7 +6,6 @@ same seed always draws the same examples; dev and test do not depend on it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from tasks.labelled_files import Source
-from tasks.readers import Examples, bare
+from tasks.parting import dealt
+from tasks.readers import Examples, text_hash
 from tasks.text_files import DataError
 
 VALIDATION = 500  # examples at most (Moukafih et al., 2022, section 4.1)
@@ -76,55 +76,6 @@ class HeldOut:
         return self.source.where(folder, "dev" if split == "test" else "train")
 
 
-@dataclass(frozen=True)
-class WithoutHeldOut:
-    """Training examples whose texts are not an example of dev or test, its own or of `others`.
-
-    Letters and digits are compared; of a pair both texts, whichever comes first.
-    """
-
-    source: Source
-    others: tuple[Source, ...]
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.source.splits
-
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
-        if split != "train":
-            return self.source.read(folder, split, limit)
-        examples = self.source.read(folder, "train")
-        held = {key for source in (self.source, *self.others) for key in held_out(source, folder)}
-        fresh = np.array([key not in held for key in keys(examples)], bool)
-        if not fresh.any():
-            where = self.where(folder, split)
-            raise DataError(f"{where}: expected examples that are not in dev or test, found none")
-        found = replace(examples.at(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
-        return found.some(limit)
-
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, split)
-
-
-def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
-    """What identifies the examples of dev and test; a split without a file has none."""
-    found: set[frozenset[str]] = set()
-    for split in source.splits:
-        if split != "train" and is_there(Path(source.where(folder, split))):
-            found.update(keys(source.read(folder, split)))
-    return found
-
-
-def is_there(file: Path) -> bool:
-    """Whether there is a file, or any of a pattern."""
-    return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))
-
-
-def keys(examples: Examples) -> list[frozenset[str]]:
-    """An example's texts, by which it is known again."""
-    return [frozenset(map(bare, texts)) for texts in zip(*examples.texts, strict=True)]
-
-
 def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
     """`count` examples drawn at random, always the same ones, and the others.
 
@@ -133,19 +84,12 @@ def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Exampl
     """
     if not 0 < count < len(examples):
         raise DataError(f"{where}: expected two examples or more to part, found {len(examples)}")
-    known = keys(examples)
-    same = Counter(known)
-    drawn: set[frozenset[str]] = set()
-    room = count
-    for row in np.random.default_rng(0).permutation(len(examples)):
-        key = known[row]
-        if key not in drawn and same[key] <= room:
-            drawn.add(key)
-            room -= same[key]
-    inside = np.array([key in drawn for key in known], bool)
-    if not inside.any():
+    known = np.array([text_hash(texts) for texts in zip(*examples.texts, strict=True)], np.uint64)
+    order = np.random.default_rng(0).permutation(len(examples))
+    others, drawn = dealt(known, order, (count,))
+    if not len(drawn):
         raise DataError(f"{where}: expected different texts to part, found each too often")
-    first, rest = (examples.at(np.flatnonzero(rows)) for rows in (inside, ~inside))
+    first, rest = (examples.at(np.sort(rows)) for rows in (drawn, others))
     return replace(first, blank_labels=0), rest  # which are told once
 
 

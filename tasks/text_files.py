@@ -224,3 +224,8 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
     ".json": json_field,
     ".parquet": csv_column,
 }
+
+
+def is_there(file: Path) -> bool:
+    """Whether there is a file, or any of a pattern."""
+    return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import tasks
-from multitask.assembly import source_of
-from multitask.config import RunConfig
 from tasks import build_task, reviews
+from tasks.protocols import Drawing, source_of
 from tasks.reviews import REVIEWS
 from tasks.text_files import DataError
 
@@ -98,11 +97,11 @@ def test_texts_that_come_several_times_stay_together(tmp_path):
 
 
 def test_held_out_leaves_what_is_parted_already(tmp_path):
-    config = RunConfig(mode="single", tasks=("imdb",), protocol="held-out")
+    drawing = Drawing("held-out")
     for name in ("imdb", "amazon5"):
         task = build_task(name)
-        assert source_of(config, task) is task.source
-    assert source_of(config, build_task("cfimdb")) is not build_task("cfimdb").source
+        assert source_of(task, drawing) is task.source
+    assert source_of(build_task("cfimdb"), drawing) is not build_task("cfimdb").source
 
 
 def test_an_unknown_label_and_too_few_rows_are_told(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import tasks.sample
 from tasks import CS224N, build_task
-from tasks.subsets import keys
+from tasks.filtered import keys
 
 SAMPLE = Path(tasks.sample.__file__).parent
 SIZES = {"train": 300, "dev": 100, "test": 100}

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.filtered import FirstClasses
 from tasks.readers import Examples
-from tasks.sampled import Capped, Even, FirstClasses
+from tasks.sampled import Capped, Even
 from tasks.text_files import DataError
 
 COUNTS = {"train": (90, 400, 200), "dev": (30, 20, 10)}

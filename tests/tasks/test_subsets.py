@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.filtered import WithoutHeldOut
 from tasks.readers import Examples
-from tasks.subsets import FewShot, HeldOut, WithoutHeldOut
+from tasks.subsets import FewShot, HeldOut
 from tasks.text_files import DataError
 
 COUNTS = {"train": (90, 40, 6), "dev": (30, 20, 10)}
