@@ -27,7 +27,7 @@ class Task:
     `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
     and a batch goes through them whole. An example has so many `texts`; `joint` says that both of
     a pair share a sequence, and one embedding. `later` is a number of epochs, and the
-    loss that takes over after them.
+    loss that takes over after them, of a task with one: gradient rows keep their places.
     """
 
     name: str
@@ -40,6 +40,9 @@ class Task:
     joint: bool = False
     texts: int = 1
     later: tuple[int, Loss] | None = None
+
+    def __post_init__(self) -> None:
+        assert self.later is None or len(self.several) < 2, "one loss takes over from one"
 
     @property
     def vectors(self) -> int:
