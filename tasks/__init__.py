@@ -7,20 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.clue import CLUE as CLUE_FILES
+from tasks.glue import GLUE as GLUE_FILES
+
 if TYPE_CHECKING:
     from tasks.base import Task
 
 OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description as `Described.to_json` gives it
 
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
-GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli", "trec")
-CLUE = ("tnews", "iflytek", "afqmc", "ocnli", "eprstmt", "bustm")
+DECLARED = GLUE_FILES | CLUE_FILES
+GLUE, CLUE = tuple(GLUE_FILES), tuple(CLUE_FILES)
 SIMILARITIES = ("sts",)  # of numbers, not of classes
 # Whose texts may share a sequence.
-PAIRS = ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
+PAIRS = ("qqp", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))
 REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "dbpedia", "msac", "asac")
-# Of those with more than two classes, of which some may be left out, how many.
-MANY_CLASSES = {"mnli": 3, "trec": 6, "tnews": 15, "iflytek": 119, "ocnli": 3, "dbpedia": 14}
+# Of more than two classes, the first ones of which can be asked for: how many there are.
+MANY_CLASSES = {name: len(one.labels) for name, one in DECLARED.items() if len(one.labels) > 2}
+MANY_CLASSES["dbpedia"] = 14
 # Objectives of a task whose contrastive terms are kept apart (SCL-MOO).
 PULL_PUSH = ("cross_entropy", "pull", "push")
 TASK_NAMES = (*CS224N, *GLUE, *CLUE, *REVIEWS)  # all there are
@@ -28,14 +32,14 @@ TASK_NAMES = (*CS224N, *GLUE, *CLUE, *REVIEWS)  # all there are
 
 def build_task(name: str, **options: str) -> Task:
     """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
-    from tasks.glue import DECLARED, glue
+    from tasks.declared_task import declared_task
     from tasks.qqp import qqp
     from tasks.reviews import MAKERS
     from tasks.sst import sst
     from tasks.sts import sts
 
     makers: dict[str, Callable[..., Task]] = {"sst": sst, "qqp": qqp, "sts": sts}
-    makers |= MAKERS | {one: partial(glue, one) for one in DECLARED}
+    makers |= MAKERS | {one: partial(declared_task, one) for one in DECLARED}
     return makers[name](**options)
 
 

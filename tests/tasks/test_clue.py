@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-import tasks
 from tasks import PAIRS, build_task
 from tasks.clue import CLUE
 from tasks.text_files import DataError
@@ -53,7 +52,3 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path):
     file.write_text("[1]\n")
     with pytest.raises(DataError, match="line 1: expected text in 'sentence', found list"):
         task.read(tmp_path, "train")
-
-
-def test_the_names_are_those_of_the_declarations():
-    assert tuple(CLUE) == tasks.CLUE
