@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,10 +43,23 @@ def there(cells: Sequence[SeedCell]) -> list[SeedCell]:
     absent = absent_tasks(cells)
     for name, file in absent.items():
         print(f"{name} is left out, for there is no {file}", flush=True)
-    found = [one for one in cells if not absent.keys() & set(one.config.tasks)]
+    found = without(absent, cells)
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of a task asked for, found none")
     return found
+
+
+def without(absent: Collection[str], cells: Sequence[SeedCell]) -> list[SeedCell]:
+    """The cells of none of these tasks."""
+    return [one for one in cells if not set(absent) & set(one.config.tasks)]
+
+
+def how_far(cells: Sequence[SeedCell], results: Path, absent: Collection[str] = ()) -> str:
+    """How many cells have all their seeds, of those whose data is there; what is not there."""
+    cells = without(absent, cells)
+    done = sum(len(kept(one, results)) >= len(one.seeds) for one in cells)
+    text = f"{done} of {len(cells)} cells are finished."
+    return f"{text} Without data here: {', '.join(absent)}." if absent else text
 
 
 def absent_tasks(cells: Sequence[SeedCell]) -> dict[str, Path]:

@@ -132,12 +132,6 @@ def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
     return {int(seed): metrics for seed, metrics in content["seeds"].items()}
 
 
-def how_far(cells: Sequence[SeedCell], results: Path) -> str:
-    """How many cells have all their seeds, in a sentence."""
-    done = sum(len(kept(one, results)) >= len(one.seeds) for one in cells)
-    return f"{done} of {len(cells)} cells are finished."
-
-
 def file_of(one: SeedCell, results: Path) -> Path:
     return results / f"{one.name}.json"
 

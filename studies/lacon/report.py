@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reports.tables import markdown_table
+from studies.chosen import how_far
 from studies.claims import READING
 from studies.lacon.claims import method_claims, own_claims, part_claims, protocol_claims
 from studies.lacon.experiments import EPOCHS, FEW_EPOCHS, MAPPED, METRICS, SEEDS
@@ -21,7 +22,6 @@ from studies.lacon.table import (
     ranks_table,
     sweep_table,
 )
-from studies.seeds import how_far
 
 OWN_NUMBERS = (
     "LaCon: temperature 0.1, six heads or as many fewer as fit the width, weight 0.5 of the "
@@ -39,15 +39,13 @@ OWN_NUMBERS = (
 def report(results: Results, command: str, notes: str, absent: Collection[str] = ()) -> str:
     """results/lacon.md; `absent` are tasks whose data is not there."""
     metrics = ", ".join(f"{task} {metric}" for task, metric in METRICS.items())
-    there = [one for one in results.cells.every() if not set(absent) & set(one.config.tasks)]
     parts = [
         "# LaCon, beside ours",
         f"`{command}`",
-        f"{how_far(there, results.folder)} "
+        f"{how_far(results.cells.every(), results.folder, absent)} "
         "Every cell: the paper's figure (BERT base) / "
         f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
         "accuracy.",
-        f"Not run, for their data is not there: {', '.join(absent)}." if absent else "",
         notes,
         OWN_NUMBERS,
         "## Data (Table 1)",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from reports.tables import markdown_table
+from studies.chosen import how_far
 from studies.claims import READING
 from studies.scl_moo.epo import spaces_table, status_table
 from studies.scl_moo.results import Results
@@ -13,15 +16,14 @@ from studies.scl_moo.table import (
     significance_table,
     sweep_table,
 )
-from studies.seeds import how_far
 
 
-def report(results: Results, command: str, notes: str) -> str:
-    """results/scl_moo.md."""
+def report(results: Results, command: str, notes: str, absent: Collection[str] = ()) -> str:
+    """results/scl_moo.md; `absent` are tasks whose data is not there."""
     parts = [
         "# SCL-MOO, beside ours",
         f"`{command}`",
-        f"{how_far(results.cells.every(), results.folder)} "
+        f"{how_far(results.cells.every(), results.folder, absent)} "
         "Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         notes,

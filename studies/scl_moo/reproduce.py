@@ -7,7 +7,7 @@ from dataclasses import replace
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import all_chosen, chosen_cells
+from studies.chosen import absent_tasks, all_chosen, chosen_cells
 from studies.scl_moo.experiments import SPACES, SWEEPS, Experiments
 from studies.scl_moo.figures import draw_shots, draw_sweeps
 from studies.scl_moo.maps import draw_trained, mapped
@@ -33,7 +33,8 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     results = Results(cells, asked.results)
     draw_shots(results)
     draw_sweeps(results)
-    text = report(results, command, f"{notes} Learning rate {rate:g}.")
+    notes = f"{notes} Learning rate {rate:g}."
+    text = report(results, command, notes, absent_tasks(cells.every()))
     write_whole(asked.report, text)
     if all_chosen(chosen, mapped(cells)):
         draw_trained(cells, asked.results, asked.runs)

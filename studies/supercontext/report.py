@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from reports.tables import markdown_table
+from studies.chosen import how_far
 from studies.claims import READING
-from studies.seeds import how_far
 from studies.supercontext.experiments import SETTINGS, TEMPERATURE
 from studies.supercontext.results import Results
 from studies.supercontext.sweeps import sweep_claims, sweep_table
@@ -23,12 +25,12 @@ SAME_FOR_ALL = (
 )
 
 
-def report(results: Results, command: str, notes: str) -> str:
-    """results/supercontext.md."""
+def report(results: Results, command: str, notes: str, absent: Collection[str] = ()) -> str:
+    """results/supercontext.md; `absent` are tasks whose data is not there."""
     parts = [
         "# SuperConText, beside ours",
         f"`{command}`",
-        f"{how_far(results.cells.every(), results.folder)} "
+        f"{how_far(results.cells.every(), results.folder, absent)} "
         "Every cell: the paper's figure (BiLSTM of "
         "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
         "test accuracy in per cent, mean ± standard deviation (seeds).",

@@ -10,7 +10,7 @@ from minbert.files import alone, write_whole
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import all_chosen, chosen_cells
+from studies.chosen import absent_tasks, all_chosen, chosen_cells
 from studies.maps import draw_maps, map_folder
 from studies.seeds import SeedCell, run_seed_cells, tell_failed
 from studies.supercontext.experiments import (
@@ -46,7 +46,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     failed = run_seed_cells(chosen, asked.results, asked.runs)
     results = Results(cells, asked.results)
     draw_sweeps(results)
-    text = report(results, command, notes)
+    text = report(results, command, notes, absent_tasks(cells.every()))
     write_whole(asked.report, text)
     for setting in SETTINGS:
         if all_chosen(chosen, [cells.main(setting, TASK, loss) for loss in SHOWN]):

@@ -204,7 +204,7 @@ def test_the_page_tells_what_is_not_there(tmp_path):
     every = len(CELLS.every())
     gone = sum(one.config.tasks in (("mnli",), ("dbpedia",)) for one in CELLS.every())
     assert f"0 of {every - gone} cells are finished." in text
-    assert "Not run, for their data is not there: mnli, dbpedia." in text
+    assert "Without data here: mnli, dbpedia." in text
     assert "Effective rank" not in text
 
 
