@@ -33,8 +33,7 @@ class RunConfig:
     data: str = "sample"
     limit: int | None = None
     dev_limit: int | None = None
-    # Or "few-shot", "held-out": see tasks/subsets.py; "capped", "few-a-class", "imbalanced": see
-    # tasks/sampled.py.
+    # Or another one of `PROTOCOLS` in tasks/protocols.py.
     protocol: str = "files"
     shots: int | None = None  # of few-shot: labelled examples in all; of the others a class
     imbalance: float | None = None  # the most frequent class over the rarest
