@@ -26,6 +26,7 @@ from tasks.heads import StartsAtNames
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import Drawing, source_of
+from tasks.readers import to_number
 from tasks.settings import ObjectiveSettings
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
@@ -150,21 +151,13 @@ def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
     return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
 
 
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Let the labels' embeddings begin where the encoder has the names of the classes."""
     for name, task in chosen.items():
         head = model.heads[name]
         if isinstance(head, StartsAtNames):
             titles = task.kind.class_names
-            if all(map(is_number, titles)):
+            if all(to_number(title) is not None for title in titles):
                 found = ", ".join(titles) or "none"
                 raise RunError(
                     f"--label-start names: expected names of {name}'s classes, found {found}"

@@ -11,10 +11,8 @@ from studies.seeds import SeedCell
 
 Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
-PRINTED, OURS = (
-    "better, as the paper says?",
-    "better?",
-)  # of what a paper claims, and of what we ask
+PRINTED = "better, as the paper says?"
+ASKED = "better?"  # of what no paper claims
 READING = (
     "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
     "of a table; below six pairs nothing can be shown."

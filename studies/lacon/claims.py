@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from studies.claims import OURS as ASKED
-from studies.claims import Table, between, by_seed, claims_table, differences
+from studies.claims import ASKED, Table, between, by_seed, claims_table, differences
 from studies.lacon.experiments import (
     ABLATED,
     ABLATIONS,
@@ -103,16 +102,10 @@ def few_shot_differences(results: Results) -> dict[str, list[float]]:
 
 def imbalance_differences(results: Results) -> dict[str, list[float]]:
     """At a ratio of 1 neither class is the rarer one."""
-    found: dict[str, list[float]] = {
-        f"imbalance{what}": []
-        for what in (
-            ": LaCon - CE",
-            ", F1 of the minority: LaCon - CE",
-            ", F1 of the majority: LaCon - CE",
-            ", F1: gain of the minority - of the majority",
-        )
-    }
-    every, minority, majority, more = found.values()
+    every: list[float] = []
+    minority: list[float] = []
+    majority: list[float] = []
+    more: list[float] = []
     for task, ratio in product(IMBALANCED, RATIOS):
         ours, theirs = (results.cells.imbalanced(task, ratio, m) for m in ("lacon", "ce"))
         every += by_seed(results.of(ours), results.of(theirs))
@@ -122,7 +115,12 @@ def imbalance_differences(results: Results) -> dict[str, list[float]]:
             minority += minor.values()
             majority += major.values()
             more += by_seed(minor, major)
-    return found
+    return {
+        "imbalance: LaCon - CE": every,
+        "imbalance, F1 of the minority: LaCon - CE": minority,
+        "imbalance, F1 of the majority: LaCon - CE": majority,
+        "imbalance, F1: gain of the minority - of the majority": more,
+    }
 
 
 def class_differences(results: Results) -> dict[str, list[float]]:

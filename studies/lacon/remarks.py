@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
+from statistics import fmean, stdev
 
 from studies.lacon.claims import OURS, RIVALS
 from studies.lacon.experiments import FEW_METHODS, FEW_TASKS, METHODS, SWEEPS, SWEPT, TASKS
@@ -22,9 +20,7 @@ def ahead(results: Results) -> str:
             seeds = set.intersection(*(set(figures) for figures in found.values()))
             if not seeds:
                 continue
-            means = {
-                m: mean({seed: figures[seed] for seed in seeds}) for m, figures in found.items()
-            }
+            means = {m: fmean(figures[seed] for seed in seeds) for m, figures in found.items()}
             compared += 1
             if means[own] > max(means[rival] for rival in RIVALS):
                 led.append(task)
@@ -44,7 +40,7 @@ def steadier(results: Results) -> str:
         figures = [results.of(results.cells.few_shot(task, 20, m)) for m in ("lacon", "ce")]
         seeds = sorted(set(figures[0]) & set(figures[1]))
         if len(seeds) > 1:
-            ours, theirs = (np.std([one[seed] for seed in seeds], ddof=1) for one in figures)
+            ours, theirs = (stdev(one[seed] for seed in seeds) for one in figures)
             found.append(ours < theirs)
     if not found:
         return ""
@@ -59,13 +55,9 @@ def peaks(results: Results) -> str:
     sentences = []
     for what, (_, points) in SWEEPS.items():
         for task in SWEPT:
-            means = {v: mean(f) for v in points if (f := swept(results, task, what, v))}
+            means = {v: fmean(f.values()) for v in points if (f := swept(results, task, what, v))}
             if len(means) > 1:
                 best = max(means, key=lambda value: means[value])
                 apart = 100 * (max(means.values()) - min(means.values()))
                 sentences.append(f"{what}, {task}: best at {best:g}, means {apart:.1f} apart.")
     return " ".join(sentences)
-
-
-def mean(figures: Mapping[int, float]) -> float:
-    return float(np.mean(list(figures.values())))
