@@ -61,7 +61,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=COUNT,
         metavar="N",
-        help="seeds of each row, the first ones (default: 1 of bees, all of the others)",
+        help="seeds of each row (default: 1 of bees, of the others as many as the study has, which "
+        "its sweeps show at most)",
     )
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(

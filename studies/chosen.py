@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import count as numbers
+from itertools import islice
 from pathlib import Path
 
 from minbert.errors import UserError
@@ -24,13 +26,14 @@ def chosen_cells(
         kept(one, asked.results)
     found = [one for one in every if wanted(one)]
     if asked.seeds is not None:
-        most = max((len(one.seeds) for one in found), default=asked.seeds)
-        if asked.seeds > most:
-            raise UserError(
-                f"--seeds: expected at most {most}, which the rows have, found {asked.seeds}"
-            )
-        found = [replace(one, seeds=one.seeds[: asked.seeds]) for one in found]
+        found = [replace(one, seeds=first_seeds(one.seeds, asked.seeds)) for one in found]
     return there(found)
+
+
+def first_seeds(own: Sequence[int], count: int) -> tuple[int, ...]:
+    """The first of a cell's own seeds; others where it has fewer, such as for a paper's ten."""
+    others = (seed for seed in numbers(1) if seed not in own)
+    return (*own[:count], *islice(others, max(0, count - len(own))))
 
 
 def all_chosen(chosen: Sequence[SeedCell], cells: Sequence[SeedCell]) -> bool:

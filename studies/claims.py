@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -39,6 +40,18 @@ def between(mine: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int,
 def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
     """The same without the seeds."""
     return list(between(mine, theirs).values())
+
+
+def means_by_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
+    """One mean a seed of differences that repeat seeds on one data set, such as over ratios.
+
+    They are no pairs of their own: their runs share training examples and test set.
+    """
+    found: dict[int, list[float]] = {}
+    for figures in several:
+        for seed, figure in figures.items():
+            found.setdefault(seed, []).append(figure)
+    return [fmean(figures) for _, figures in sorted(found.items())]
 
 
 def claims_table(differences: Mapping[str, Sequence[float]], asked: str = PRINTED) -> Table:

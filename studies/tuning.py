@@ -61,7 +61,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, choices=range(1, len(SEEDS) + 1))
     parser.add_argument("--trials", type=positive(int), help="at most so many now; by default all")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--lr", type=positive(float), default=1e-5)
+    parser.add_argument(
+        "--lr",
+        type=positive(float),
+        default=1e-5,
+        help="the paper's, of RoBERTa base, by default; 1e-4 suits minilm",
+    )
     parser.add_argument("--epochs", type=positive(int))
     parser.add_argument("--results", type=Path, default=Path("results/scl_moo-tuning"))
     parser.add_argument("--runs", type=Path, default=Path("runs/scl_moo-tuning"))

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
-from studies.claims import ASKED, Table, between, by_seed, claims_table, differences
+from studies.claims import (
+    ASKED,
+    Table,
+    between,
+    by_seed,
+    claims_table,
+    differences,
+    means_by_seed,
+)
 from studies.lacon.experiments import (
     ABLATED,
     ABLATIONS,
@@ -101,30 +108,30 @@ def few_shot_differences(results: Results) -> dict[str, list[float]]:
 
 
 def imbalance_differences(results: Results) -> dict[str, list[float]]:
-    """At a ratio of 1 neither class is the rarer one."""
-    every: list[float] = []
-    minority: list[float] = []
-    majority: list[float] = []
-    more: list[float] = []
-    for task, ratio in product(IMBALANCED, RATIOS):
-        ours, theirs = (results.cells.imbalanced(task, ratio, m) for m in ("lacon", "ce"))
-        every += by_seed(results.of(ours), results.of(theirs))
-        if ratio > 1:
-            pairs = zip(results.f1_by_class(ours), results.f1_by_class(theirs), strict=True)
-            minor, major = (between(*pair) for pair in pairs)
-            minority += minor.values()
-            majority += major.values()
-            more += by_seed(minor, major)
-    return {
-        "imbalance: LaCon - CE": every,
-        "imbalance, F1 of the minority: LaCon - CE": minority,
-        "imbalance, F1 of the majority: LaCon - CE": majority,
-        "imbalance, F1: gain of the minority - of the majority": more,
-    }
+    """Means over the ratios; at a ratio of 1 neither class is the rarer one."""
+    found: dict[str, list[float]] = {}
+    for task in IMBALANCED:
+        pairs = {
+            ratio: [results.cells.imbalanced(task, ratio, m) for m in ("lacon", "ce")]
+            for ratio in RATIOS
+        }
+        uneven = [both for ratio, both in pairs.items() if ratio > 1]
+        minor = [between(*(results.f1_by_class(one)[0] for one in both)) for both in uneven]
+        major = [between(*(results.f1_by_class(one)[1] for one in both)) for both in uneven]
+        more = [between(*both) for both in zip(minor, major, strict=True)]
+        several = {
+            "imbalance: LaCon - CE": [gain(results, *both) for both in pairs.values()],
+            "imbalance, F1 of the minority: LaCon - CE": minor,
+            "imbalance, F1 of the majority: LaCon - CE": major,
+            "imbalance, F1: gain of the minority - of the majority": more,
+        }
+        for title, gains in several.items():
+            found[title] = found.get(title, []) + means_by_seed(gains)
+    return found
 
 
 def class_differences(results: Results) -> dict[str, list[float]]:
-    """LaCon-fusion is above the others at every number of classes, all fall as it grows (4.5)."""
+    """LaCon-fusion is above the others over numbers of classes, all fall as it grows (4.5)."""
     found = {}
     for task, counts in CLASS_TASKS.items():
         cells = {
@@ -132,7 +139,8 @@ def class_differences(results: Results) -> dict[str, list[float]]:
         }
         for rival in ("ce", "scl"):
             title = f"{task}, {counts[0]} to {counts[-1]} classes: LaCon-fusion - {METHODS[rival]}"
-            found[title] = differences(results.of, cells["lacon-fusion"], cells[rival])
+            both = zip(cells["lacon-fusion"], cells[rival], strict=True)
+            found[title] = means_by_seed(gain(results, *pair) for pair in both)
         for method in CLASS_METHODS:
             first, last = (results.of(cells[method][place]) for place in (0, -1))
             title = f"{task}, {METHODS[method]}: {counts[0]} - {counts[-1]} classes"

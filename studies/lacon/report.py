@@ -76,7 +76,8 @@ def report(results: Results, command: str, notes: str, absent: Collection[str] =
         "## Number of classes (Figure 6)",
         markdown_table(*classes_table(results)),
         "## Few examples, imbalance, classes: do the claims hold?",
-        "A gain is LaCon's figure less that of CE with the same seed.",
+        "A gain is LaCon's figure less that of CE with the same seed; over ratios and numbers of "
+        "classes it is one mean a seed.",
         markdown_table(*protocol_claims(results)),
         "## Temperature, heads, weight of the regulariser (Figure 5)",
         markdown_table(*sweep_table(results)),

@@ -44,7 +44,9 @@ class Results:
         first, second = ([self.cells.full(t, name) for t in TASKS] for name in (method, other))
         return means, differences(self.test, first, second)
 
-    def sweep(self, setting: str, value: float, method: str) -> dict[int, float]:
+    def sweep(
+        self, setting: str, value: float, method: str, split: str = "dev"
+    ) -> dict[int, float]:
         """On dev, as the paper has it; of the sweep's seeds alone."""
-        found = self.test(self.cells.sweep(setting, value, method), "dev")
+        found = self.test(self.cells.sweep(setting, value, method), split)
         return of_seeds(found, SWEEP_SEEDS)

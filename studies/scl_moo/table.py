@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 
 import numpy as np
 
 from multitask.assembly import plain_tasks
 from reports.tables import beside
 from studies.chosen import absent_tasks
-from studies.claims import Table, claims_table
+from studies.claims import Table, by_seed, claims_table
 from studies.scl_moo import paper
 from studies.scl_moo.experiments import (
     FULL,
     GRID,
     METHODS,
     SHOTS,
+    SWEEP_SEEDS,
     SWEEPS,
     TASKS,
     swept_methods,
 )
 from studies.scl_moo.results import Results
-from studies.seeds import shown
+from studies.seeds import of_seeds, shown
 from tasks import data_folder
 
 OURS = ("ls", "epo")
@@ -100,3 +102,26 @@ def sweep_table(results: Results) -> Table:
         cells = [shown(results.sweep(setting, value, method).values()) for value in GRID]
         rows.append([SWEEPS[setting], METHODS[method], *cells])
     return ["", "", *(f"{value:g}" for value in GRID)], rows
+
+
+def chosen_table(results: Results) -> Table:
+    """Each method at the point of Figure 5 that is best on dev, and what it has on test.
+
+    CE has no setting to choose.
+    """
+    plain = of_seeds(results.test(results.cells.few_shot("sst2", 50, "ce")), SWEEP_SEEDS)
+    rows = []
+    for method in METHODS:
+        if method == "ce":
+            continue
+        points = [(s, v) for s, m in swept_methods() if m == method for v in GRID]
+        dev = {p: found for p in points if (found := results.sweep(*p, method))}
+        if not dev:
+            continue
+        best = max(dev, key=lambda point: fmean(dev[point].values()))
+        test = results.sweep(*best, method, split="test")
+        gains = by_seed(test, plain)
+        above = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
+        cells = [shown(found.values()) for found in (dev[best], test, plain)]
+        rows.append([METHODS[method], f"{SWEEPS[best[0]]} {best[1]:g}", *cells, above])
+    return ["", "chosen on dev", "dev", "test", "CE: test", "seeds above CE"], rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studies.claims import Table, by_seed, claims_table
+from studies.claims import Table, between, by_seed, claims_table, means_by_seed
 from studies.seeds import of_seeds, shown
 from studies.supercontext.experiments import (
     LOSSES,
@@ -32,16 +32,15 @@ def swept(results: Results, what: str, value: float, loss: str) -> dict[int, flo
 
 
 def sweep_claims(results: Results) -> Table:
-    """Section V: each setting's two ends, and SuperLoss against cross-entropy at every shape."""
+    """Section V: each setting's two ends, and SuperLoss against cross-entropy over shapes."""
     found: dict[str, list[float]] = {}
     for what, points in SWEEPS.items():
         better, other = (points[0], points[-1]) if what in LOWER else (points[-1], points[0])
         ends = (swept(results, what, value, "superloss") for value in (better, other))
         found[f"{what}: {better:g} - {other:g}"] = by_seed(*ends)
-    title = "SuperLoss - Cross-entropy, by layers and units"
-    found[title] = []
-    for what in ("layers", "units"):
-        for value in SWEEPS[what]:
-            both = (swept(results, what, value, loss) for loss in ("superloss", "ce"))
-            found[title] += by_seed(*both)
+    shapes = [(what, value) for what in ("layers", "units") for value in SWEEPS[what]]
+    found["SuperLoss - Cross-entropy, mean over layers and units"] = means_by_seed(
+        between(swept(results, *shape, "superloss"), swept(results, *shape, "ce"))
+        for shape in shapes
+    )
     return claims_table(found)

@@ -125,6 +125,14 @@ def test_whether_a_claim_holds_is_tested(tmp_path, table, sign):
     assert any(float(row[3]) < 0.05 for row in rows)
 
 
+def test_ratios_and_numbers_of_classes_are_no_pairs_of_their_own(tmp_path):
+    invented(tmp_path)
+    _, rows = protocol_claims(Results(CELLS, tmp_path))
+    pairs = {row[0]: row[1] for row in rows}
+    assert {pairs[title] for title in pairs if title.startswith("imbalance")} == {"12"}
+    assert {pairs[title] for title in pairs if title.startswith("trec")} == {"6"}
+
+
 def test_who_is_ahead(tmp_path):
     invented(tmp_path)
     results = Results(CELLS, tmp_path)

@@ -24,7 +24,7 @@ from studies.scl_moo.experiments import (
 from studies.scl_moo.reproduce import wanted
 from studies.scl_moo.results import Results
 from studies.scl_moo.search import Tuning, failures, missing, tune
-from studies.scl_moo.table import few_shot_table, full_table, significance_table
+from studies.scl_moo.table import chosen_table, few_shot_table, full_table, significance_table
 from studies.seeds import kept, run_seed_cells
 from studies.tuning import best_table, check
 
@@ -195,6 +195,26 @@ def test_a_pair_is_of_all_numbers_of_examples(tmp_path):
     file.write_text(json.dumps(content))
     found, _ = Results(CELLS, tmp_path).pairs("epo", "ce")
     assert len(found) == 2 * len(SEEDS) - 1
+
+
+def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
+    figures = [  # on dev and on test; one point is best on test alone
+        (CELLS.few_shot("sst2", 50, "ce"), 0.9, 0.5),
+        (CELLS.sweep("scl_preference", 0.9, "ls"), 0.7, 0.55),
+        (CELLS.sweep("scl_temperature", 0.5, "ls"), 0.6, 0.8),
+        (CELLS.few_shot("sst2", 50, "ls"), 0.5, 0.4),
+    ]
+    for one, *shares in figures:
+        found = {
+            split: {"sst2": {"accuracy": share}}
+            for split, share in zip(("dev", "test"), shares, strict=True)
+        }
+        seeds = {str(seed): found for seed in one.seeds}
+        content = {"config": one.config.to_json(), "seeds": seeds}
+        (tmp_path / f"{one.name}.json").write_text(json.dumps(content))
+    _, rows = chosen_table(Results(CELLS, tmp_path))
+    cells = [f"{mean} ± 0.0 (5)" for mean in ("70.0", "55.0", "50.0")]
+    assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
 
 
 def test_cells_of_another_configuration_are_refused(tmp_path):

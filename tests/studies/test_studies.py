@@ -11,6 +11,7 @@ from minbert.errors import UserError
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from studies import balance, mixing, noise, regularisation, toy_front
+from studies.chosen import first_seeds
 
 
 def call(monkeypatch, capsys, module, *argv):
@@ -161,3 +162,9 @@ def test_balance_tells_what_epo_did(tmp_path, monkeypatch, capsys):
     with pytest.raises(UserError, match="limit is 60 there and 61 here"):
         call(monkeypatch, capsys, balance, *flags, "--limit", "61")
     assert (tmp_path / "results" / "sst-r0.5.png").exists()
+
+
+def test_more_seeds_than_a_cell_has_of_its_own():
+    assert first_seeds((11711, 2), 1) == (11711,)
+    assert first_seeds((11711, 2), 5) == (11711, 2, 1, 3, 4)
+    assert first_seeds(tuple(range(1, 7)), 10) == tuple(range(1, 11))

@@ -153,8 +153,6 @@ def test_what_is_refused(reproduce, capsys):
         "--rows: expected how some of these begin: small-sst2-ce"
         in reproduce("--rows", "M1")[1].err
     )
-    said = reproduce("--rows", "given-sst2-ce", "--seeds", "7")[1].err
-    assert "--seeds: expected at most 6, which the rows have, found 7" in said
     with pytest.raises(SystemExit):
         cli.main(["--mode", "reproduce", "--table", "bees", "--dev-limit", "3"])
     assert "--dev-limit: expected --table supercontext, found bees" in capsys.readouterr().err
@@ -223,8 +221,8 @@ def test_whether_a_claim_holds_is_tested(tmp_path, better):
     assert [row[:2] for row in rows][-3:] == [
         ["positives: 39 - 5", "3"],
         ["negatives: 160 - 10", "3"],
-        ["SuperLoss - Cross-entropy, by layers and units", "24"],
+        ["SuperLoss - Cross-entropy, mean over layers and units", "3"],
     ]
     assert rows[3][0] == "tau: 0.05 - 1"
-    assert rows[-1][-1] == ("yes" if better > 0 else "no: worse")
+    assert float(rows[-1][2]) * better > 0
     assert {row[0] for row in sweep_table(results)[1]} == set(SWEEPS)
