@@ -12,6 +12,8 @@ import pytest
 
 from cli import main
 from docs import build_api
+from tasks import DECLARED
+from tasks.reviews import REVIEWS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -113,3 +115,15 @@ def test_every_mode_is_in_the_readme():
 
     for mode in MODES:
         assert f"`{mode}`" in README, mode
+
+
+def test_every_tasks_files_are_told():
+    text = PAGES["running.md"]
+    folders = [declared.folder for declared in DECLARED.values()]
+    files = [name for d in DECLARED.values() for name in (d.train, d.dev)]
+    for published in REVIEWS.values():
+        folder, _, name = published.train.partition("/")
+        folders.append(folder)
+        files.append(name)
+    for name in [*DECLARED, *REVIEWS, *folders, *files]:
+        assert name in text, name
