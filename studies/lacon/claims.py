@@ -25,13 +25,13 @@ from studies.lacon.experiments import (
     IMBALANCED,
     METHODS,
     RATIOS,
+    RIVALS,
     SHOTS,
     TASKS,
 )
 from studies.lacon.results import Results
 from studies.seeds import SeedCell
 
-RIVALS = ("ce", "leam", "lsan", "cl", "scl")
 OURS = ("lacon", "lacon-fusion")
 AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # which are also held against CE at the mean
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")

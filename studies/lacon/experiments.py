@@ -23,6 +23,7 @@ METHODS = {
     "lacon": "LaCon-vanilla",
     "lacon-fusion": "LaCon-fusion",
 }
+RIVALS = ("ce", "leam", "lsan", "cl", "scl")
 # What the paper does not have: fusion, LEAM and LSAN look at all tokens, these two do so as well.
 AT_MEAN = {"ce-mean": "CE at the mean", "lacon-mean": "LaCon-vanilla at the mean"}
 # The paper's, less what is not public; SST-2 and TREC stand in where its data are not there.

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from statistics import fmean, stdev
 
-from studies.lacon.claims import OURS, RIVALS
-from studies.lacon.experiments import FEW_METHODS, FEW_TASKS, METHODS, SWEEPS, SWEPT, TASKS
+from studies.lacon.claims import OURS
+from studies.lacon.experiments import (
+    FEW_METHODS,
+    FEW_TASKS,
+    METHODS,
+    RIVALS,
+    SWEEPS,
+    SWEPT,
+    TASKS,
+)
 from studies.lacon.results import Results
 from studies.lacon.table import swept
 

@@ -1,7 +1,11 @@
 """Parameter groups, and the learning rate's way up and down."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 
 from multitask.optimizer import learning_rate_factor, set_learning_rate
 
@@ -41,3 +45,25 @@ def test_the_factor_scales_each_groups_own_peak(make_trainer):
 
 def test_the_optimizer_is_fused(make_trainer):
     assert all(group["fused"] for group in make_trainer().optimizer.param_groups)
+
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "adamw.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in GOLDEN if c["inputs"]["correct_bias"]], ids=lambda case: case["id"]
+)
+def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
+    given = case["inputs"]
+    parameter = torch.nn.Parameter(torch.tensor(given["param"], dtype=torch.float64))
+    names = ("lr", "betas", "eps", "weight_decay")
+    optimizer = torch.optim.AdamW([parameter], fused=True, **{name: given[name] for name in names})
+    for gradient in given["gradients"]:
+        parameter.grad = torch.tensor(gradient, dtype=torch.float64)
+        optimizer.step()
+    expected = case["expected"]["trap_decay_before_update_final"]
+    # Its eps is added to the corrected root, the starter code's to the uncorrected one.
+    np.testing.assert_allclose(parameter.detach(), expected, rtol=1e-3)
+    after = np.array(case["expected"]["params_after_each_step"][-1])
+    differs = given["weight_decay"] > 0 and np.any(given["gradients"])
+    assert np.allclose(expected, after, rtol=1e-6) != differs

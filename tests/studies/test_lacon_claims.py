@@ -187,7 +187,9 @@ def test_tables_of_kept_cells(tmp_path):
     assert header[1:] == ["sst2", "cola", "rte", "trec"]
     assert rows[0][2] == "60.9 ± 0.8 / 33.5 ± 1.9 (6)", "CoLA is judged by Matthews' correlation"
     assert rows[0][3] == "67.3 ± 1.9 / 63.5 ± 1.9 (6)"
-    assert rows[-2][:2] == ["LaCon-vanilla at the mean", " / 70.5 ± 1.9 (6)"]
+    assert rows[-3][:2] == ["LaCon-vanilla at the mean", " / 70.5 ± 1.9 (6)"]
+    best = ["91.4 ± 0.3 / 67.5 ± 1.9 (6)", "62.3 ± 0.6 / 37.5 ± 1.9 (6)"]  # CE + SCL, here
+    assert rows[-2][:3] == ["the best of the five rivals", *best]
     assert rows[-1] == ["always test's most frequent class", "70.0", "0.0", "70.0", "70.0"]
     assert [row[:2] for row in few_shot_table(results)[1]] == [
         *(["sst2", shots] for shots in ("10", "20", "50", "100")),
