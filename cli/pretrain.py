@@ -49,6 +49,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "sentence1, sentence2, gold_label (entailment, neutral, contradiction)",
     )
     group.add_argument(
+        "--text",
+        type=path,
+        metavar="FILE",
+        help="of --objective simcse, instead of tasks' text: one sentence a line; or a .csv, .tsv "
+        "or .jsonl file, with --text-column",
+    )
+    group.add_argument("--text-column", metavar="NAME", help="column or field of --text")
+    group.add_argument(
         "--contrast-temperature",
         type=RATE,
         metavar="T",
@@ -89,8 +97,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def chosen_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
     """The tasks whose text is used; those that an objective cannot use are refused."""
     name, given = args.objective, bool(args.tasks or args.further)
-    if name == "nli" and given:
-        parser.error("--tasks: expected none with --objective nli, whose text is the file's")
+    if given and (name == "nli" or args.text is not None):
+        flag = "--objective nli" if name == "nli" else "--text"
+        parser.error(f"--tasks: expected none with {flag}, whose text is the file's")
+    if args.text is not None:
+        return ()
     default: tuple[str, ...] = CS224N
     if name in classes.OBJECTIVES:
         default = ("sst",)
@@ -116,6 +127,10 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser) -
     if (args.nli is not None) != (name == "nli"):
         found = "none" if args.nli is None else f"--objective {name}"
         parser.error(f"--nli: expected it with --objective nli, found {found}")
+    if args.text is not None and name != "simcse":
+        parser.error(f"--text: expected --objective simcse, found {name}")
+    if args.text_column is not None and args.text is None:
+        parser.error("--text-column: expected --text")
     if args.margin is not None and name not in ("triplet", "class-triplet"):
         parser.error(f"--margin: expected --objective triplet or class-triplet, found {name}")
     if args.contrast_temperature is not None and name in WITHOUT_TEMPERATURE:

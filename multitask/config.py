@@ -14,6 +14,7 @@ from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
 from tasks.settings import ObjectiveSettings
 
+PLACES = ("data", "init", "nli", "text")  # settings that are files or folders
 TERM_WEIGHTS = ("smart_weight", "proximal_weight", "r_drop_weight")  # of regularisers, by task
 
 
@@ -48,6 +49,8 @@ class RunConfig:
     # classes, None for their own loss.
     objective: str | None = None
     nli: str | None = None  # file of entailment pairs
+    text: str | None = None  # file of sentences without labels, in its column of this name
+    text_column: str | None = None
     projection: bool = False  # a layer between embeddings and objective, in training only
     contrast_temperature: float = 0.05  # of SimCSE (Gao et al., 2021, section 3)
     margin: float = 0.5  # of the triplet objectives, in cosines or, of classes, in distances

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minbert.files import alone, remove
 from minbert.json_files import read_json, write_json
-from multitask.config import RunConfig
+from multitask.config import PLACES, RunConfig
 from multitask.errors import RunError
 from multitask.sealed import newest_first
 from multitask.stored import finished_metrics
@@ -85,8 +85,8 @@ def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: boo
     resumed nor overwritten, or what this run begins from.
     """
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
-    sources = [("--encoder", config.encoder), ("--init", config.init), ("--nli", config.nli)]
-    for flag, source in [*sources, ("--data", config.data), *(("--task", file) for file in own)]:
+    sources = [(f"--{key}", getattr(config, key)) for key in ("encoder", *PLACES)]
+    for flag, source in [*sources, *(("--task", file) for file in own)]:
         parts = [(folder / name).resolve() for name in FOLDERS]
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
             raise RunError(

@@ -14,7 +14,14 @@ from torch import Tensor, nn
 from losses import simcse_loss, triplet_margin_loss
 from multitask.config import RunConfig
 from pretrain.nli import entailments
-from pretrain.texts import SIMILAR, Texts, pairs_and_strangers, positive_pairs, sentences
+from pretrain.texts import (
+    SIMILAR,
+    Texts,
+    pairs_and_strangers,
+    positive_pairs,
+    sentences,
+    unlabelled,
+)
 from tasks.base import Embeddings, Task
 from tasks.kinds import Kind
 from tasks.metrics import pearson, spearman
@@ -56,8 +63,9 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
 
     losses = {"simcse": two, "nli": three, "pairs": two, "ranking": three, "triplet": triplet}
     origin = f"the training files of {', '.join(config.tasks)}"
+    labelled = Texts(partial(sentences, config.tasks, config.own_tasks), origin)
     sources = {
-        "simcse": Texts(partial(sentences, config.tasks, config.own_tasks), origin),
+        "simcse": own_text(config.text, config.text_column) if config.text else labelled,
         "nli": Texts(lambda _, limit: entailments(Path(config.nli or ""), limit), str(config.nli)),
         "pairs": Texts(partial(positive_pairs, config.tasks), origin),
         "ranking": Texts(partial(pairs_and_strangers, config.tasks, config.seed), origin),
@@ -71,6 +79,11 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
         in_batch=name != "triplet",
     )
     return {name: task}
+
+
+def own_text(file: str, column: str | None) -> Texts:
+    """Sentences of a file of anybody's."""
+    return Texts(partial(unlabelled, file, column), file)
 
 
 def similarity_of_embeddings(loss: Callable[[Embeddings, Tensor], Tensor]) -> Kind:

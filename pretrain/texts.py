@@ -11,7 +11,7 @@ import numpy as np
 from multitask.randomness import generator
 from tasks import OwnTasks, build_task, find_task
 from tasks.readers import Examples, bare
-from tasks.text_files import DataError
+from tasks.text_files import DataError, read_sentences
 
 SIMILAR = 4.0  # STS pairs from this score on mean the same
 # Tasks whose labels say which pairs belong together.
@@ -69,6 +69,19 @@ def sentences(
     """Each sentence with itself: two views of it, each with dropout of its own."""
     column = training_sentences(names, folder, limit, own)
     return (column, column), np.arange(len(column))
+
+
+def unlabelled(
+    file: str, column: str | None, folder: Path, limit: int | None
+) -> tuple[Columns, np.ndarray]:
+    """Each sentence of a file once, with itself; `limit` of them, drawn at random."""
+    found = [
+        text for text in dict.fromkeys(map(str.strip, read_sentences(Path(file), column))) if text
+    ]
+    if limit is not None and limit < len(found):
+        chosen = np.sort(np.random.default_rng(0).permutation(len(found))[:limit])
+        found = [found[row] for row in chosen]
+    return (found, found), np.arange(len(found))
 
 
 def positive_pairs(

@@ -13,6 +13,7 @@ from minbert.errors import UserError
 from minbert.folder import write_limit
 from minbert.json_files import write_json
 from minbert.stored import save_encoder
+from multitask.config import PLACES
 from multitask.stored import EXPORTED
 from reports.store import read_metrics
 from serving.card import card
@@ -95,7 +96,7 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
 
 def public(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration without places on this machine: names of files and folders alone."""
-    places = {key: Path(config[key]).name for key in ("data", "init", "nli") if config[key]}
+    places = {key: Path(config[key]).name for key in PLACES if config.get(key)}
     if Path(config["encoder"]).expanduser().exists():
         places["encoder"] = Path(config["encoder"]).name
     own = {

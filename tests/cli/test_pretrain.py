@@ -17,6 +17,9 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
         (["--objective", "nli"], "--nli: expected it with --objective nli, found none"),
         (["--objective", "simcse", "--nli", "x"], "--nli: expected it with --objective nli"),
         (["--objective", "nli", "--nli", "x", "--tasks", "sst"], "--tasks: expected none"),
+        (["--objective", "simcse", "--text", "x", "--tasks", "sst"], "none with --text, whose"),
+        (["--objective", "pairs", "--text", "x"], "--text: expected --objective simcse"),
+        (["--objective", "simcse", "--text-column", "x"], "--text-column: expected --text"),
         (["--objective", "pairs", "--margin", "1"], "--margin: expected --objective triplet"),
         (["--objective", "triplet", "--contrast-temperature", "1"], "expected another --objective"),
         (["--objective", "simcse", "--head-lr", "1"], "--head-lr: expected --projection"),
@@ -33,6 +36,8 @@ def test_a_file_that_is_not_there_is_named(refused, tmp_path):
     file = tmp_path / "none.csv"
     found = refused(1, *TINY, "--objective", "nli", "--nli", file, "--output", tmp_path / "run")
     assert f"{file}: expected a data file, found no {file}" in found
+    flags = ("--objective", "simcse", "--text", file, "--text-column", "a")
+    assert f"{file}: expected a data file" in refused(1, *TINY, *flags)
 
 
 @pytest.mark.parametrize("objective", ["simcse", "nli", "pairs", "ranking", "triplet"])
@@ -52,6 +57,22 @@ def test_every_objective_trains_in_pieces_and_is_selected_on_sts_dev(run, tmp_pa
     assert dev != before
     assert list((folder / "predictions").iterdir()) == []
     assert (folder / "checkpoint" / "best").exists()
+
+
+@pytest.mark.parametrize("limit", [[], ["--limit", "12"]])
+def test_simcse_on_text_of_ones_own(run, tmp_path, limit):
+    file, folder = tmp_path / "own.csv", tmp_path / "run"
+    file.write_text("id,said\n" + "".join(f"{i},Sentence {i % 20}.\n" for i in range(30)))
+    flags = [*TINY, "--objective", "simcse", "--text", str(file), "--text-column", "said", *limit]
+    found = run(*flags, "--batch-size", "4", "--keep", "last", "--output", str(folder))
+    assert found.returncode == 0, found.stderr
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["steps"] == (3 if limit else 5), "each sentence comes once"
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["text"], config["text_column"], config["tasks"]) == (str(file), "said", [])
+    after = run("--mode", "single", "--task", "sst", "--init", str(folder), *SHORT, "--epochs", "1",
+                "--output", str(tmp_path / "after"))  # fmt: skip
+    assert after.returncode == 0, after.stderr
 
 
 def test_another_run_starts_from_it(run, tmp_path):

@@ -17,6 +17,7 @@ from pretrain.texts import (
     positive_pairs,
     sentences,
     training_sentences,
+    unlabelled,
 )
 from tasks import CS224N, build_task
 from tasks.text_files import DataError
@@ -35,6 +36,20 @@ def test_every_training_sentence_is_there_once(names):
 def test_the_limit_takes_the_examples_that_training_would_take():
     examples = build_task("qqp").read(SAMPLE, "train", 10)
     assert set(training_sentences(("qqp",), SAMPLE, 10)) == {t for c in examples.texts for t in c}
+
+
+def test_text_of_ones_own_is_there_once_and_blank_lines_are_not(tmp_path):
+    file = tmp_path / "own.txt"
+    file.write_text("one\n\n two \none\n" + "".join(f"more {i}\n" for i in range(20)))
+    (texts, _), groups = unlabelled(str(file), None, SAMPLE, None)
+    assert texts == ["one", "two", *(f"more {i}" for i in range(20))]
+    assert groups.tolist() == list(range(22))
+    (some, _), groups = unlabelled(str(file), None, SAMPLE, 5)
+    assert len(some) == len(groups) == 5
+    assert some != texts[:5], "drawn, not the first ones"
+    assert set(some) < set(texts)
+    with pytest.raises(DataError, match="expected the name of a column"):
+        unlabelled(str(tmp_path / "own.csv"), None, SAMPLE, None)
 
 
 def test_a_run_trains_on_the_limit_of_each_task():
