@@ -12,17 +12,20 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cli.corpus import check_output
 from cli.flags import add_machine_flags, add_precision
+from cli.predict_rows import labels_of, rows_of
 from cli.values import path
 
 if TYPE_CHECKING:
-    from serving.model import Prediction
+    import numpy as np
+
+    from serving.model import MultiTaskModel, Prediction
+    from tasks.base import Task
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +54,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "texts read",
     )
     files.add_argument(
+        "--label",
+        metavar="NAME",
+        help="column of what is right, for one of --tasks, whose metrics are printed in the end",
+    )
+    files.add_argument(
         "--output", type=path, metavar="FILE", help=".csv or .tsv; by default standard output"
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
@@ -67,6 +75,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
+    if args.label and not (args.column and args.output):
+        parser.error("--label: expected --input, --column and --output, which leaves room for it")
     target = Path(args.output) if args.output else None
     if target is None:
         if args.overwrite:
@@ -76,24 +86,30 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     check_output(args, parser, (".csv", ".tsv"))
     begin = time.perf_counter()
     with whole_file(target) as file:
-        count, loaded = predict(args, file, "," if target.suffix.lower() == ".csv" else "\t")
+        count, loaded, judged = predict(
+            args, file, "," if target.suffix.lower() == ".csv" else "\t"
+        )
     rate = count / (time.perf_counter() - loaded)
     told = f"{count:,} rows, {rate:,.0f} rows/s after {loaded - begin:.1f} s of loading"
-    print(f"{told}: {target}")
+    print(f"{judged}{told}: {target}")
     return 0
 
 
-def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int, float]:
-    """Write the answers row by row; how many there were, and when the model was loaded."""
+def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int, float, str]:
+    """Write the answers row by row; how many there were, when the model was loaded, the metrics."""
     from minbert.progress import bar
     from serving import MultiTaskModel
+    from serving.scoring import targets_of
 
     rows = rows_of(args)
     first = next(rows, None)  # what is wrong with the input is told before the model is loaded
     model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
     loaded = time.perf_counter()
     if first is None:
-        return 0, loaded
+        return 0, loaded, ""
+    task = judged_task(args, model) if args.label else None
+    targets = targets_of(task, labels_of(args)) if task else None
+    values = []
 
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
     count, header = 0, False
@@ -110,34 +126,33 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
                 writer.writerow([*row, *answers(found, place, args.probabilities)])
             file.flush()
             count += len(window)
-    return count, loaded
+            if task:
+                values.append(found[task.name].values)
+    judged = shown(task, values, targets) if task and targets is not None else ""
+    return count, loaded, judged
 
 
-def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    """The texts, one or two a row."""
-    from tasks.text_files import READERS, DataError, decoded, decoded_lines, rows_by_name
+def judged_task(args: argparse.Namespace, model: MultiTaskModel) -> Task:
+    """The one that `--label` is of."""
+    from multitask.errors import RunError
 
-    if args.input is None:
-        if sys.stdin is None:
-            raise DataError("standard input: expected a text a line, found it closed")
-        for number, line in decoded(sys.stdin.buffer, "standard input"):
-            texts = tuple(line.rstrip("\r\n").split("\t"))
-            if len(texts) > 2:
-                raise DataError(
-                    f"standard input, line {number}: expected one text, or two with a tab between "
-                    f"them, found {len(texts)}"
-                )
-            yield texts
-        return
-    file = Path(args.input)
-    if args.column:
-        for _, row in rows_by_name(file, args.column, file.suffix.lower() == ".csv"):
-            yield tuple(row[name] for name in args.column)
-    elif file.suffix.lower() in READERS:
-        raise DataError(f"{file}: expected --column with the name of its text, found none")
-    else:
-        for _, line in decoded_lines(file):
-            yield (line.rstrip("\r\n"),)
+    names = model.chosen(args.tasks, len(args.column))
+    if len(names) != 1:
+        raise RunError(f"--label: expected one of {', '.join(names)} by --tasks")
+    return model.tasks_by_name[names[0]]
+
+
+def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
+    """The metrics as a table."""
+    import numpy as np
+
+    from reports.tables import text_table
+    from serving.scoring import metrics_of
+
+    metrics = metrics_of(task, np.concatenate(values), targets)
+    rows = [[task.name, name, f"{value:.4f}"] for name, value in metrics.items()]
+    known = int(np.sum(~np.isnan(targets)))
+    return f"{text_table(['task', 'metric', f'{known:,} rows'], rows)}\n\n"
 
 
 def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:

@@ -182,7 +182,7 @@ class MultiTaskModel:
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
         """Of each text that the task reads, cleaned as its files are."""
-        clean, tokenizer = cleaning(task.source), self.model.bi_encoder.tokenizer
+        clean, tokenizer = files_of(task.source).clean_text, self.model.bi_encoder.tokenizer
         cleaned = [[clean(text) for text in column] for column in columns[: task.texts]]
         return [tokenizer(*cleaned)] if task.joint else [tokenizer(one) for one in cleaned]
 
@@ -194,11 +194,11 @@ class MultiTaskModel:
         return self.encoders[precision]
 
 
-def cleaning(source: Source) -> Callable[[str], str]:
-    """What a task's files are read through, behind whatever parts or draws their examples."""
+def files_of(source: Source) -> LabelledFiles:
+    """What a task's files are read by, behind whatever parts or draws their examples."""
     while not isinstance(source, LabelledFiles):
         source = getattr(source, "source")  # noqa: B009 (each wrapper has one)
-    return source.clean_text
+    return source
 
 
 def prediction(task: Task, scores: np.ndarray) -> Prediction:

@@ -94,10 +94,56 @@ def test_a_file_and_its_columns(finished, run, tmp_path):
     assert [file.name for file in target.parent.iterdir()] == ["out.csv"]
 
 
+LABELLED = (*PREDICT, "RUN", "--input", "l.csv", "--column", "a", "--output", "out.csv", "--label")
+
+
+def labelled(finished, flags=()):
+    return [finished[0] if one == "RUN" else one for one in (*LABELLED, "stars", *flags)]
+
+
+def test_metrics_of_a_labelled_file(finished, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = ["a film to love", "dull", "fine", "a cat", "the moon"]
+    rows = [f"{text},{stars}" for text, stars in zip(texts, "0123", strict=False)]
+    Path("l.csv").write_text("\n".join(["a,stars", *rows, f"{texts[-1]},"]) + "\n")
+    found = run(*labelled(finished))
+    assert found.returncode == 0, found.stderr
+    said = [row[1] for row in read(Path("out.csv").read_text(), ",")[1:]]
+    assert len(said) == 5
+    names = ["very negative", "negative", "neutral", "positive", "very positive"]
+    right = sum(one == names[place] for place, one in enumerate(said[:4])) / 4
+    lines = [line.split() for line in found.stdout.splitlines()]
+    assert ["task", "metric", "4", "rows"] in lines
+    assert ["sst", "accuracy", f"{right:.4f}"] in lines
+    Path("l.csv").write_text("\n".join(["a,stars", *(f"x,{name}" for name in names)]) + "\n")
+    again = run(*labelled(finished, ["--overwrite"]))
+    assert ["sst", "accuracy", "0.2000"] in [line.split() for line in again.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "status", "told"),
+    [
+        ("a,stars\nx,1\ny,7\n", (), 1, "l.csv, line 3: stars: expected a whole number from 0 to 4"),
+        ("a,stars\nx,\n", (), 1, "sst: expected a row with a label, found none"),
+        ("a,star\nx,1\n", (), 1, "stars"),
+        ("a,stars\nx,1\n", ("--column", "a", "stars"), 1, "one of sst, qqp, sts by --tasks"),
+        ("a,stars\nx,1\n", ("--column",), 2, "expected at least one argument"),
+    ],
+)
+def test_labels_that_cannot_be_judged_are_told(
+    finished, refused, tmp_path, monkeypatch, content, flags, status, told
+):
+    monkeypatch.chdir(tmp_path)
+    Path("l.csv").write_text(content)
+    assert told in refused(status, *labelled(finished, flags))
+    assert not Path("out.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "told"),
     [
         (("--column", "a"), 2, "--column: expected --input FILE"),
+        (("--input", "s.txt", "--label", "a"), 2, "--label: expected --input, --column and"),
         (("--input", "x.csv"), 1, "expected --column"),
         (("--input", "nowhere.txt"), 1, "nowhere.txt"),
         (("--input", "s.txt", "--output", "x.json"), 2, "ends in .csv or .tsv"),

@@ -1,0 +1,44 @@
+"""What `--mode predict` reads: texts, one or two a row, and their labels."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The texts, one or two a row."""
+    from tasks.text_files import READERS, DataError, decoded, decoded_lines, rows_by_name
+
+    if args.input is None:
+        if sys.stdin is None:
+            raise DataError("standard input: expected a text a line, found it closed")
+        for number, line in decoded(sys.stdin.buffer, "standard input"):
+            texts = tuple(line.rstrip("\r\n").split("\t"))
+            if len(texts) > 2:
+                raise DataError(
+                    f"standard input, line {number}: expected one text, or two with a tab between "
+                    f"them, found {len(texts)}"
+                )
+            yield texts
+        return
+    file = Path(args.input)
+    if args.column:
+        for _, row in rows_by_name(file, args.column, file.suffix.lower() == ".csv"):
+            yield tuple(row[name] for name in args.column)
+    elif file.suffix.lower() in READERS:
+        raise DataError(f"{file}: expected --column with the name of its text, found none")
+    else:
+        for _, line in decoded_lines(file):
+            yield (line.rstrip("\r\n"),)
+
+
+def labels_of(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Each row's place and label."""
+    from tasks.text_files import rows_by_name
+
+    file = Path(args.input)
+    for line, row in rows_by_name(file, [args.label], file.suffix.lower() == ".csv"):
+        yield f"{file}, line {line}: {args.label}", row[args.label]
