@@ -8,15 +8,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import losses
+
 PAGE = Path(__file__).with_name("api.md")
 PUBLIC = {
     "minbert": ("BiEncoder",),
     "serving": ("MultiTaskModel", "Prediction"),
-    "losses": (
-        *("simcse_loss", "supcon_loss", "triplet_loss", "npair_loss", "contrastive_objectives"),
-        *("super_loss", "instance_centered_loss", "label_centered_loss"),
-        *("label_embedding_regularizer", "symmetric_kl"),
-    ),
+    "multitask.config": ("RunConfig",),
+    "multitask.run": ("complete",),
+    "losses": tuple(losses.__all__),
     "multitask.combiners": ("pcgrad_weights", "epo_weights"),
     "multitask.sampling": ("annealed_probabilities",),
     "ensemble": ("majority_vote", "average"),
@@ -45,6 +45,7 @@ def page() -> str:
 def entry(name: str, one: Any, level: str) -> list[str]:
     """Name, signature and docstring, as it stands."""
     shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
+    shown = re.sub(r"<function (\w+) at \w+>", r"\1", shown)
     text = inspect.getdoc(one) or ""
     return [f"{level} {name}", f"```text\n{name}{shown}\n\n{text}\n```"]
 

@@ -6,12 +6,14 @@ resume.
 
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cli import main
 from docs import build_api
+from multitask.config import RunConfig
 from tasks import DECLARED
 from tasks.reviews import REVIEWS
 
@@ -77,13 +79,16 @@ def test_every_command_and_snippet_of_the_readme_runs(place, monkeypatch, capsys
     for command in commands:
         run(command, monkeypatch)
     assert "overall" in capsys.readouterr().out
-    one, other = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    one, other, third = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict = {}
     exec(one, names)
     assert names["found"]["alike"].values.shape == (1,)
     exec(other, names)
     assert names["embeddings"].shape == (2, 384)
     assert names["embeddings"].dtype.name == "float32"
+    monkeypatch.setattr("multitask.config.RunConfig", partial(RunConfig, encoder="tiny"))
+    exec(third, names)
+    assert names["metrics"]["dev"]["sts"]["pearson"] > -1
 
 
 @pytest.mark.slow
