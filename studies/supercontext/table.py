@@ -12,7 +12,6 @@ from studies.seeds import SeedCell, kept, shown
 from studies.supercontext import paper as paper
 from studies.supercontext.experiments import (
     ABLATED,
-    FIRST,
     HARD,
     HEADS,
     LOSSES,
@@ -124,16 +123,15 @@ def claims(results: Results, setting: str) -> Table:
         for loss, title in LOSSES.items()
         if loss != "superloss"
     }
-    if setting in FIRST:
-        heads = {h: [cells.head(setting, task, h) for task in ABLATED] for h in HEADS}
-        for head in ("none", "linear"):
-            pair = heads["nonlinear"], heads[head]
-            found[f"non-linear head - {head}"] = differences(results.of, *pair)
-        best = {task: best_hard(results, setting, task) for task in ABLATED}
-        hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
-        found["SuperLoss* - SuperLoss"] = differences(
-            results.of, [one for one, _ in hard], [every for _, every in hard]
-        )
+    heads = {h: [cells.head(setting, task, h) for task in ABLATED] for h in HEADS}
+    for head in ("none", "linear"):
+        pair = heads["nonlinear"], heads[head]
+        found[f"non-linear head - {head}"] = differences(results.of, *pair)
+    best = {task: best_hard(results, setting, task) for task in ABLATED}
+    hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
+    found["SuperLoss* - SuperLoss"] = differences(
+        results.of, [one for one, _ in hard], [every for _, every in hard]
+    )
     frozen = []
     for one in main["superloss"]:
         frozen += by_seed(results.of(one), results.of(one, "tuned"))
@@ -158,16 +156,15 @@ def setting_parts(results: Results, setting: str) -> list[str]:
         "SuperLoss, frozen or fine-tuned (Table 3):",
         markdown_table(*judged_table(results, setting)),
     ]
-    if setting in FIRST:
-        parts += [
-            "Projection heads (Table 2):",
-            markdown_table(*heads_table(results, setting)),
-            f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "
-            "(Table 5), linear evaluation on test:",
-            markdown_table(*best_hard_table(results, setting)),
-            "All of them (Figure 5c):",
-            markdown_table(*hard_table(results, setting)),
-        ]
+    parts += [
+        "Projection heads (Table 2):",
+        markdown_table(*heads_table(results, setting)),
+        f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "
+        "(Table 5), linear evaluation on test:",
+        markdown_table(*best_hard_table(results, setting)),
+        "All of them (Figure 5c):",
+        markdown_table(*hard_table(results, setting)),
+    ]
     return [*parts, "Do the claims hold?", markdown_table(*claims(results, setting))]
 
 
