@@ -14,8 +14,8 @@ from studies.lacon.experiments import (
     SWEEPS,
     SWEPT,
 )
+from studies.lacon.protocol_tables import swept
 from studies.lacon.results import Results
-from studies.lacon.table import swept
 from studies.lines import Line, draw_lines
 
 

@@ -14,8 +14,8 @@ from studies.lacon.experiments import (
     SWEPT,
     TASKS,
 )
+from studies.lacon.protocol_tables import swept
 from studies.lacon.results import Results
-from studies.lacon.table import swept
 
 
 def ahead(results: Results) -> str:

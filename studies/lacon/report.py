@@ -9,19 +9,16 @@ from studies.chosen import how_far
 from studies.claims import READING
 from studies.lacon.claims import method_claims, own_claims, part_claims, protocol_claims
 from studies.lacon.experiments import EPOCHS, FEW_EPOCHS, MAPPED, METRICS, SEEDS
-from studies.lacon.remarks import ahead, peaks, steadier
-from studies.lacon.results import Results
-from studies.lacon.table import (
-    ablation_table,
+from studies.lacon.protocol_tables import (
     by_class_table,
     classes_table,
-    data_table,
     few_shot_table,
     imbalance_table,
-    main_table,
-    ranks_table,
     sweep_table,
 )
+from studies.lacon.remarks import ahead, peaks, steadier
+from studies.lacon.results import Results
+from studies.lacon.table import ablation_table, data_table, main_table, ranks_table
 
 OWN_NUMBERS = (
     "LaCon: temperature 0.1, six heads or as many fewer as fit the width, weight 0.5 of the "

@@ -9,17 +9,11 @@ from multitask.config import RunConfig
 from studies.lacon import paper as paper
 from studies.lacon.claims import method_claims, own_claims, part_claims, protocol_claims
 from studies.lacon.experiments import Experiments
+from studies.lacon.protocol_tables import by_class_table, few_shot_table, sweep_table
 from studies.lacon.remarks import ahead, peaks, steadier
 from studies.lacon.report import report
 from studies.lacon.results import Results, always
-from studies.lacon.table import (
-    ablation_table,
-    by_class_table,
-    data_table,
-    few_shot_table,
-    main_table,
-    sweep_table,
-)
+from studies.lacon.table import ablation_table, data_table, main_table
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", limit=200))
 MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}
