@@ -54,6 +54,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "texts read",
     )
     files.add_argument(
+        "--quotes",
+        choices=("yes", "no"),
+        default="yes",
+        help="no where quotes between tabs mean nothing, as in GLUE's files (default: yes)",
+    )
+    files.add_argument(
         "--label",
         metavar="NAME",
         help="column of what is right, for one of --tasks, whose metrics are printed in the end",

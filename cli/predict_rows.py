@@ -10,7 +10,7 @@ from pathlib import Path
 
 def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The texts, one or two a row."""
-    from tasks.text_files import READERS, DataError, decoded, decoded_lines, rows_by_name
+    from tasks.text_files import READERS, DataError, decoded, decoded_lines
 
     if args.input is None:
         if sys.stdin is None:
@@ -26,7 +26,7 @@ def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         return
     file = Path(args.input)
     if args.column:
-        for _, row in rows_by_name(file, args.column, file.suffix.lower() == ".csv"):
+        for _, row in named_rows(args, args.column):
             yield tuple(row[name] for name in args.column)
     elif file.suffix.lower() in READERS:
         raise DataError(f"{file}: expected --column with the name of its text, found none")
@@ -37,8 +37,14 @@ def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 def labels_of(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Each row's place and label."""
+    for line, row in named_rows(args, [args.label]):
+        yield f"{args.input}, line {line}: {args.label}", row[args.label]
+
+
+def named_rows(args: argparse.Namespace, names: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The columns of these names, each row after its line."""
     from tasks.text_files import rows_by_name
 
     file = Path(args.input)
-    for line, row in rows_by_name(file, [args.label], file.suffix.lower() == ".csv"):
-        yield f"{file}, line {line}: {args.label}", row[args.label]
+    comma, quoted = file.suffix.lower() == ".csv", args.quotes == "yes"
+    return rows_by_name(file, names, comma, quoted_tabs=quoted)

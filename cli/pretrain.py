@@ -52,8 +52,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--text",
         type=path,
         metavar="FILE",
-        help="of --objective simcse, instead of tasks' text: one sentence a line; or a .csv, .tsv "
-        "or .jsonl file, with --text-column",
+        help="of --objective simcse, instead of tasks' text: one sentence a line; or a .csv, .tsv, "
+        ".jsonl or .parquet file, with --text-column",
     )
     group.add_argument("--text-column", metavar="NAME", help="column or field of --text")
     group.add_argument(

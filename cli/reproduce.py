@@ -61,8 +61,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=COUNT,
         metavar="N",
-        help="seeds of each row (default: 1 of bees, of the others as many as the study has, which "
-        "its sweeps show at most)",
+        help="seeds of each row (default: 1 of bees, which has five; of the others as many as the "
+        "study has, and more where asked, but for its sweeps)",
     )
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(

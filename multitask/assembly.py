@@ -45,6 +45,8 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
 
     Of pre-training `pretrain.run_tasks.tasks_of` knows them; what only reads files: `plain_tasks`.
     """
+    if config.mode == "pretrain":
+        raise RunError("mode pretrain: expected make_tasks=pretrain.run_tasks.tasks_of")
     tasks = plain_tasks(config)
     if config.objective is None:
         return tasks

@@ -25,6 +25,8 @@ def build_and_check(config: RunConfig) -> dict[str, Task]:
     """Tell how much dev and test text is among the training text, then give the tasks."""
     tasks = tasks_of(config)
     folder = data_folder(config.data)
+    if config.text is not None and config.data == "sample":
+        print("dev is STS of the bundled sample, from templates: it judges little", flush=True)
     examples = [task.read(folder, "train", config.limit) for task in tasks.values()]
     texts = tuple(column for some in examples for column in some.texts)
     # Of pre-training on classes also its own tasks' dev and test, as their files have them.

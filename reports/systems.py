@@ -57,6 +57,10 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
     for name, run in runs:
         if run.metrics is None:
             raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
+        if not run.config["tasks"]:
+            raise UserError(
+                f"{run.folder}: expected a run of tasks, found one of mode {run.config['mode']}"
+            )
         own = [trait for trait in traits(run) if trait not in common]
         title = name or ", ".join([run.config["mode"], *own])
         if name is None:

@@ -26,8 +26,13 @@ def chosen_cells(
         kept(one, asked.results)
     found = [one for one in every if wanted(one)]
     if asked.seeds is not None:
-        found = [replace(one, seeds=first_seeds(one.seeds, asked.seeds)) for one in found]
+        found = [replace(one, seeds=chosen_seeds(one, asked.seeds)) for one in found]
     return there(found)
+
+
+def chosen_seeds(one: SeedCell, count: int) -> tuple[int, ...]:
+    """Sweeps have no more than their own: their points are shown over the same seeds."""
+    return one.seeds[:count] if one.name.startswith("sweep") else first_seeds(one.seeds, count)
 
 
 def first_seeds(own: Sequence[int], count: int) -> tuple[int, ...]:

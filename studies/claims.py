@@ -45,13 +45,12 @@ def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[floa
 def means_by_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
     """One mean a seed of differences that repeat seeds on one data set, such as over ratios.
 
-    They are no pairs of their own: their runs share training examples and test set.
+    They are no pairs of their own: their runs share training examples and test set. Of those that
+    have any, all must have a seed.
     """
-    found: dict[int, list[float]] = {}
-    for figures in several:
-        for seed, figure in figures.items():
-            found.setdefault(seed, []).append(figure)
-    return [fmean(figures) for _, figures in sorted(found.items())]
+    there = [figures for figures in several if figures]
+    shared = set.intersection(*map(set, there)) if there else set()
+    return [fmean(figures[seed] for figures in there) for seed in sorted(shared)]
 
 
 def claims_table(differences: Mapping[str, Sequence[float]], asked: str = PRINTED) -> Table:

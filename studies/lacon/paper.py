@@ -36,7 +36,7 @@ BEST_RIVAL = (
         "ocnli": (68.3, 0.7),
         "iflytek": (61.5, 0.5),
     }
-    | {task: max(found[:5]) for task, found in MAIN.items()}
+    | {task: max(found[:5], key=lambda pair: pair[0]) for task, found in MAIN.items()}
 )
 ABLATION = {  # Tables 3 and 6; "projection" is BERT behind it
     "lacon": {"mrpc": (87.5, 0.8), "rte": (71.4, 0.7), "cola": (62.4, 1.1)},

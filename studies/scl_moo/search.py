@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -37,16 +39,17 @@ class Tuning:
 
     @property
     def space(self) -> dict[str, list[float]]:
-        """The paper's grids, of the settings that the method has."""
+        """The paper's grids, r_1's longer, of the settings that the method has."""
         ratios = {"scl_preference": list(RATIOS)} if self.method in ("ls", "epo") else {}
         return {"scl_temperature": list(GRID), "scl_weight": list(GRID), **ratios}
 
     @property
     def name(self) -> str:
-        """Of the study: another encoder, rate or number of seeds makes another one."""
+        """Of the study: another encoder, rate, number of seeds or grid makes another one."""
         one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
         seeds = len(self.seeds)
-        return f"tune-{self.task}-{self.shots}-{self.method}-{one.config.digest()}-{seeds}"
+        grid = hashlib.sha256(json.dumps(self.space).encode()).hexdigest()[:4]
+        return f"tune-{self.task}-{self.shots}-{self.method}-{one.config.digest()}-{seeds}-{grid}"
 
     def points(self) -> list[dict[str, float]]:
         """All of the grid."""

@@ -155,8 +155,6 @@ def setting_parts(results: Results, setting: str) -> list[str]:
         markdown_table(*losses_table(results, setting, "tuned")),
         "SuperLoss, frozen or fine-tuned (Table 3):",
         markdown_table(*judged_table(results, setting)),
-    ]
-    parts += [
         "Projection heads (Table 2):",
         markdown_table(*heads_table(results, setting)),
         f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "

@@ -73,6 +73,8 @@ def test_simcse_on_text_of_ones_own(run, tmp_path, limit):
     after = run("--mode", "single", "--task", "sst", "--init", str(folder), *SHORT, "--epochs", "1",
                 "--output", str(tmp_path / "after"))  # fmt: skip
     assert after.returncode == 0, after.stderr
+    compared = run("--mode", "compare", "--runs", str(folder), "--output", str(tmp_path / "page"))
+    assert "expected a run of tasks, found one of mode pretrain" in compared.stderr
 
 
 def test_another_run_starts_from_it(run, tmp_path):

@@ -120,6 +120,14 @@ def test_metrics_of_a_labelled_file(finished, run, tmp_path, monkeypatch):
     assert ["sst", "accuracy", "0.2000"] in [line.split() for line in again.stdout.splitlines()]
 
 
+def test_labels_without_quoting(finished, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("l.csv").write_text('a\tstars\n"so" he said\t1\n')
+    assert "expected after" in run(*labelled(finished)).stderr
+    found = run(*labelled(finished, ["--quotes", "no"]))
+    assert found.returncode == 0, found.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "flags", "status", "told"),
     [

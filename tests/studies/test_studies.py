@@ -11,7 +11,9 @@ from minbert.errors import UserError
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from studies import balance, mixing, noise, regularisation, toy_front
-from studies.chosen import first_seeds
+from studies.chosen import chosen_seeds, first_seeds
+from studies.claims import means_by_seed
+from studies.seeds import SeedCell
 
 
 def call(monkeypatch, capsys, module, *argv):
@@ -164,7 +166,16 @@ def test_balance_tells_what_epo_did(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "results" / "sst-r0.5.png").exists()
 
 
+def test_one_mean_a_seed_where_all_have_it():
+    several = [{1: 0.1, 2: 0.4, 3: 9.0}, {}, {1: 0.3, 2: 0.0}]
+    assert means_by_seed(several) == pytest.approx([0.2, 0.2])
+    assert means_by_seed([{}, {}]) == []
+
+
 def test_more_seeds_than_a_cell_has_of_its_own():
     assert first_seeds((11711, 2), 1) == (11711,)
     assert first_seeds((11711, 2), 5) == (11711, 2, 1, 3, 4)
     assert first_seeds(tuple(range(1, 7)), 10) == tuple(range(1, 11))
+    config = RunConfig(mode="single", tasks=())
+    assert len(chosen_seeds(SeedCell("sweep-tau-1", config, (1, 2, 3)), 6)) == 3
+    assert len(chosen_seeds(SeedCell("main-sst2-ce", config, (1, 2, 3)), 6)) == 6

@@ -1,0 +1,38 @@
+"""Labels of a file as numbers, and the metrics of what was said of its rows."""
+
+import numpy as np
+import pytest
+
+from serving.scoring import metrics_of, targets_of
+from tasks import build_task
+from tasks.text_files import DataError
+
+
+def rows(*labels):
+    return [(f"line {number}", label) for number, label in enumerate(labels, 2)]
+
+
+def test_classes_by_their_label_or_their_name():
+    task = build_task("trec")
+    assert targets_of(task, rows("HUM", "human", " ABBR ", "")).tolist()[:3] == [3, 3, 0]
+    assert np.isnan(targets_of(task, rows("HUM", ""))[1])
+    with pytest.raises(DataError, match=r"line 3: expected ABBR, DESC, .* found 'X'"):
+        targets_of(task, rows("HUM", "X"))
+    with pytest.raises(DataError, match="trec: expected a row with a label"):
+        targets_of(task, rows("", "-"))
+
+
+def test_other_classes_than_the_first_ones_are_left_out():
+    task = build_task("trec", classes="2")
+    targets = targets_of(task, rows("ABBR", "HUM", "DESC", "ENTY"))
+    assert np.isnan(targets).tolist() == [False, True, False, True]
+    assert metrics_of(task, np.array([0, 1, 0, 1]), targets)["accuracy"] == 0.5
+
+
+def test_any_number_is_a_similarity():
+    task = build_task("sts")
+    targets = targets_of(task, rows("7", "-1.5", "3", ""))
+    assert targets.tolist()[:3] == [7, -1.5, 3]
+    assert metrics_of(task, np.array([2.0, 1, 1.5, 9]), targets)["spearman"] == pytest.approx(1)
+    with pytest.raises(DataError, match="line 2: expected a number, found 'alike'"):
+        targets_of(task, rows("alike"))
