@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pretrain.texts import Columns, linked
-from tasks.readers import clean_pair_text
+from tasks.readers import clean_pair_text, drawn
 from tasks.text_files import DataError, rows_by_name
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # as the authors of SimCSE publish them
@@ -51,9 +51,7 @@ def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarr
         for cleaned in [(clean_pair_text(a), clean_pair_text(b), clean_pair_text(c))]
         if all(cleaned) and cleaned[2] not in cleaned[:2]
     ]
-    if limit is not None and limit < len(rows):
-        chosen = np.sort(np.random.default_rng(0).permutation(len(rows))[:limit])
-        rows = [rows[i] for i in chosen]
+    rows = [rows[place] for place in drawn(len(rows), limit)]
     premises, follows, against = ([row[side] for row in rows] for side in range(3))
     groups = linked(premises, follows) if rows else np.zeros(0, np.int64)
     group_of = dict(zip([*premises, *follows], [*groups, *groups], strict=True))

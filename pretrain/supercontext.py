@@ -21,6 +21,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from tasks.base import Task, of_outputs
 from tasks.kinds import Kind
+from tasks.readers import drawn
 
 OBJECTIVES = ("superloss", "supcon", "class-triplet", "npair")
 PROJECTED = 512  # width of the projection (section IV.C)
@@ -126,7 +127,7 @@ def neighbour_metrics(embeddings: np.ndarray, classes: np.ndarray) -> dict[str, 
     from sklearn.neighbors import NearestNeighbors
 
     if len(embeddings) > MOST:
-        rows = np.sort(np.random.default_rng(0).permutation(len(embeddings))[:MOST])
+        rows = drawn(len(embeddings), MOST)
         embeddings, classes = embeddings[rows], classes[rows]
     count = min(NEIGHBOURS, len(embeddings) - 1)
     if count < 1:

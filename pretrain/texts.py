@@ -10,7 +10,7 @@ import numpy as np
 
 from multitask.randomness import generator
 from tasks import OwnTasks, build_task, find_task
-from tasks.readers import Examples, bare
+from tasks.readers import Examples, bare, drawn
 from tasks.text_files import DataError, read_sentences
 
 SIMILAR = 4.0  # STS pairs from this score on mean the same
@@ -78,9 +78,7 @@ def unlabelled(
     found = [
         text for text in dict.fromkeys(map(str.strip, read_sentences(Path(file), column))) if text
     ]
-    if limit is not None and limit < len(found):
-        chosen = np.sort(np.random.default_rng(0).permutation(len(found))[:limit])
-        found = [found[row] for row in chosen]
+    found = [found[row] for row in drawn(len(found), limit)]
     return (found, found), np.arange(len(found))
 
 

@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from reports.statistics import holm, signed_rank
-from studies.seeds import SeedCell
+from studies.seeds import SeedCell, shared_seeds
 
 Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
@@ -49,8 +49,7 @@ def means_by_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
     have any, all must have a seed.
     """
     there = [figures for figures in several if figures]
-    shared = set.intersection(*map(set, there)) if there else set()
-    return [fmean(figures[seed] for figures in there) for seed in sorted(shared)]
+    return [fmean(figures[seed] for figures in there) for seed in sorted(shared_seeds(there))]
 
 
 def claims_table(differences: Mapping[str, Sequence[float]], asked: str = PRINTED) -> Table:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,11 @@ def values(one: SeedCell, results: Path, *keys: str) -> dict[int, Any]:
     for key in keys:
         found = {seed: inner[key] for seed, inner in found.items() if key in inner}
     return found
+
+
+def shared_seeds(several: Collection[Mapping[int, Any]]) -> set[int]:
+    """The seeds that all of these have."""
+    return set.intersection(*map(set, several)) if several else set()
 
 
 def of_seeds(found: Mapping[int, float], seeds: Container[int]) -> dict[int, float]:

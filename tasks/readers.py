@@ -30,14 +30,10 @@ class Examples:
         return len(self.ids)
 
     def some(self, limit: int | None) -> Examples:
-        """`limit` examples drawn at random, in the file's order; all of them for None.
-
-        Always the same ones, for every seed of a run. Not the first: the files of SST are sorted.
-        """
+        """`limit` examples drawn at random; all of them for None."""
         if limit is None or limit >= len(self):
             return self
-        rows = np.sort(np.random.default_rng(0).permutation(len(self))[:limit])
-        return self.at(rows)
+        return self.at(drawn(len(self), limit))
 
     def at(self, rows: np.ndarray) -> Examples:
         """Some of the examples, in the order asked for."""
@@ -47,6 +43,14 @@ class Examples:
             texts=tuple([column[row] for row in rows] for column in self.texts),
             targets=None if self.targets is None else self.targets[rows],
         )
+
+
+def drawn(count: int, limit: int | None) -> np.ndarray:
+    """Places of `limit` of `count` examples drawn at random, in the file's order; all for None.
+
+    Always the same ones, for every seed of a run. Not the first: the files of SST are sorted.
+    """
+    return np.sort(np.random.default_rng(0).permutation(count)[:limit])
 
 
 def clean_sentence(text: str) -> str:

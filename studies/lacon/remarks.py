@@ -16,6 +16,7 @@ from studies.lacon.experiments import (
 )
 from studies.lacon.protocol_tables import swept
 from studies.lacon.results import Results
+from studies.seeds import shared_seeds
 
 
 def ahead(results: Results) -> str:
@@ -25,7 +26,7 @@ def ahead(results: Results) -> str:
         led, compared = [], 0
         for task in TASKS:
             found = {m: results.of(results.cells.main(task, m)) for m in (own, *RIVALS)}
-            seeds = set.intersection(*(set(figures) for figures in found.values()))
+            seeds = shared_seeds(found.values())
             if not seeds:
                 continue
             means = {m: fmean(figures[seed] for seed in seeds) for m, figures in found.items()}

@@ -18,7 +18,7 @@ from studies.lacon.experiments import (
     TASKS,
 )
 from studies.lacon.results import Results
-from studies.seeds import of_seeds, shown
+from studies.seeds import of_seeds, shared_seeds, shown
 
 Figures = Mapping[int, float]
 
@@ -46,9 +46,8 @@ def measured(results: Results) -> list[str]:
 def best_rival(results: Results, task: str) -> Figures:
     """Of the rivals the one with the highest mean over the seeds that all of them have."""
     every = [results.of(results.cells.main(task, rival)) for rival in RIVALS]
-    shared = set.intersection(*map(set, every))
-    both_have = [of_seeds(found, shared) for found in every]
-    return max(both_have, key=lambda found: fmean(found.values()) if found else 0.0)
+    alike = [of_seeds(found, shared_seeds(every)) for found in every]
+    return max(alike, key=lambda found: fmean(found.values()) if found else 0.0)
 
 
 def data_table(results: Results) -> Table:
