@@ -14,17 +14,18 @@ import sys
 import time
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from cli.corpus import check_output
 from cli.flags import add_machine_flags, add_precision
-from cli.predict_rows import labels_of, rows_of
+from cli.predict_answers import header_of, lines_of, submitted
+from cli.predict_rows import indices_of, labels_of, rows_of
 from cli.values import path
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from serving.model import MultiTaskModel, Prediction
+    from serving.model import MultiTaskModel
     from tasks.base import Task
 
 
@@ -69,6 +70,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
+    files.add_argument(
+        "--glue",
+        action="store_true",
+        help="write what GLUE's leaderboard takes, the index of each row of its test file and what "
+        "one of --tasks predicts, as its files write it; implies --quotes no",
+    )
     machine = parser.add_argument_group("machine")
     add_precision(machine)
     add_machine_flags(machine)
@@ -83,13 +90,17 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
     if args.label and not (args.column and args.output):
         parser.error("--label: expected --input, --column and --output, which leaves room for it")
+    if args.glue and not (args.column and args.output):
+        parser.error("--glue: expected --input, --column and --output")
+    if args.glue and args.probabilities:
+        parser.error("--glue and --probabilities: expected one of them")
     target = Path(args.output) if args.output else None
     if target is None:
         if args.overwrite:
             parser.error("--overwrite: expected --output FILE, found none")
         predict(args, sys.stdout, "\t")
         return 0
-    check_output(args, parser, (".csv", ".tsv"))
+    check_output(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
     begin = time.perf_counter()
     with whole_file(target) as file:
         count, loaded, judged = predict(
@@ -113,38 +124,40 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     loaded = time.perf_counter()
     if first is None:
         return 0, loaded, ""
-    task = judged_task(args, model) if args.label else None
-    targets = targets_of(task, labels_of(args)) if task else None
+    task = only_task(args, model) if args.label or args.glue else None
+    targets = targets_of(task, labels_of(args)) if task and args.label else None
+    indices = indices_of(args)
     values = []
 
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    count, header = 0, False
+    count = 0
     total = 0 if args.output else None  # a bar without an end, beside a file alone
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
             chain([first], rows), args.tasks, args.precision, progress.update
         ):
-            if not header:
-                texts = args.column or ["text", "other text"][: len(window[0])]
-                writer.writerow([*texts, *columns(found, args.probabilities)])
-                header = True
-            for place, row in enumerate(window):
-                writer.writerow([*row, *answers(found, place, args.probabilities)])
-            file.flush()
-            count += len(window)
+            if not count:
+                writer.writerow(header_of(args, window, found))
             if task:
                 values.append(found[task.name].values)
+            if task and args.glue:
+                writer.writerows(submitted(task, found[task.name], indices))
+            else:
+                writer.writerows(lines_of(args, window, found))
+            file.flush()
+            count += len(window)
     judged = shown(task, values, targets) if task and targets is not None else ""
     return count, loaded, judged
 
 
-def judged_task(args: argparse.Namespace, model: MultiTaskModel) -> Task:
-    """The one that `--label` is of."""
+def only_task(args: argparse.Namespace, model: MultiTaskModel) -> Task:
+    """The one that `--label` or `--glue` is of."""
     from multitask.errors import RunError
 
     names = model.chosen(args.tasks, len(args.column))
     if len(names) != 1:
-        raise RunError(f"--label: expected one of {', '.join(names)} by --tasks")
+        flag = "--label" if args.label else "--glue"
+        raise RunError(f"{flag}: expected one of {', '.join(names)} by --tasks")
     return model.tasks_by_name[names[0]]
 
 
@@ -159,23 +172,3 @@ def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
     rows = [[task.name, name, f"{value:.4f}"] for name, value in metrics.items()]
     known = int(np.sum(~np.isnan(targets)))
     return f"{text_table(['task', 'metric', f'{known:,} rows'], rows)}\n\n"
-
-
-def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
-    """Names of what is answered: `sst`, and `sst: positive` for a probability."""
-    names = []
-    for task, one in found.items():
-        names.append(task)
-        if probabilities:
-            names += [f"{task}: {name}" for name in one.class_names]
-    return names
-
-
-def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
-    """Of one row."""
-    values: list[Any] = []
-    for one in found.values():
-        values.append(one.labels[place])
-        if probabilities and one.probabilities is not None:
-            values += [f"{value:.6f}" for value in one.probabilities[place]]
-    return values

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+GLUE_INDEX = "index"  # the column of GLUE's test files that its submissions repeat
+
 
 def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The texts, one or two a row."""
@@ -26,7 +28,8 @@ def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         return
     file = Path(args.input)
     if args.column:
-        for _, row in named_rows(args, args.column):
+        needed = [*args.column, GLUE_INDEX] if args.glue else args.column
+        for _, row in named_rows(args, needed):
             yield tuple(row[name] for name in args.column)
     elif file.suffix.lower() in READERS:
         raise DataError(f"{file}: expected --column with the name of its text, found none")
@@ -41,10 +44,17 @@ def labels_of(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
         yield f"{args.input}, line {line}: {args.label}", row[args.label]
 
 
+def indices_of(args: argparse.Namespace) -> Iterator[str]:
+    """Of each row of a test file, as GLUE has it."""
+    for _, row in named_rows(args, [GLUE_INDEX]):
+        yield row[GLUE_INDEX].strip()
+
+
 def named_rows(args: argparse.Namespace, names: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The columns of these names, each row after its line."""
     from tasks.text_files import rows_by_name
 
     file = Path(args.input)
-    comma, quoted = file.suffix.lower() == ".csv", args.quotes == "yes"
+    comma = file.suffix.lower() == ".csv"
+    quoted = args.quotes == "yes" and not args.glue
     return rows_by_name(file, names, comma, quoted_tabs=quoted)

@@ -128,6 +128,45 @@ def test_labels_without_quoting(finished, run, tmp_path, monkeypatch):
     assert found.returncode == 0, found.stderr
 
 
+def test_what_glue_takes(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "glue" / "RTE"
+    folder.mkdir(parents=True)
+    labels = ("entailment", "not_entailment")
+    for split in ("train", "dev"):
+        rows = [f'{n}\ta "cat {n}\tcats\t{labels[n % 2]}' for n in range(12)]
+        lines = ["index\tsentence1\tsentence2\tlabel", *rows]
+        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    Path("test.tsv").write_text('index\tsentence1\tsentence2\n7\tso "he\tsaid\n3\tx\ty\n')
+    train = ("--mode", "single", "--task", "rte", "--data", tmp_path, "--encoder", "tiny")
+    assert run(*train, "--epochs", "1", "--output", "rte").returncode == 0
+    command = (*PREDICT, "rte", "--input", "test.tsv", "--column", "sentence1", "sentence2")
+    found = run(*command, "--glue", "--output", "RTE.tsv")
+    assert found.returncode == 0, found.stderr
+    assert run(*command, "--quotes", "no", "--output", "table.tsv").returncode == 0
+    said = [row[2].replace(" ", "_") for row in read(Path("table.tsv").read_text())[1:]]
+    assert set(said) <= set(labels)
+    expected = [["index", "prediction"], ["7", said[0]], ["3", said[1]]]
+    assert read(Path("RTE.tsv").read_text()) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "told"),
+    [
+        (("--output", "o.csv", "--tasks", "sst"), 2, "expected a name that ends in .tsv"),
+        ((), 2, "--glue: expected --input, --column and --output"),
+        (("--output", "o.tsv", "--probabilities"), 2, "expected one of them"),
+        (("--output", "o.tsv", "--tasks", "sst"), 1, "index"),
+    ],
+)
+def test_what_glue_does_not_take(finished, refused, tmp_path, monkeypatch, flags, status, told):
+    monkeypatch.chdir(tmp_path)
+    Path("t.tsv").write_text("a\tb\nx\ty\n")
+    command = (*PREDICT, finished[0], "--input", "t.tsv", "--column", "a", "--glue")
+    assert told in refused(status, *command, *flags)
+    assert not list(tmp_path.glob("o.*"))
+
+
 @pytest.mark.parametrize(
     ("content", "flags", "status", "told"),
     [
