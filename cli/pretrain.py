@@ -11,6 +11,7 @@ import argparse
 from cli import classes
 from cli.flags import add_training_flags
 from cli.multitask import add_task_list, distinct_tasks
+from cli.pretrain_checks import PAIRS_OF_TEXTS, check_objective
 from cli.run_config import check_training_flags, training_config
 from cli.train import train
 from cli.values import RATE, default, path
@@ -26,8 +27,6 @@ TEXTS = {
     "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
 }
 OBJECTIVES = TEXTS | classes.OBJECTIVES
-WITHOUT_TEMPERATURE = ("triplet", "class-triplet", "npair")
-PAIRS_OF_TEXTS = ("pairs", "ranking", "triplet")
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 
 
@@ -52,10 +51,16 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--text",
         type=path,
         metavar="FILE",
-        help="of --objective simcse, instead of tasks' text: one sentence a line; or a .csv, .tsv, "
-        ".jsonl or .parquet file, with --text-column",
+        help="instead of tasks' text, of --objective simcse one sentence a line, or a .csv, .tsv, "
+        ".jsonl or .parquet file with --text-column; of pairs, ranking and triplet such a file of "
+        "texts that belong together",
     )
-    group.add_argument("--text-column", metavar="NAME", help="column or field of --text")
+    group.add_argument(
+        "--text-column",
+        nargs="+",
+        metavar="NAME",
+        help="column or field of --text; two of them for pairs, such as question and answer",
+    )
     group.add_argument(
         "--contrast-temperature",
         type=RATE,
@@ -87,6 +92,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             "--mode pretrain: expected neither --freeze-encoder nor --probe-epochs, "
             "for the encoder is what is trained"
         )
+    one, other = [*(args.text_column or ()), None, None][:2]
+    settings |= {"text_column": one, "other_column": other}
     config = training_config(args, DEFAULTS, mode="pretrain", tasks=tasks, **settings)
 
     from pretrain.run_tasks import build_and_check
@@ -119,38 +126,3 @@ def chosen_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> t
                     f"found {task}"
                 )
     return tasks
-
-
-def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Refuse flags that an objective does not have."""
-    name = args.objective
-    if (args.nli is not None) != (name == "nli"):
-        found = "none" if args.nli is None else f"--objective {name}"
-        parser.error(f"--nli: expected it with --objective nli, found {found}")
-    if args.text is not None and name != "simcse":
-        parser.error(f"--text: expected --objective simcse, found {name}")
-    if args.text_column is not None and args.text is None:
-        parser.error("--text-column: expected --text")
-    if args.margin is not None and name not in ("triplet", "class-triplet"):
-        parser.error(f"--margin: expected --objective triplet or class-triplet, found {name}")
-    if args.contrast_temperature is not None and name in WITHOUT_TEMPERATURE:
-        parser.error(
-            f"--contrast-temperature: expected another --objective than "
-            f"{', '.join(WITHOUT_TEMPERATURE)}, found {name}"
-        )
-    if args.projection and name in classes.OBJECTIVES:
-        parser.error(f"--projection: expected --projection-head with --objective {name}")
-    if name not in classes.OBJECTIVES:
-        for flag in ("protocol", "shots", "drop_leaks", "pair", "classes"):
-            if getattr(args, flag):
-                shown = flag.replace("_", "-")
-                parser.error(f"--{shown}: expected an objective of classes, found {name}")
-    if args.head_lr is not None and not (
-        args.projection or args.projection_head in ("linear", "nonlinear")
-    ):
-        parser.error(
-            "--head-lr: expected --projection or --projection-head, the only layers beside the "
-            "encoder"
-        )
-    if args.batch_size == 1 and name != "triplet":
-        parser.error("--batch-size: expected 2 or more, for the others of a batch are negatives")

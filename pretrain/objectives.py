@@ -14,13 +14,15 @@ from torch import Tensor, nn
 from losses import simcse_loss, triplet_margin_loss
 from multitask.config import RunConfig
 from pretrain.nli import entailments
+from pretrain.own_text import own_pairs, unlabelled
 from pretrain.texts import (
     SIMILAR,
+    Make,
     Texts,
     pairs_and_strangers,
     positive_pairs,
     sentences,
-    unlabelled,
+    training_sentences,
 )
 from tasks.base import Embeddings, Task
 from tasks.kinds import Kind
@@ -62,28 +64,33 @@ def build_objective(config: RunConfig) -> dict[str, Task]:
         return triplet_margin_loss(texts[0], texts[1], texts[2], margin)
 
     losses = {"simcse": two, "nli": three, "pairs": two, "ranking": three, "triplet": triplet}
-    origin = f"the training files of {', '.join(config.tasks)}"
-    labelled = Texts(partial(sentences, config.tasks, config.own_tasks), origin)
-    sources = {
-        "simcse": own_text(config.text, config.text_column) if config.text else labelled,
-        "nli": Texts(lambda _, limit: entailments(Path(config.nli or ""), limit), str(config.nli)),
-        "pairs": Texts(partial(positive_pairs, config.tasks), origin),
-        "ranking": Texts(partial(pairs_and_strangers, config.tasks, config.seed), origin),
-        "triplet": Texts(partial(pairs_and_strangers, config.tasks, config.seed), origin),
-    }
     task = Task(
         name=name,
         kind=similarity_of_embeddings(losses[name]),
-        source=sources[name],
+        source=source_of(config),
         build_head=partial(Projection, mlp=config.projection),
         in_batch=name != "triplet",
     )
     return {name: task}
 
 
-def own_text(file: str, column: str | None) -> Texts:
-    """Sentences of a file of anybody's."""
-    return Texts(partial(unlabelled, file, column), file)
+def source_of(config: RunConfig) -> Texts:
+    """Where the texts of an objective come from."""
+    if config.objective == "nli":
+        return Texts(lambda _, limit: entailments(Path(config.nli or ""), limit), str(config.nli))
+    origin = config.text or f"the training files of {', '.join(config.tasks)}"
+    if config.objective == "simcse":
+        own = partial(unlabelled, config.text or "", config.text_column)
+        labelled = partial(sentences, config.tasks, config.own_tasks)
+        return Texts(own if config.text else labelled, origin)
+    pairs: Make = partial(positive_pairs, config.tasks)
+    if config.text:
+        columns = (config.text_column or "", config.other_column or "")
+        pairs = partial(own_pairs, config.text, columns)
+    if config.objective != "pairs":
+        strangers = None if config.text else partial(training_sentences, config.tasks)
+        pairs = partial(pairs_and_strangers, pairs, strangers, origin, config.seed)
+    return Texts(pairs, origin)
 
 
 def similarity_of_embeddings(loss: Callable[[Embeddings, Tensor], Tensor]) -> Kind:

@@ -10,8 +10,8 @@ import numpy as np
 
 from multitask.randomness import generator
 from tasks import OwnTasks, build_task, find_task
-from tasks.readers import Examples, bare, drawn
-from tasks.text_files import DataError, read_sentences
+from tasks.readers import Examples, bare
+from tasks.text_files import DataError
 
 SIMILAR = 4.0  # STS pairs from this score on mean the same
 # Tasks whose labels say which pairs belong together.
@@ -20,6 +20,7 @@ PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sts": lambda score: score >= SIMILAR,
 }
 Columns = tuple[list[str], ...]
+Make = Callable[[Path, int | None], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
 NO_OWN: OwnTasks = {}
 
 
@@ -31,7 +32,7 @@ class Texts:
     negatives of each other. They stand where other tasks have their targets.
     """
 
-    make: Callable[[Path, int | None], tuple[Columns, np.ndarray]]
+    make: Make
     origin: str
 
     @property
@@ -71,17 +72,6 @@ def sentences(
     return (column, column), np.arange(len(column))
 
 
-def unlabelled(
-    file: str, column: str | None, folder: Path, limit: int | None
-) -> tuple[Columns, np.ndarray]:
-    """Each sentence of a file once, with itself; `limit` of them, drawn at random."""
-    found = [
-        text for text in dict.fromkeys(map(str.strip, read_sentences(Path(file), column))) if text
-    ]
-    found = [found[row] for row in drawn(len(found), limit)]
-    return (found, found), np.arange(len(found))
-
-
 def positive_pairs(
     names: Sequence[str], folder: Path, limit: int | None
 ) -> tuple[Columns, np.ndarray]:
@@ -111,21 +101,27 @@ def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
 
 
 def pairs_and_strangers(
-    names: Sequence[str], seed: int, folder: Path, limit: int | None
+    pairs_of: Make,
+    pool_of: Callable[[Path, int | None], list[str]] | None,
+    origin: str,
+    seed: int,
+    folder: Path,
+    limit: int | None,
 ) -> tuple[Columns, np.ndarray]:
-    """Positive pairs, each with a sentence from elsewhere that is not of its group.
+    """The pairs, each with a sentence from elsewhere that is not of its group.
 
-    Groups (n, 2) are the pair's and that of the sentence from elsewhere, -1 for none.
+    It is one of `pool_of`, or of another pair's where that is None. Groups (n, 2) are the pair's
+    and that of the sentence from elsewhere, -1 for none.
     """
-    (left, right), groups = positive_pairs(names, folder, limit)
-    pool = training_sentences(names, folder, limit)
+    (left, right), groups = pairs_of(folder, limit)
     group_of = dict(zip([*left, *right], [*groups, *groups], strict=True))
+    pool = pool_of(folder, limit) if pool_of else list(group_of)
     outside = np.array([group_of.get(text, -1) for text in pool])
     draw = generator(seed, "out-of-sample negatives")
     chosen = draw.integers(len(pool) or 1, size=len(groups))
     for row in np.flatnonzero(outside[chosen] == groups):
         if (outside == groups[row]).all():
-            raise DataError(f"{folder}: expected sentences that mean something else, found none")
+            raise DataError(f"{origin}: expected sentences that mean something else, found none")
         while outside[chosen[row]] == groups[row]:
             chosen[row] = draw.integers(len(pool))
     strangers = [pool[row] for row in chosen]

@@ -18,7 +18,9 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
         (["--objective", "simcse", "--nli", "x"], "--nli: expected it with --objective nli"),
         (["--objective", "nli", "--nli", "x", "--tasks", "sst"], "--tasks: expected none"),
         (["--objective", "simcse", "--text", "x", "--tasks", "sst"], "none with --text, whose"),
-        (["--objective", "pairs", "--text", "x"], "--text: expected --objective simcse"),
+        (["--objective", "supcon", "--text", "x"], "--text: expected --objective simcse, pairs"),
+        (["--objective", "pairs", "--text", "x"], "expected two with --objective pairs, found 0"),
+        (["--objective", "simcse", "--text", "x", "--text-column", "a", "b"], "expected one with"),
         (["--objective", "simcse", "--text-column", "x"], "--text-column: expected --text"),
         (["--objective", "pairs", "--margin", "1"], "--margin: expected --objective triplet"),
         (["--objective", "triplet", "--contrast-temperature", "1"], "expected another --objective"),
@@ -75,6 +77,18 @@ def test_simcse_on_text_of_ones_own(run, tmp_path, limit):
     assert after.returncode == 0, after.stderr
     compared = run("--mode", "compare", "--runs", str(folder), "--output", str(tmp_path / "page"))
     assert "expected a run of tasks, found one of mode pretrain" in compared.stderr
+
+
+@pytest.mark.parametrize("objective", ["pairs", "ranking", "triplet"])
+def test_pairs_of_ones_own(run, tmp_path, objective):
+    file, folder = tmp_path / "own.tsv", tmp_path / "run"
+    file.write_text("q\ta\n" + "".join(f"Question {i}?\tAnswer {i}.\n" for i in range(20)))
+    flags = (*TINY, "--objective", objective, "--text", file, "--text-column", "q", "a")
+    found = run(*flags, "--batch-size", "4", "--output", str(folder))
+    assert found.returncode == 0, found.stderr
+    assert json.loads((folder / "metrics.json").read_text())["steps"] == 5
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["text_column"], config["other_column"]) == ("q", "a")
 
 
 def test_another_run_starts_from_it(run, tmp_path):

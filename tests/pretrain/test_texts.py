@@ -1,5 +1,6 @@
 """Text for pre-training: what is read, what belongs together, what is overlapped."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from pretrain.texts import (
     positive_pairs,
     sentences,
     training_sentences,
-    unlabelled,
 )
 from tasks import CS224N, build_task
 from tasks.text_files import DataError
@@ -36,20 +36,6 @@ def test_every_training_sentence_is_there_once(names):
 def test_the_limit_takes_the_examples_that_training_would_take():
     examples = build_task("qqp").read(SAMPLE, "train", 10)
     assert set(training_sentences(("qqp",), SAMPLE, 10)) == {t for c in examples.texts for t in c}
-
-
-def test_text_of_ones_own_is_there_once_and_blank_lines_are_not(tmp_path):
-    file = tmp_path / "own.txt"
-    file.write_text("one\n\n two \none\n" + "".join(f"more {i}\n" for i in range(20)))
-    (texts, _), groups = unlabelled(str(file), None, SAMPLE, None)
-    assert texts == ["one", "two", *(f"more {i}" for i in range(20))]
-    assert groups.tolist() == list(range(22))
-    (some, _), groups = unlabelled(str(file), None, SAMPLE, 5)
-    assert len(some) == len(groups) == 5
-    assert some != texts[:5], "drawn, not the first ones"
-    assert set(some) < set(texts)
-    with pytest.raises(DataError, match="expected the name of a column"):
-        unlabelled(str(tmp_path / "own.csv"), None, SAMPLE, None)
 
 
 def test_a_run_trains_on_the_limit_of_each_task():
@@ -83,11 +69,17 @@ def test_pairs_that_share_a_text_through_others_are_one_group():
     assert groups[0] == groups[1] == groups[3] != groups[2]
 
 
+def strangers_of(seed):
+    pairs = partial(positive_pairs, ("qqp",))
+    pool = partial(training_sentences, ("qqp",))
+    return pairs_and_strangers(pairs, pool, "files", seed, SAMPLE, None)
+
+
 def test_strangers_belong_to_another_group():
-    (left, right, strangers), both = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
+    (left, right, strangers), both = strangers_of(0)
     groups, theirs = both.T
-    (_, _, again), _ = pairs_and_strangers(("qqp",), 0, SAMPLE, None)
-    (_, _, others), _ = pairs_and_strangers(("qqp",), 1, SAMPLE, None)
+    (_, _, again), _ = strangers_of(0)
+    (_, _, others), _ = strangers_of(1)
     assert strangers == again != others
     own = dict(zip([*left, *right], [*groups, *groups], strict=True))
     assert all(own.get(s) != group for s, group in zip(strangers, groups, strict=True))

@@ -1,0 +1,64 @@
+"""Sentences and pairs of a file of anybody's."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import tasks.sample
+from pretrain.own_text import own_pairs, unlabelled
+from pretrain.texts import pairs_and_strangers
+from tasks.text_files import DataError
+
+SAMPLE = Path(tasks.sample.__file__).parent
+PAIRS = [("q1", "a1"), ("q2", "a2"), ("q3", "a1"), ("q1", "a1"), (" ", "a9"), ("q4", "")]
+
+
+@pytest.fixture
+def pairs_file(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("n,q,a\n" + "".join(f"{n},{q},{a}\n" for n, (q, a) in enumerate(PAIRS)))
+    return str(file)
+
+
+def test_text_of_ones_own_is_there_once_and_blank_lines_are_not(tmp_path):
+    file = tmp_path / "own.txt"
+    file.write_text("one\n\n two \none\n" + "".join(f"more {i}\n" for i in range(20)))
+    (texts, _), groups = unlabelled(str(file), None, SAMPLE, None)
+    assert texts == ["one", "two", *(f"more {i}" for i in range(20))]
+    assert groups.tolist() == list(range(22))
+    (some, _), groups = unlabelled(str(file), None, SAMPLE, 5)
+    assert len(some) == len(groups) == 5
+    assert some != texts[:5], "drawn, not the first ones"
+    assert set(some) < set(texts)
+    with pytest.raises(DataError, match="expected the name of a column"):
+        unlabelled(str(tmp_path / "own.csv"), None, SAMPLE, None)
+
+
+def test_pairs_of_ones_own_are_there_once_and_linked_by_what_they_share(pairs_file):
+    (left, right), groups = own_pairs(pairs_file, ("q", "a"), SAMPLE, None)
+    assert list(zip(left, right, strict=True)) == [("q1", "a1"), ("q2", "a2"), ("q3", "a1")]
+    assert groups[0] == groups[2] != groups[1]
+    (some, _), _ = own_pairs(pairs_file, ("q", "a"), SAMPLE, 2)
+    assert len(some) == 2
+    with pytest.raises(DataError, match="nothing"):
+        own_pairs(pairs_file, ("q", "nothing"), SAMPLE, None)
+
+
+def test_strangers_of_ones_own_pairs_are_texts_of_other_pairs(pairs_file):
+    read = partial(own_pairs, pairs_file, ("q", "a"))
+    (left, _, strangers), groups = pairs_and_strangers(read, None, pairs_file, 0, SAMPLE, None)
+    group_of = dict(zip(["q1", "a1", "q2", "a2", "q3"], [0, 0, 1, 1, 0], strict=True))
+    assert all(group_of[a] != group_of[b] for a, b in zip(left, strangers, strict=True))
+    assert (groups[:, 0] != groups[:, 1]).all()
+    assert (groups >= 0).all()
+
+
+def test_pairs_that_all_belong_together_have_no_strangers(tmp_path):
+    file = tmp_path / "p.tsv"
+    file.write_text("q\ta\nx\ty\nz\ty\n")
+    read = partial(own_pairs, str(file), ("q", "a"))
+    with pytest.raises(DataError, match=r"p\.tsv: expected sentences that mean something else"):
+        pairs_and_strangers(read, None, str(file), 0, SAMPLE, None)
