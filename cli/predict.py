@@ -72,9 +72,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
     files.add_argument(
         "--glue",
-        action="store_true",
-        help="write what GLUE's leaderboard takes, the index of each row of its test file and what "
-        "one of --tasks predicts, as its files write it; implies --quotes no",
+        nargs="?",
+        const="index",
+        metavar="INDEX",
+        help="write what GLUE's leaderboard takes, the index of each row of its test file, in the "
+        "column INDEX (without: index; QQP has id), and what one of --tasks predicts, as its files "
+        "write it; implies --quotes no",
     )
     machine = parser.add_argument_group("machine")
     add_precision(machine)

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-GLUE_INDEX = "index"  # the column of GLUE's test files that its submissions repeat
-
 
 def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The texts, one or two a row."""
@@ -28,7 +26,7 @@ def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         return
     file = Path(args.input)
     if args.column:
-        needed = [*args.column, GLUE_INDEX] if args.glue else args.column
+        needed = [*args.column, args.glue] if args.glue else args.column
         for _, row in named_rows(args, needed):
             yield tuple(row[name] for name in args.column)
     elif file.suffix.lower() in READERS:
@@ -46,8 +44,8 @@ def labels_of(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 def indices_of(args: argparse.Namespace) -> Iterator[str]:
     """Of each row of a test file, as GLUE has it."""
-    for _, row in named_rows(args, [GLUE_INDEX]):
-        yield row[GLUE_INDEX].strip()
+    for _, row in named_rows(args, [args.glue]):
+        yield row[args.glue].strip()
 
 
 def named_rows(args: argparse.Namespace, names: list[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -51,6 +51,8 @@ def check_text(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Non
     elif name in PAIRS_OF_TEXTS:
         if columns != 2:
             parser.error(f"--text-column: expected two with --objective {name}, found {columns}")
+        if len(set(args.text_column)) == 1:
+            parser.error(f"--text-column: expected two, found {args.text_column[0]} twice")
     elif name != "simcse":
         readers = ", ".join(("simcse", *PAIRS_OF_TEXTS))
         parser.error(f"--text: expected --objective {readers}, found {name}")

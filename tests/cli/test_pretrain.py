@@ -21,6 +21,7 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
         (["--objective", "supcon", "--text", "x"], "--text: expected --objective simcse, pairs"),
         (["--objective", "pairs", "--text", "x"], "expected two with --objective pairs, found 0"),
         (["--objective", "simcse", "--text", "x", "--text-column", "a", "b"], "expected one with"),
+        (["--objective", "pairs", "--text", "x", "--text-column", "a", "a"], "found a twice"),
         (["--objective", "simcse", "--text-column", "x"], "--text-column: expected --text"),
         (["--objective", "pairs", "--margin", "1"], "--margin: expected --objective triplet"),
         (["--objective", "triplet", "--contrast-temperature", "1"], "expected another --objective"),

@@ -150,6 +150,17 @@ def test_what_glue_takes(run, tmp_path, monkeypatch):
     assert read(Path("RTE.tsv").read_text()) == expected
 
 
+def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, run, tmp_path):
+    source, target = tmp_path / "test.tsv", tmp_path / "QQP.tsv"
+    source.write_text("id\ta\tb\n5\tx\ty\n")
+    command = (*PREDICT, finished[0], "--input", source, "--column", "a", "b", "--tasks", "qqp")
+    found = run(*command, "--glue", "id", "--output", target)
+    assert found.returncode == 0, found.stderr
+    header, row = read(target.read_text())
+    assert header == ["index", "prediction"]
+    assert row in (["5", "0"], ["5", "1"])
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "told"),
     [
