@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from cli.corpus import check_output
 from cli.flags import add_machine_flags, add_precision
-from cli.predict_answers import header_of, lines_of, submitted
+from cli.predict_answers import SUBMITTED, header_of, lines_of, shown, submitted
 from cli.predict_rows import indices_of, labels_of, rows_of
-from cli.values import path
+from cli.values import column_name, path
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from serving.model import MultiTaskModel
     from tasks.base import Task
 
@@ -57,7 +55,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--quotes",
         choices=("yes", "no"),
-        default="yes",
         help="no where quotes between tabs mean nothing, as in GLUE's files (default: yes)",
     )
     files.add_argument(
@@ -72,6 +69,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
     files.add_argument(
         "--glue",
+        type=column_name,
         nargs="?",
         const="index",
         metavar="INDEX",
@@ -95,6 +93,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--label: expected --input, --column and --output, which leaves room for it")
     if args.glue and not (args.column and args.output):
         parser.error("--glue: expected --input, --column and --output")
+    if args.glue and args.quotes == "yes":
+        parser.error("--glue: expected --quotes no, which it implies, found yes")
     if args.glue and args.probabilities:
         parser.error("--glue and --probabilities: expected one of them")
     target = Path(args.output) if args.output else None
@@ -120,16 +120,19 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     from minbert.progress import bar
     from serving import MultiTaskModel
     from serving.scoring import targets_of
+    from tasks.text_files import DataError
 
     rows = rows_of(args)
     first = next(rows, None)  # what is wrong with the input is told before the model is loaded
     model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
     loaded = time.perf_counter()
     if first is None:
+        if args.glue:
+            raise DataError(f"{args.input}: expected rows to predict, found none")
         return 0, loaded, ""
     task = only_task(args, model) if args.label or args.glue else None
     targets = targets_of(task, labels_of(args)) if task and args.label else None
-    indices = indices_of(args)
+    indices = iter(list(indices_of(args)) if args.glue else ())
     values = []
 
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
@@ -141,7 +144,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
         ):
             if not count:
                 writer.writerow(header_of(args, window, found))
-            if task:
+            if task and args.label:
                 values.append(found[task.name].values)
             if task and args.glue:
                 writer.writerows(submitted(task, found[task.name], indices))
@@ -161,17 +164,6 @@ def only_task(args: argparse.Namespace, model: MultiTaskModel) -> Task:
     if len(names) != 1:
         flag = "--label" if args.label else "--glue"
         raise RunError(f"{flag}: expected one of {', '.join(names)} by --tasks")
+    if args.glue and names[0] not in SUBMITTED:
+        raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
     return model.tasks_by_name[names[0]]
-
-
-def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
-    """The metrics as a table."""
-    import numpy as np
-
-    from reports.tables import text_table
-    from serving.scoring import metrics_of
-
-    metrics = metrics_of(task, np.concatenate(values), targets)
-    rows = [[task.name, name, f"{value:.4f}"] for name, value in metrics.items()]
-    known = int(np.sum(~np.isnan(targets)))
-    return f"{text_table(['task', 'metric', f'{known:,} rows'], rows)}\n\n"

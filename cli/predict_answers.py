@@ -1,4 +1,4 @@
-"""What `--mode predict` writes: a table beside the texts, or a file for GLUE's leaderboard."""
+"""What `--mode predict` writes: a table of answers, a file for GLUE's leaderboard, metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+# Tasks of GLUE's leaderboard; WNLI is none of ours, and AX is told by one of MNLI.
+SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
+
 if TYPE_CHECKING:
+    import numpy as np
+
     from serving.model import Prediction
     from tasks.base import Task
 
@@ -28,16 +33,13 @@ def lines_of(
 
 
 def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
-    """The next indices and what is predicted, a class as the task's own files write it."""
-    from tasks import CS224N, DECLARED
+    """The next indices and what is predicted, a class as GLUE's files write it."""
+    from tasks import DECLARED
 
-    show = task.output.show if task.output else str
-    if task.name in DECLARED:
-        labels = DECLARED[task.name].labels
-        return [[next(indices), labels[int(value)]] for value in found.values]
-    if task.name in CS224N and task.kind.classes:  # whose own leaderboard writes 1.0
-        show = "{:.0f}".format
-    return [[next(indices), show(value)] for value in found.values]
+    if task.kind.classes is None:
+        return [[next(indices), label] for label in found.labels]
+    labels = DECLARED[task.name].labels if task.name in DECLARED else ("0", "1")
+    return [[next(indices), labels[int(value)]] for value in found.values]
 
 
 def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
@@ -58,3 +60,16 @@ def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> li
         if probabilities and one.probabilities is not None:
             values += [f"{value:.6f}" for value in one.probabilities[place]]
     return values
+
+
+def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
+    """The metrics as a table."""
+    import numpy as np
+
+    from reports.tables import text_table
+    from serving.scoring import metrics_of
+
+    metrics = metrics_of(task, np.concatenate(values), targets)
+    rows = [[task.name, name, f"{value:.4f}"] for name, value in metrics.items()]
+    known = int(np.sum(~np.isnan(targets)))
+    return f"{text_table(['task', 'metric', f'{known:,} rows'], rows)}\n\n"

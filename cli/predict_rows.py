@@ -44,8 +44,18 @@ def labels_of(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 def indices_of(args: argparse.Namespace) -> Iterator[str]:
     """Of each row of a test file, as GLUE has it."""
-    for _, row in named_rows(args, [args.glue]):
-        yield row[args.glue].strip()
+    from tasks.text_files import DataError
+
+    known = set()
+    for line, row in named_rows(args, [args.glue]):
+        index = row[args.glue].strip()
+        if not index.isdecimal() or index in known:
+            raise DataError(
+                f"{args.input}, line {line}: {args.glue}: expected a whole number of its own, "
+                f"found {index!r}"
+            )
+        known.add(index)
+        yield index
 
 
 def named_rows(args: argparse.Namespace, names: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -54,5 +64,5 @@ def named_rows(args: argparse.Namespace, names: list[str]) -> Iterator[tuple[int
 
     file = Path(args.input)
     comma = file.suffix.lower() == ".csv"
-    quoted = args.quotes == "yes" and not args.glue
+    quoted = args.quotes != "no" and not args.glue
     return rows_by_name(file, names, comma, quoted_tabs=quoted)

@@ -22,9 +22,9 @@ from tasks import CS224N
 TEXTS = {
     "simcse": "each sentence finds its other view, which dropout makes, in the batch",
     "nli": "each premise finds what follows from it; what contradicts it is a hard negative",
-    "pairs": "each text finds the one that means the same (Quora duplicates, STS from 4 on)",
+    "pairs": "each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)",
     "ranking": "as pairs, with sentences from elsewhere as further negatives",
-    "triplet": "a text is nearer to the one that means the same than to one from elsewhere",
+    "triplet": "a text is nearer to the one that belongs to it than to one from elsewhere",
 }
 OBJECTIVES = TEXTS | classes.OBJECTIVES
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
@@ -59,7 +59,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--text-column",
         nargs="+",
         metavar="NAME",
-        help="column or field of --text; two of them for pairs, such as question and answer",
+        help="column or field of --text; of pairs, ranking and triplet two, such as question and "
+        "answer",
     )
     group.add_argument(
         "--contrast-temperature",

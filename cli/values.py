@@ -40,6 +40,13 @@ def path(text: str) -> str:
     return os.path.expanduser(text)
 
 
+def column_name(text: str) -> str:
+    """The name of a column, which is not blank."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"expected the name of a column, found {text!r}")
+    return text
+
+
 def every(text: str) -> Every:
     """How often, in steps or in time."""
     try:

@@ -49,9 +49,9 @@ class RunConfig:
     # classes, None for their own loss.
     objective: str | None = None
     nli: str | None = None  # file of entailment pairs
-    text: str | None = None  # file of sentences without labels, in its column of this name
+    text: str | None = None  # file of sentences or pairs without labels, in columns of these names
     text_column: str | None = None
-    other_column: str | None = None  # the other of two that belong together
+    other_column: str | None = None  # of pairs
     projection: bool = False  # a layer between embeddings and objective, in training only
     contrast_temperature: float = 0.05  # of SimCSE (Gao et al., 2021, section 3)
     margin: float = 0.5  # of the triplet objectives, in cosines or, of classes, in distances

@@ -8,7 +8,7 @@ import numpy as np
 
 from pretrain.texts import Columns, linked
 from tasks.readers import drawn
-from tasks.text_files import read_sentences, rows_by_name
+from tasks.text_files import READERS, DataError, read_sentences, rows_by_name
 
 
 def unlabelled(
@@ -25,10 +25,28 @@ def unlabelled(
 def own_pairs(
     file: str, names: tuple[str, str], folder: Path, limit: int | None
 ) -> tuple[Columns, np.ndarray]:
-    """Each pair of a file once, both texts there; groups are linked by texts that pairs share."""
-    rows = rows_by_name(Path(file), names, comma=True)
+    """Each pair of a file once, both texts there; `limit` of them, drawn at random.
+
+    Groups are linked by texts that pairs share, directly or through others. Raises DataError for
+    fewer than two groups, of which nothing could be learnt.
+    """
+    path = Path(file)
+    if path.suffix.lower() not in READERS:
+        raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
+    rows = list(rows_by_name(path, names, comma=path.suffix.lower() == ".csv"))
     pairs = dict.fromkeys((row[names[0]].strip(), row[names[1]].strip()) for _, row in rows)
     found = [pair for pair in pairs if all(pair)]
     found = [found[row] for row in drawn(len(found), limit)]
+    if len(found) < 2:
+        raise DataError(
+            f"{path}: expected two different pairs with both texts, found {len(found)} "
+            f"in {len(rows)} rows"
+        )
     left, right = [one for one, _ in found], [other for _, other in found]
-    return (left, right), linked(left, right) if found else np.array([], np.int64)
+    groups = linked(left, right)
+    if (groups == groups[0]).all():
+        raise DataError(
+            f"{path}: expected pairs that do not belong together, found all {len(groups):,} linked "
+            "by texts that they share"
+        )
+    return (left, right), groups

@@ -128,6 +128,9 @@ def test_labels_without_quoting(finished, run, tmp_path, monkeypatch):
     assert found.returncode == 0, found.stderr
 
 
+SAID_OF_PAIRS = ("--output", "o.tsv", "--tasks", "sts", "--column", "a", "b")
+
+
 def test_what_glue_takes(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "glue" / "RTE"
@@ -159,6 +162,10 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, run, tm
     header, row = read(target.read_text())
     assert header == ["index", "prediction"]
     assert row in (["5", "0"], ["5", "1"])
+    source.write_text("index\ta\tb\n5\tx\ty\n")
+    sts = [*command[:-1], "sts", "--glue", "--output", target, "--overwrite"]
+    assert run(*sts).returncode == 0
+    assert 0 <= float(read(target.read_text())[1][1]) <= 5
 
 
 @pytest.mark.parametrize(
@@ -167,12 +174,20 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, run, tm
         (("--output", "o.csv", "--tasks", "sst"), 2, "expected a name that ends in .tsv"),
         ((), 2, "--glue: expected --input, --column and --output"),
         (("--output", "o.tsv", "--probabilities"), 2, "expected one of them"),
-        (("--output", "o.tsv", "--tasks", "sst"), 1, "index"),
+        (("--output", "o.tsv", "--glue", ""), 2, "expected the name of a column, found ''"),
+        (("--output", "o.tsv", "--quotes", "yes"), 2, "expected --quotes no"),
+        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
+        (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
+        ((*SAID_OF_PAIRS, "--glue", "number"), 1, "expected a column 'number', found index, a, b"),
+        ((*SAID_OF_PAIRS, "--glue", "a"), 1, "t.tsv, line 2: a: expected a whole number of its"),
+        (SAID_OF_PAIRS, 1, "t.tsv, line 3: index: expected a whole number of its own, found '4'"),
+        ((*SAID_OF_PAIRS, "--input", "none.tsv"), 1, "none.tsv: expected rows to predict"),
     ],
 )
 def test_what_glue_does_not_take(finished, refused, tmp_path, monkeypatch, flags, status, told):
     monkeypatch.chdir(tmp_path)
-    Path("t.tsv").write_text("a\tb\nx\ty\n")
+    Path("t.tsv").write_text("index\ta\tb\n4\tx\ty\n4\tz\ty\n")
+    Path("none.tsv").write_text("index\ta\tb\n")
     command = (*PREDICT, finished[0], "--input", "t.tsv", "--column", "a", "--glue")
     assert told in refused(status, *command, *flags)
     assert not list(tmp_path.glob("o.*"))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 import tasks.sample
+from multitask.config import RunConfig
+from pretrain.objectives import build_objective
 from pretrain.own_text import own_pairs, unlabelled
 from pretrain.texts import pairs_and_strangers
 from tasks.text_files import DataError
@@ -41,8 +45,8 @@ def test_pairs_of_ones_own_are_there_once_and_linked_by_what_they_share(pairs_fi
     (left, right), groups = own_pairs(pairs_file, ("q", "a"), SAMPLE, None)
     assert list(zip(left, right, strict=True)) == [("q1", "a1"), ("q2", "a2"), ("q3", "a1")]
     assert groups[0] == groups[2] != groups[1]
-    (some, _), _ = own_pairs(pairs_file, ("q", "a"), SAMPLE, 2)
-    assert len(some) == 2
+    with pytest.raises(DataError, match="found 1 in 6 rows"):
+        own_pairs(pairs_file, ("q", "a"), SAMPLE, 1)
     with pytest.raises(DataError, match="nothing"):
         own_pairs(pairs_file, ("q", "nothing"), SAMPLE, None)
 
@@ -56,9 +60,39 @@ def test_strangers_of_ones_own_pairs_are_texts_of_other_pairs(pairs_file):
     assert (groups >= 0).all()
 
 
-def test_pairs_that_all_belong_together_have_no_strangers(tmp_path):
-    file = tmp_path / "p.tsv"
-    file.write_text("q\ta\nx\ty\nz\ty\n")
-    read = partial(own_pairs, str(file), ("q", "a"))
-    with pytest.raises(DataError, match=r"p\.tsv: expected sentences that mean something else"):
-        pairs_and_strangers(read, None, str(file), 0, SAMPLE, None)
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("p.tsv", "q\ta\nx\ty\nz\ty\n", "found all 2 linked by texts that they share"),
+        ("p.tsv", "q\ta\nx\ty\nx\t y\nz\t\n", "two different pairs with both texts, found 1 in 3"),
+        ("p.csv", "q,a\n", "found 0 in 0 rows"),
+        ("p.tsv", "q,a\nx,y\nz,w\n", "expected a column 'q', found q,a"),
+        ("p.txt", "q,a\nx,y\nz,w\n", "expected a file with columns"),
+        ("p.jsonl", '{"q": "x"}\n', "p.jsonl, line 1: "),
+    ],
+)
+def test_pairs_of_which_nothing_is_learnt_are_told(tmp_path, name, content, told):
+    file = tmp_path / name
+    file.write_text(content)
+    with pytest.raises(DataError, match=re.escape(told)):
+        own_pairs(str(file), ("q", "a"), SAMPLE, None)
+
+
+@pytest.mark.parametrize(("objective", "columns"), [("pairs", 2), ("ranking", 3), ("triplet", 3)])
+def test_an_objective_reads_both_columns(tmp_path, objective, columns):
+    file = tmp_path / "p.jsonl"
+    rows = [{"q": f"question {n}", "a": f"answer {n}"} for n in range(5)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = RunConfig(
+        mode="pretrain",
+        tasks=(),
+        objective=objective,
+        text=str(file),
+        text_column="q",
+        other_column="a",
+    )
+    (task,) = build_objective(config).values()
+    texts = task.read(SAMPLE, "train").texts
+    assert len(texts) == columns
+    assert texts[0] == [row["q"] for row in rows]
+    assert texts[1] == [row["a"] for row in rows]
