@@ -33,14 +33,18 @@ def own_pairs(
     path = Path(file)
     if path.suffix.lower() not in READERS:
         raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
-    rows = list(rows_by_name(path, names, comma=path.suffix.lower() == ".csv"))
-    pairs = dict.fromkeys((row[names[0]].strip(), row[names[1]].strip()) for _, row in rows)
+    count = 0
+    pairs: dict[tuple[str, str], None] = {}  # not the rows, whose other columns may be long
+    rows = rows_by_name(path, names, comma=path.suffix.lower() == ".csv")
+    for _, row in rows:
+        count += 1
+        pairs[row[names[0]].strip(), row[names[1]].strip()] = None
     found = [pair for pair in pairs if all(pair)]
     found = [found[row] for row in drawn(len(found), limit)]
     if len(found) < 2:
         raise DataError(
             f"{path}: expected two different pairs with both texts, found {len(found)} "
-            f"in {len(rows)} rows"
+            f"in {count} rows"
         )
     left, right = [one for one, _ in found], [other for _, other in found]
     groups = linked(left, right)
