@@ -42,6 +42,12 @@ TRAINING_NUMBERS = (
     ("weight_decay", number(float, 0, MANY), "X", "AdamW's decay of weight matrices"),
     ("warmup", number(float, 0, 1), "SHARE", "share of the steps over which the rates rise"),
     ("clip", RATE, "NORM", "largest norm of a step's gradient"),
+    (
+        "similarity_scale",
+        RATE,
+        "X",
+        "compute the squared error of similarities on labels from 0 to X; BEES has 5",
+    ),
     ("probe_epochs", COUNT, "N", "epochs of the heads alone, before the encoder moves (LP-FT)"),
     ("evaluate_every", COUNT, "N", "epochs from one dev score and checkpoint to the next"),
     ("patience", COUNT, "N", "stop after N epochs that brought nothing better"),

@@ -23,6 +23,7 @@ from tasks.base import Task
 from tasks.data import Split, load_split
 from tasks.described import meaning
 from tasks.heads import StartsAtNames
+from tasks.kinds import on_scale
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import Drawing, source_of
@@ -71,6 +72,12 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     tasks = {
         name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
         for name in config.tasks
+    }
+    tasks = {
+        name: task
+        if task.kind.classes
+        else replace(task, kind=on_scale(task.kind, config.similarity_scale))
+        for name, task in tasks.items()
     }
     drawing = drawing_of(config)
     tasks = {n: replace(task, source=source_of(task, drawing)) for n, task in tasks.items()}

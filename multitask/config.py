@@ -81,6 +81,7 @@ class RunConfig:
     schedule: str = "joint"
     first_task: str | None = None  # of first-then-joint; None for the largest
     first_epochs: int = 1  # of first-then-joint and the hybrid sampler
+    similarity_scale: float = 1.0  # squared errors of similarities are of labels from 0 to it
     batches_per_step: int = 1
     micro_batch: int | None = None  # examples that go through the model at a time
     combiner: str = "sum"
@@ -90,8 +91,12 @@ class RunConfig:
     gradients: str = "parameters"
     smart_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     smart_steps: int = 1
-    smart_step_size: float | None = None  # 1e-3 as public implementations; projected: the radius
-    smart_radius: float | None = None  # of the projected variant; None: see smart.py
+    # Shares of the norm of the vectors that the noise is added to: see regularizers/smart.py. A
+    # normalised step is 1e-3 times the gradient instead, and its noise has norm 1 by default, as in
+    # public implementations.
+    smart_step_size: float | None = None
+    smart_radius: float | None = None
+    smart_place: str = "embeddings"  # the module's output; or "words", before its LayerNorm
     smart_norm: str = "inf"
     smart_variant: str = "normalised"
     smart_dropout: str = "fixed"  # or "fresh"
