@@ -40,6 +40,7 @@ MAIN = RunConfig(
     sampling="annealed",
     combiner="pcgrad",
     batches_per_step=3,
+    steps_per_epoch=450,  # 64,800 examples in all
 )
 STUDIES = {
     # The scale on which similarity's squared error is computed, in the README's main command.
