@@ -7,13 +7,9 @@ import math
 from typing import Any
 
 from cli.values import COUNT, RATE, default, number
+from multitask.choices import DROPOUTS, NORMS, PLACES, VARIANTS
+from multitask.rules import BF16_RADIUS
 
-# Plain copies of the choices' names, held equal to them by a test.
-NORMS = ("inf", "l2")
-VARIANTS = ("normalised", "projected")
-DROPOUTS = ("fixed", "fresh")
-PLACES = ("embeddings", "words")
-BF16_RADIUS = 2**-8  # the spacing of bfloat16 numbers: smaller shares are rounded away
 WEIGHTS = {
     "smart": "steadiness under adversarial noise (SMART)",
     "proximal": "nearness to a running mean of the model (Bregman proximal point)",

@@ -27,7 +27,7 @@ from tasks.kinds import on_scale
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import Drawing, source_of
-from tasks.readers import to_number
+from tasks.readers import limit_of, to_number
 from tasks.settings import ObjectiveSettings
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
@@ -116,7 +116,9 @@ def training_texts(config: RunConfig) -> list[str]:
     return [
         text
         for task in plain_tasks(config).values()
-        for column in task.read(data_folder(config.data), "train", config.limit).texts
+        for column in task.read(
+            data_folder(config.data), "train", limit_of(config.limit, task.name)
+        ).texts
         for text in column
     ]
 
@@ -188,7 +190,7 @@ def load_splits(
                 folder,
                 split,
                 bi_encoder.tokenizer,
-                {"train": config.limit, "dev": config.dev_limit}.get(split),
+                {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split),
             )
             for split in task.source.splits
         }
