@@ -9,6 +9,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache
 from typing import Any, get_type_hints
 
+from minbert.errors import UserError
 from multitask.errors import RunError, SettingsError
 from multitask.rules import faults
 from multitask.values import value_faults
@@ -134,7 +135,10 @@ class RunConfig:
         for fault in value_faults(vars(self), type_hints()):
             raise SettingsError(fault)
         for name, described in self.own_tasks.items():
-            from_json(name, described)
+            try:
+                from_json(name, described)
+            except UserError as error:
+                raise SettingsError(str(error)) from error
         for fault in faults(self, defaults()):
             raise SettingsError(fault)
         if self.preference is not None and abs(sum(self.preference) - 1) > ROUNDING:

@@ -13,6 +13,7 @@ import pytest
 
 from cli import main
 from docs import build_api
+from multitask.combiners import ALONE
 from multitask.config import RunConfig
 from tasks import DECLARED
 from tasks.reviews import REVIEWS
@@ -89,6 +90,10 @@ def test_every_command_and_snippet_of_the_readme_runs(place, monkeypatch, capsys
     monkeypatch.setattr("multitask.config.RunConfig", partial(RunConfig, encoder="tiny"))
     exec(third, names)
     assert names["metrics"]["dev"]["sts"]["pearson"] > -1
+    # PCGrad met both tasks in a step, and projected where they were in conflict.
+    statuses = names["metrics"]["combiner_steps"]
+    assert ALONE not in statuses
+    assert statuses.get("projected", 0) > 0
 
 
 @pytest.mark.slow

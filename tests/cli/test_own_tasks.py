@@ -35,6 +35,29 @@ def test_one_command_trains_it_with_built_in_tasks(moods, tmp_path, run, small):
     assert "holds this run, finished" in again.stdout
 
 
+def test_own_tasks_are_trained_by_themselves_unless_others_are_named(moods, tmp_path, run):
+    """Not beside the bundled sample, which is made from templates; a mixture is reported."""
+    other = moods.replace("moods=", "spirits=", 1)
+    plain = ("--mode", "multitask", "--dry-run", *RUN)
+    found = run(*plain, "--task", moods, "--task", other)
+    assert found.returncode == 0, found.stderr
+    assert "sst" not in found.stdout
+    mixed = run(*plain, "--tasks", "sst", "sts", "--task", moods)
+    (line,) = [one for one in mixed.stdout.splitlines() if "bundled sample" in one]
+    assert line.startswith("sst, sts: trained on the bundled sample")
+    assert "beside your own moods; --data DIR takes real files" in line
+
+
+def test_a_task_of_which_an_epoch_sees_less_than_half_is_reported(moods, tmp_path, run):
+    flags = ("--mode", "multitask", "--tasks", "qqp", "--task", moods, "--encoder", "tiny")
+    found = run(*flags, "--dry-run")
+    (line,) = [one for one in found.stdout.splitlines() if "an epoch sees" in one]
+    assert line.startswith("qqp: an epoch sees 48 of 480 examples")
+    assert "--steps-per-epoch N or --sampling proportional" in line
+    for change in (["--sampling", "proportional"], ["--steps-per-epoch", "30"]):
+        assert "an epoch sees" not in run(*flags, *change, "--dry-run").stdout
+
+
 def test_its_runs_are_listed_compared_and_merged(moods, tmp_path, run):
     folders = [tmp_path / f"run{seed}" for seed in (1, 2)]
     for seed, folder in enumerate(folders, 1):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from losses import pair_contrastive_loss
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
 from tasks import TASK_NAMES, build_task
+from tasks.kinds import on_scale
 
 H = 4
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.25], [-3.0, 3.0]])
@@ -107,3 +112,26 @@ def test_similarity_metrics():
 )
 def test_the_metric_that_selects_is_the_leaderboards(name, metric):
     assert build_task(name).kind.main_metric == metric
+
+
+def test_the_scale_of_similarities_multiplies_loss_and_divergence_and_nothing_else():
+    """BEES, Eq. 4: the squared error on the scale from 0 to 5 is 25 times that from 0 to 1."""
+    kind = build_task("sts").kind
+    values, targets = torch.tensor([1.0, 4.5, 2.0]), torch.tensor([0.5, 5.0, 2.0])
+    wide = on_scale(kind, 5.0)
+    expected = ((values - targets) ** 2).mean()
+    torch.testing.assert_close(wide.loss(values, targets), expected)
+    torch.testing.assert_close(wide.divergence(values, targets), expected)
+    torch.testing.assert_close(kind.loss(values, targets), expected / 25)
+    assert torch.equal(wide.scores(values), values)
+    assert wide.measure(values.numpy(), targets.numpy()) == kind.measure(
+        values.numpy(), targets.numpy()
+    )
+
+
+def test_a_runs_similarities_have_the_scale_of_its_configuration():
+    config = RunConfig(mode="multitask", tasks=("sst", "sts"), similarity_scale=5.0)
+    values, targets = torch.tensor([1.0]), torch.tensor([3.0])
+    assert build_tasks(config)["sts"].kind.loss(values, targets) == pytest.approx(4.0)
+    plain = replace(config, similarity_scale=1.0)
+    assert build_tasks(plain)["sts"].kind.loss(values, targets) == pytest.approx(4.0 / 25)
