@@ -82,16 +82,19 @@ def plain_side(smart: bool, args: argparse.Namespace) -> Callable[[], float]:
         inputs = pad(tokenizer, [ids[row] for row in rows]).to(device)
         mask = inputs["attention_mask"]
 
-        def logits(words: torch.Tensor) -> torch.Tensor:
-            states = encoder(inputs_embeds=words, attention_mask=mask).last_hidden_state
+        # smart-pytorch's example for BERT and mt-dnn perturb the output of the embedding module.
+        seen = encoder.get_extended_attention_mask(mask, mask.shape)
+
+        def logits(embedded: torch.Tensor) -> torch.Tensor:
+            states = encoder.encoder(embedded, attention_mask=seen).last_hidden_state
             return head(mean_pooled(states, mask))
 
         with autocast(device, "fp32"):
-            words = encoder.embeddings.word_embeddings(inputs["input_ids"])
-            clean = logits(words)
+            embedded = encoder.embeddings(inputs["input_ids"])
+            clean = logits(embedded)
             loss = F.cross_entropy(clean, targets[rows].to(device))
             if smart:
-                loss = loss + SMARTLoss(logits, kl_loss, sym_kl_loss)(words, clean)
+                loss = loss + SMARTLoss(logits, kl_loss, sym_kl_loss)(embedded, clean)
         return loss, len(rows)
 
     step = stepper(model, forward)

@@ -2,7 +2,9 @@
 
 Pairs of STS and the encoder as it is, dropout off. The random noise has the very numbers of the
 adversarial one, shuffled within each text and with random signs, so that all its norms are the
-same. `first` and `second` are noise on one tower alone. Writes noise.json.
+same. `first` and `second` are noise on one tower only. `share` is the noise's norm over that of the
+vectors it is added to, `likeness` the cosine of the token vectors with and without it as the first
+layer gets them; both are means over tokens. Writes noise.json.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minbert.batching import sorted_batches
+from minbert.batching import NOISE_PLACES, sorted_batches
 from minbert.front_door import start
 from minbert.json_files import write_json
 from multitask.assembly import assemble
@@ -27,21 +29,25 @@ from multitask.environment import environment
 from multitask.parts import Part
 from multitask.passes import EncoderPass
 from multitask.regularizers import Clean, Smart
+from multitask.regularizers.smart import RADIUS
 from reports.tables import text_table
 
 TASK, BATCH_TOKENS = "sts", 1024
 TOWERS = ("both", "first", "second")
+SIZES = ("share", "likeness")
 
 
 def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """The variants that are compared."""
     balls = {
         "projected, inf": {"smart_radius": args.radius},
-        "projected, l2": {"smart_norm": "l2"},
+        "projected, l2": {"smart_radius": args.radius, "smart_norm": "l2"},
         "normalised": {},
     }
     return {
-        f"{name}, {steps} steps": ball | {"smart_variant": name.split(",")[0], "smart_steps": steps}
+        f"{name}, {steps} steps, {place}": ball
+        | {"smart_variant": name.split(",")[0], "smart_steps": steps, "smart_place": place}
+        for place in NOISE_PLACES
         for name, ball in balls.items()
         for steps in (1, 3)
     }
@@ -67,25 +73,32 @@ def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
 
 
 @torch.no_grad()
-def divergence(clean: Clean, noise: Tensor) -> float:
+def divergence(smart: Smart, clean: Clean, noise: Tensor) -> float:
     """Sum over the examples."""
-    batch = replace(clean.batch, noise=noise)
+    batch = smart.noisy(clean, noise)
     return float(clean.divergence(clean.head(clean.embed(batch)), clean.outputs)) * batch.examples
 
 
 def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:
-    """Mean divergence under adversarial and random noise, by tower; cosine to the start."""
+    """Mean divergence under adversarial and random noise, by tower, and how large the noise is."""
     total = sum(clean.batch.examples for clean in every)
     found: dict[str, dict[str, float]] = {t: {"adversarial": 0.0, "random": 0.0} for t in TOWERS}
-    cosines = []
+    cosines, shares, likeness = [], [], []
     for clean in every:
         noise = smart.noise(clean)
         random = shuffled(noise, clean.batch.lengths, draw)
         for tower, sums in found.items():
             for name, one in (("adversarial", noise), ("random", random)):
-                sums[name] += divergence(clean, on_tower(one, clean, tower)) / total
+                sums[name] += divergence(smart, clean, on_tower(one, clean, tower)) / total
         cosines.append(F.cosine_similarity(noise, smart.start(clean)))
-    return found | {"cosine_to_start": float(torch.cat(cosines).mean())}
+        embeddings = clean.model.bi_encoder.encoder.embeddings
+        with torch.no_grad():
+            vectors = embeddings.vectors(clean.batch, smart.config.smart_place)
+            plain, noisy = (embeddings(b) for b in (clean.batch, smart.noisy(clean, noise)))
+        shares.append(noise.norm(dim=1) / vectors.norm(dim=1))
+        likeness.append(F.cosine_similarity(plain, noisy))
+    sizes = {"cosine_to_start": cosines, "share": shares, "likeness": likeness}
+    return found | {name: float(torch.cat(every).mean()) for name, every in sizes.items()}
 
 
 def clean_batches(config: RunConfig, count: int) -> list[Clean]:
@@ -113,7 +126,10 @@ def main() -> None:
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--examples", type=int, default=256, help="pairs (default: 256)")
     parser.add_argument(
-        "--radius", type=float, default=0.01, help="of projected, and its step size (default: 0.01)"
+        "--radius",
+        type=float,
+        default=RADIUS,
+        help=f"of projected, as a share of the vectors' norm (default: {RADIUS})",
     )
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--output", type=Path, default=Path("results/smart-noise"))
@@ -135,7 +151,8 @@ def main() -> None:
     kept = {key: value for key, value in vars(args).items() if key not in ("output", "data")}
     content = {"settings": kept, "environment": environment(), "variants": found}
     write_json(args.output / "noise.json", content)
-    print(text_table(["noise", "tower", "adversarial", "random", "ratio", "cosine"], rows(found)))
+    header = ["noise", "tower", "adversarial", "random", "ratio", "cosine", *SIZES]
+    print(text_table(header, rows(found)))
 
 
 def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
@@ -149,6 +166,7 @@ def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
             shown(kept[tower]["random"]),
             shown(kept[tower]["adversarial"] / kept[tower]["random"]),
             f"{kept['cosine_to_start']:.3f}",
+            *(f"{kept[size]:.3f}" for size in SIZES),
         ]
         for name, kept in found.items()
         for tower in TOWERS

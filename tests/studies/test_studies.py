@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minbert.batching import NOISE_PLACES
 from minbert.errors import UserError
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
@@ -133,14 +134,21 @@ def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monke
     flags = ("--encoder", "tiny", "--examples", "24", "--output", tmp_path)
     text = call(monkeypatch, capsys, noise, *flags)
     found = json.loads((tmp_path / "noise.json").read_text())["variants"]
-    assert len(found) == 6
+    assert len(found) == 12
     for kept in found.values():
-        assert set(kept) == {"both", "first", "second", "cosine_to_start"}
-    for norm in ("inf", "l2"):
-        one, three = (found[f"projected, {norm}, {n} steps"]["both"] for n in (1, 3))
-        assert three["adversarial"] >= one["adversarial"] > one["random"]
-    assert found["normalised, 1 steps"]["cosine_to_start"] > 0.99
-    assert len(text.splitlines()) >= 2 + 6 * 3
+        assert set(kept) == {"both", "first", "second", "cosine_to_start", "share", "likeness"}
+    for place in NOISE_PLACES:
+        for norm in ("inf", "l2"):
+            kept = [found[f"projected, {norm}, {n} steps, {place}"] for n in (1, 3)]
+            one, three = (variant["both"] for variant in kept)
+            assert three["adversarial"] >= one["adversarial"] > one["random"]
+            assert kept[0]["share"] < 0.11
+        assert found[f"normalised, 1 steps, {place}"]["cosine_to_start"] > 0.99
+    words, embeddings = (
+        found[f"normalised, 1 steps, {place}"] for place in ("words", "embeddings")
+    )
+    assert words["likeness"] < embeddings["likeness"] < 1, "LayerNorm makes noise on words larger"
+    assert len(text.splitlines()) >= 2 + 12 * 3
 
 
 def test_balance_tells_what_epo_did(tmp_path, monkeypatch, capsys):
