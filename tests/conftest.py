@@ -1,22 +1,54 @@
-"""The user's cache of measured choices is not touched by tests."""
+"""What all tests share: a kernel, a cache of their own, and the same drawn examples anywhere."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
+import hypothesis
 import pytest
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # a process a core: more threads would only get in the way
     os.environ["OMP_NUM_THREADS"] = "1"
 
+# Every run has the same examples, and as much time for each as a loaded machine needs.
+hypothesis.settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--linear",
+        choices=("mkl", "onednn"),
+        default="mkl",
+        help="kernel of the linear layers where a test asks for none (default: %(default)s)",
+    )
+
 
 @pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def own_cache(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """An empty cache but for the kernel, so that no test depends on which one was the faster."""
     folder = tmp_path_factory.mktemp("cache")
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["XDG_CACHE_HOME"]
-    else:
-        os.environ["XDG_CACHE_HOME"] = before
+    with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(folder)):
+        remember_linear(pytestconfig.getoption("--linear"))
+        yield folder
+
+
+def remember_linear(kernel: str) -> None:
+    """What `auto` finds in this cache, in processes of any number of threads."""
+    import torch
+
+    from minbert.linear_choice import LinearChoice, remember, this_machine
+
+    choices = {}
+    for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):
+        with mock.patch.object(torch, "get_num_threads", lambda threads=threads: threads):
+            choices[this_machine()] = LinearChoice(kernel, "as asked")
+    remember(choices)

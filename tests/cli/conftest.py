@@ -26,7 +26,7 @@ def process() -> Callable[..., Result]:
 
     def start(*argv: object) -> Result:
         command = [sys.executable, "run.py", *map(str, argv)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
 
     return start
 

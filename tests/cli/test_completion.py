@@ -32,7 +32,7 @@ def test_what_may_follow(line, expected, absent, tmp_path):
         "COMP_TYPE": "9",
     }
     found = subprocess.run(
-        [sys.executable, "run.py"], cwd=ROOT, env=environment, capture_output=True, timeout=60
+        [sys.executable, "run.py"], cwd=ROOT, env=environment, capture_output=True, timeout=600
     )
     assert found.returncode == 0, found.stderr
     words = {word.strip() for word in answer.read_text().split("\n")}

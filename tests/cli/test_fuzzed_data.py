@@ -21,8 +21,6 @@ FLAGS = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "1", "--limi
 @pytest.mark.slow
 @settings(
     max_examples=50,
-    deadline=60_000,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

@@ -39,7 +39,7 @@ def read(text, delimiter="\t"):
 def test_the_shells_own_way(finished):
     command = [sys.executable, "run.py", *PREDICT, str(finished[0])]
     found = subprocess.run(
-        command, input="a film to love\n", cwd=ROOT, capture_output=True, text=True, timeout=120
+        command, input="a film to love\n", cwd=ROOT, capture_output=True, text=True, timeout=600
     )
     assert (found.returncode, found.stderr) == (0, "")
     header, row = read(found.stdout)
@@ -303,15 +303,14 @@ def test_the_page_is_served_until_it_is_ended(finished, sentences):
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
         page = b""
-        for _ in range(200):
+        while not page:  # the line comes before the server listens
             try:
-                page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).read()
-                break
+                page = urllib.request.urlopen(f"http://127.0.0.1:{port}/").read()
             except OSError:
                 assert process.poll() is None
                 time.sleep(0.1)
         process.terminate()
-        assert process.wait(20) in (0, 130, -15)
+        assert process.wait() in (0, 130, -15)
     assert b"<title>Sentences</title>" in page
 
 

@@ -8,6 +8,8 @@ import torch
 
 from losses import squared_difference, symmetric_kl
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "smart_divergence.json"
 CASES = json.loads(GOLDEN.read_text())["cases"]
 

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "lacon.json"
 CASES = json.loads(GOLDEN.read_text())["cases"]
 

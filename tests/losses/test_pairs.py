@@ -6,6 +6,8 @@ import torch
 
 from losses import pair_contrastive_loss
 
+pytestmark = pytest.mark.numeric
+
 
 @pytest.mark.parametrize("margin", [0.5, 1.2])
 def test_contrastive_loss_equals_a_plain_loop(margin):

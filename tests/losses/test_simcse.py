@@ -9,6 +9,8 @@ import torch
 
 from losses import simcse_loss, triplet_margin_loss
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "simcse.json"
 CASES = json.loads(GOLDEN.read_text())["cases"]
 

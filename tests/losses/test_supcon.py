@@ -10,6 +10,8 @@ import torch.nn.functional as F
 
 from losses import contrastive_objectives, ideal_points, supcon_loss
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from losses import super_loss
 from losses.super_loss import VARIANTS, hardest
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "superloss.json"
 NAMES = {"algorithm1": "alg1", "equation8": "eq8"}
 HARD = {

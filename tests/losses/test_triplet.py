@@ -11,6 +11,8 @@ import torch.nn.functional as F
 
 from losses import every_npair_loss, npair_loss, triplet_loss
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCHES = {
     "balanced": [0, 1, 2] * 3,

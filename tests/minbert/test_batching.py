@@ -22,7 +22,7 @@ def token_lists(rows, segments=None):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=sequences, data=st.data())
 def test_pack_equals_a_naive_loop(rows, data):
     n = len(rows)
@@ -86,7 +86,7 @@ def test_to_keeps_a_batch_that_is_there_and_moves_its_tokens():
 lengths_of = st.lists(st.integers(1, 60), min_size=1, max_size=200).map(np.array)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(lengths=lengths_of, max_tokens=st.integers(1, 300))
 def test_sorted_batches_cover_all_rows_longest_first(lengths, max_tokens):
     batches = sorted_batches(lengths, max_tokens)
@@ -99,7 +99,7 @@ def test_sorted_batches_cover_all_rows_longest_first(lengths, max_tokens):
         assert (len(batch) + 1) * lengths[batch].max() > max_tokens
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(lengths=lengths_of, batch_size=st.integers(1, 20), seed=st.integers(0, 9),
        window=st.integers(1, 5))  # fmt: skip
 def test_bucketed_batches_are_a_permutation(lengths, batch_size, seed, window):

@@ -19,6 +19,7 @@ from minbert.words import SPECIAL, build_bilstm, vocabulary_of, word_tokenizer
 TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("layers", [1, 2])
 def test_states_and_gradients_are_those_of_single_sequences(layers):
     """Each sequence through PyTorch's own stack by itself: nothing is packed there."""

@@ -44,7 +44,7 @@ def test_no_status_is_success():
 
 def python(text):
     return subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=600
     )
 
 

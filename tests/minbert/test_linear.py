@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 import torch.nn.functional as F
+from tolerances import assert_near, assert_near_in_norm, encoder_terms
 
 from minbert import BiEncoder, linear_choice
 from minbert import linear as kernels
@@ -23,17 +24,22 @@ def relative_error(found, exact):
     return ((found.double() - exact.double()).norm() / exact.double().norm()).item()
 
 
+@pytest.mark.numeric
 @needs_onednn
 @pytest.mark.parametrize("kernel", LINEARS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_output_and_gradients_are_those_of_float64(kernel, shape):
+    tokens, inputs, outputs = shape
+    terms = (inputs + 1, outputs, tokens, tokens)  # of the output, and gradients of x, W and b
     exact = forward_backward("mkl", *(t.double() for t in case(*shape)))
-    for found, expected in zip(forward_backward(kernel, *case(*shape)), exact, strict=True):
-        assert found.shape == expected.shape
+    for found, expected, count in zip(
+        forward_backward(kernel, *case(*shape)), exact, terms, strict=True
+    ):
         assert found.dtype == torch.float32
-        assert relative_error(found, expected) <= 1e-6
+        assert_near_in_norm(found, expected, count)
 
 
+@pytest.mark.numeric
 @needs_onednn
 def test_the_backward_of_onednn_computes_only_what_is_wanted(monkeypatch):
     calls = []
@@ -42,9 +48,10 @@ def test_the_backward_of_onednn_computes_only_what_is_wanted(monkeypatch):
     x, weight, bias, grad = case(5, 4, 3)
     linear(x.requires_grad_(), weight, bias, "onednn").backward(grad)
     assert len(calls) == 2  # the output and x's gradient: none for the weights, as SMART needs it
-    torch.testing.assert_close(x.grad, grad @ weight)
+    assert_near(x.grad, grad @ weight, terms=3)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rounded_products_are_those_of_bfloat16(shape):
     """Against float64 products of the rounded numbers: one rounding of the result remains."""
@@ -61,6 +68,7 @@ def test_rounded_products_are_those_of_bfloat16(shape):
         assert relative_error(ours, expected) <= 2**-8
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("native", [True, False])
 def test_autocast_keeps_master_weights_and_their_gradients_in_float32(native, monkeypatch):
     monkeypatch.setattr(kernels, "has_bfloat16", lambda: native)
@@ -166,7 +174,14 @@ def test_a_home_that_cannot_be_written_is_no_fault(monkeypatch, tmp_path):
 
 
 @needs_onednn
+def test_without_a_wish_the_tests_have_the_kernel_of_their_flag(pytestconfig):
+    assert choose_linear().kernel == pytestconfig.getoption("--linear")
+
+
+@pytest.mark.numeric
+@needs_onednn
 def test_embeddings_do_not_depend_on_the_kernel():
     texts = ["A cat sleeps.", "", "the dog " * 40]
-    embeddings = [BiEncoder.from_pretrained("tiny", linear=k).encode(texts) for k in LINEARS]
-    assert abs(embeddings[0] - embeddings[1]).max() <= 1e-5
+    models = [BiEncoder.from_pretrained("tiny", linear=kernel) for kernel in LINEARS]
+    terms = encoder_terms(models[0].encoder.config, int(models[0].tokenizer(texts).lengths.max()))
+    assert_near(*(model.encode(texts) for model in models), terms)

@@ -6,6 +6,8 @@ import torch
 from minbert.batching import Batch
 from minbert.pooling import POOLINGS
 
+pytestmark = pytest.mark.numeric
+
 LENGTHS = [3, 1, 7, 2]
 NAIVE = {
     "mean": lambda states: states.sum(0) / len(states),

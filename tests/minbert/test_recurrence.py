@@ -8,6 +8,8 @@ from minbert.batching import Batch
 from minbert.bilstm import BiLSTMConfig, by_time, random_bilstm
 from minbert.recurrence import Recurrence, both_directions, pytorch_states
 
+pytestmark = pytest.mark.numeric
+
 LENGTHS = {
     "unsorted": [3, 7, 1, 5, 7],
     "of one length": [4, 4],

@@ -182,7 +182,7 @@ def test_tiny_needs_no_package_and_no_network(offline, monkeypatch):
 
 def run_python(code):
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 

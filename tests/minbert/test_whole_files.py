@@ -21,7 +21,7 @@ def test_two_processes_write_one_file(tmp_path):
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(file), text]) for text in ("a", "b")
     ]
-    assert [one.wait(timeout=120) for one in writers] == [0, 0]
+    assert [one.wait(timeout=600) for one in writers] == [0, 0]
     assert file.read_text() in ("a" * 1000, "b" * 1000)
     assert list(tmp_path.iterdir()) == [file]
 

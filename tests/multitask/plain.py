@@ -1,6 +1,8 @@
-"""Losses the plain way: one pass through the encoder, its graph kept."""
+"""Losses the plain way: one pass through the encoder, its graph kept; how long its sums are."""
 
 from __future__ import annotations
+
+from tolerances import gradient_terms
 
 
 def plain_losses(trainer, name, rows, texts=None):
@@ -10,3 +12,12 @@ def plain_losses(trainer, name, rows, texts=None):
     targets = split.targets(rows, texts[0].device)
     outputs = trainer.model.heads[name](*texts)
     return trainer.tasks[name].losses(outputs, texts, targets), texts
+
+
+def step_terms(trainer):
+    """Additions on the way of one number of a gradient, of any batch of the training examples."""
+    tokens = max(
+        sum(int(part.lengths.sum()) for part in splits["train"].tokens)
+        for splits in trainer.splits.values()
+    )
+    return gradient_terms(trainer.model.bi_encoder.encoder.config, tokens)

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tolerances import assert_near_in_norm, gradient_terms
 
+from minbert import BiEncoder
 from minbert.errors import UserError
 from multitask.distributed import Processes, process_group
 from multitask.sealed import newest_first
@@ -58,9 +60,10 @@ def test_two_processes_take_the_steps_of_one(kind, steps):
     """Same global batches, dropout off: first combined gradient, weights after ten steps."""
     one, two = (torch.load(folder / kind, weights_only=True) for folder in steps)
     assert one.keys() == two.keys()
-    for part in ("gradient", "weight"):
-        expected = flat(one, part)
-        assert (flat(two, part) - expected).norm() <= 1e-5 * expected.norm()
+    config = BiEncoder.from_pretrained("tiny").encoder.config
+    terms = gradient_terms(config, 4 * 5 * config.max_tokens)  # four batches of five examples
+    assert_near_in_norm(flat(two, "gradient"), flat(one, "gradient"), terms)
+    assert_near_in_norm(flat(two, "weight"), flat(one, "weight"), 10 * terms)
 
 
 @pytest.mark.slow
@@ -108,7 +111,7 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny"),
         *("--steps-per-epoch", "3", "--limit", "40", "--epochs", "3", "--output", tmp_path / "run"),
     ]
-    ended = python(*TORCHRUN, script, *run, timeout=120)
+    ended = python(*TORCHRUN, script, *run, timeout=600)
     assert ended.returncode != 0
     told = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
     assert len(told) == 1
@@ -146,7 +149,7 @@ def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path)
     assert whole.returncode == 0, whole.stderr[-2000:]
     script = tmp_path / "asks.py"
     script.write_text(ASKS)
-    asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=120)
+    asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
     assert asked.returncode != 0
     assert "--resume goes on" in asked.stderr
     (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")

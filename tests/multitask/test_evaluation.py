@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from plain import plain_losses
+from plain import plain_losses, step_terms
+from tolerances import assert_near
 
 from multitask.evaluation import mean_losses, score_split, selection_score
 from tasks import build_task
@@ -17,6 +18,7 @@ METRICS = {
 TASKS = {name: build_task(name) for name in METRICS}
 
 
+@pytest.mark.numeric
 def test_scores_come_in_the_files_order(make_trainer):
     trainer = make_trainer()
     for name, task in trainer.tasks.items():
@@ -27,9 +29,10 @@ def test_scores_come_in_the_files_order(make_trainer):
                 batch = split.batch(np.array([row]))
                 texts = trainer.model.embed(batch)
                 alone = task.scores(trainer.model.heads[name], texts)[0]
-            np.testing.assert_allclose(scores[row], alone, atol=1e-5)
+            assert_near(scores[row], alone, step_terms(trainer))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("count", [7, 1000])
 def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
     trainer = make_trainer(
@@ -45,7 +48,8 @@ def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
             one = np.array([row])
             losses, _ = plain_losses(trainer, "qqp", one)
             totals = {name: totals[name] + float(loss) / len(rows) for name, loss in losses.items()}
-    assert found == pytest.approx(totals, rel=1e-4)
+    for name, total in totals.items():
+        assert_near(found[name], total, step_terms(trainer))
 
 
 def test_overall_needs_all_three_tasks():

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from tolerances import assert_near
 from torch import nn
 
 from multitask import gradients as module
 from multitask.gradients import GradientRows
+
+pytestmark = pytest.mark.numeric
 
 LINES, WIDTH = 50, 4
 
@@ -63,12 +66,12 @@ def test_grams_and_combined_gradient_equal_plain_matrix_products(chunk, monkeypa
         grams = rows.grams()
         assert set(grams) == {"first", "second"}
         second = expected[:, LINES * WIDTH + 5 :]
-        np.testing.assert_allclose(grams["second"], second @ second.T, rtol=1e-5)
+        assert_near(grams["second"], second @ second.T, second.shape[1])
         whole = (expected @ expected.T).numpy()
-        np.testing.assert_allclose(sum(grams.values()), whole, rtol=1e-5, atol=1e-5)
+        assert_near(sum(grams.values()), whole, expected.shape[1])
         weights = np.arange(1.0, len(objectives) + 1)
         rows.write_back(weights)
-        torch.testing.assert_close(model.written(), torch.from_numpy(weights) @ expected)
+        assert_near(model.written(), torch.from_numpy(weights) @ expected, len(objectives))
         model.zero_grad(set_to_none=True)
 
 
@@ -81,9 +84,9 @@ def test_a_row_can_be_collected_in_parts_and_in_turns():
         model.objective(*objective).backward()
         rows.collect(row)
     rows.reduce()
-    np.testing.assert_allclose(sum(rows.grams().values()), expected @ expected.T, rtol=1e-5)
+    assert_near(sum(rows.grams().values()), expected @ expected.T, expected.shape[1])
     rows.write_back(np.array([1.0, 3.0]))
-    torch.testing.assert_close(model.written(), torch.tensor([1.0, 3.0]).double() @ expected)
+    assert_near(model.written(), torch.tensor([1.0, 3.0]).double() @ expected, 3)
 
 
 def test_gradients_of_the_step_before_are_not_taken_for_new_ones():
@@ -159,4 +162,5 @@ def test_the_gram_matrix_keeps_digits_that_a_float32_sum_would_lose():
     long.grad = row.clone()
     rows.collect(0)
     rows.reduce()
+    # One float32 sum of all is 1e-5 off, its chunks together 1e-7.
     assert rows.grams()["all"][0, 0] == pytest.approx(row.double().square().sum().item(), rel=1e-6)

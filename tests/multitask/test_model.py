@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from plain import step_terms
+from tolerances import assert_near
 
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
@@ -27,6 +29,7 @@ def test_heads_begin_by_seed_and_name(make_trainer):
     assert all(torch.equal(value, one[name]) for name, value in alone.items())
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("objective", ["lacon-fusion", "leam", "lsan"])
 def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, objective):
     found = []
@@ -43,8 +46,9 @@ def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, ob
         trainer.model.eval()
         trainer.gradient(trainer.optimizer_step.draw(trainer.plan.steps(1)[0]))
         found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
+    largest = max(float(gradient.abs().max()) for gradient in found[0].values())
     for name, gradient in found[0].items():
-        torch.testing.assert_close(gradient, found[1][name], rtol=1e-4, atol=1e-6, msg=name)
+        assert_near(gradient, found[1][name], step_terms(trainer), largest)
         if "attention" in name or "labels" in name:
             assert gradient.abs().max() > 0
 

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import torch
-from plain import plain_losses
+from plain import plain_losses, step_terms
 from projection import project_explicitly
+from tolerances import assert_near, assert_near_in_norm
 
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.distributed import Processes
 from multitask.errors import RunError
+
+pytestmark = pytest.mark.numeric
 
 BOTH = {
     "mode": "single",
@@ -67,8 +70,8 @@ def fixed(monkeypatch, trainer, weigh):
     return asked
 
 
-def close(found, expected):
-    assert (found - expected).norm() <= 1e-5 * expected.norm()
+def assert_same(trainer, found, expected):
+    assert_near_in_norm(found, expected, step_terms(trainer))
 
 
 @pytest.fixture
@@ -88,15 +91,15 @@ def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeyp
     order = [[1, 2], [2, 0], [0, 1]]
     asked = fixed(monkeypatch, trainer, lambda g: pcgrad_weights(g, order))
     result = trainer.gradient(batches)
-    np.testing.assert_allclose(asked[0][0], gram, rtol=1e-4, atol=1e-4 * gram.max())
+    assert_near(asked[0][0], gram, 2 * step_terms(trainer))  # products of two rows
     assert asked[0][2] == [0, 1, 2]
     expected = torch.from_numpy(project_explicitly(rows.numpy(), order).sum(0))
-    close(shared_gradient(trainer), expected)
+    assert_same(trainer, shared_gradient(trainer), expected)
     words = trainer.model.bi_encoder.encoder.embeddings.word.weight.grad
     assert words.layout == torch.strided
     assert words.abs().sum() > 0
     for (_, head), found in zip(plain, head_gradients(trainer).values(), strict=True):
-        torch.testing.assert_close(found, head)
+        assert_same(trainer, found, head)
     assert result.objectives == ("sst", "qqp", "sts")
     np.testing.assert_array_equal(result.losses, asked[0][1])
     assert (result.losses > 0).all()
@@ -108,7 +111,7 @@ def test_the_grams_of_the_sections_add_up(trainer):
     result = trainer.gradient(batches)
     assert list(result.grams) == ["embeddings", "layer 1", "layer 2"]
     whole = (rows @ rows.T).numpy()
-    np.testing.assert_allclose(sum(result.grams.values()), whole, rtol=1e-4, atol=1e-6)
+    assert_near(sum(result.grams.values()), whole, 2 * step_terms(trainer))
 
 
 def test_no_head_receives_another_tasks_gradient(trainer):
@@ -123,8 +126,8 @@ def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trai
     rows = [np.arange(4), np.array([7])]  # the second batch is a short one
     expected, head = plain_gradient(trainer, "qqp", np.concatenate(rows))
     result = trainer.gradient({"qqp": rows})
-    close(shared_gradient(trainer), expected)
-    torch.testing.assert_close(head_gradients(trainer)["qqp"], head)
+    assert_same(trainer, shared_gradient(trainer), expected)
+    assert_same(trainer, head_gradients(trainer)["qqp"], head)
     assert (result.examples, result.objectives) == (5, ("qqp",))
 
 
@@ -137,8 +140,8 @@ def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combin
         trainer.model.eval()
         trainer.gradient(drawn(trainer, "sst", "qqp"))
         gradients.append((shared_gradient(trainer), head_gradients(trainer)["qqp"]))
-    close(gradients[1][0], gradients[0][0])
-    torch.testing.assert_close(gradients[1][1], gradients[0][1])
+    assert_same(trainer, gradients[1][0], gradients[0][0])
+    assert_same(trainer, gradients[1][1], gradients[0][1])
 
 
 @pytest.mark.parametrize("measure", [False, True])
@@ -149,7 +152,7 @@ def test_sum_adds_the_gradients_up(make_trainer, tasks, measure):
     batches = drawn(trainer, *tasks)
     expected = sum(plain_gradient(trainer, name, rows[0])[0] for name, rows in batches.items())
     result = trainer.gradient(batches, measure)
-    close(shared_gradient(trainer), expected)
+    assert_same(trainer, shared_gradient(trainer), expected)
     assert bool(result.grams) == measure
     assert result.combined.weights.tolist() == [1.0] * len(tasks)
 
@@ -159,8 +162,8 @@ def test_the_weights_act_on_the_shared_encoder_and_not_on_the_heads(trainer, mon
     (first, head), (second, _) = (plain_gradient(trainer, n, r[0]) for n, r in batches.items())
     fixed(monkeypatch, trainer, lambda gram: [0.0, 2.5])
     trainer.gradient(batches)
-    close(shared_gradient(trainer), 2.5 * second)
-    torch.testing.assert_close(head_gradients(trainer)["sst"], head)
+    assert_same(trainer, shared_gradient(trainer), 2.5 * second)
+    assert_same(trainer, head_gradients(trainer)["sst"], head)
     assert first.norm() > 0
 
 
@@ -236,7 +239,7 @@ def test_losses_of_one_task_are_objectives_of_their_own(make_trainer, combiner, 
     )
     result = trainer.gradient(batches)
     assert result.objectives == LOSSES
-    close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ rows)
+    assert_same(trainer, shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ rows)
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])
@@ -251,9 +254,9 @@ def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatc
         found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
         assert result.objectives == LOSSES
     (one, head, seen), (other, same_head, seen_there) = found.values()
-    close(other, one)
-    torch.testing.assert_close(same_head, head)
-    np.testing.assert_allclose(seen[1], seen_there[1], rtol=1e-6)
+    assert_same(trainer, other, one)
+    assert_same(trainer, same_head, head)
+    assert_near(seen[1], seen_there[1], step_terms(trainer))
     assert not np.allclose(seen[0], seen_there[0])
 
 
@@ -271,9 +274,7 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
         ]
     )
     result = trainer.gradient(batches)
-    np.testing.assert_allclose(
-        result.grams["representation"], plain @ plain.T, rtol=1e-5, atol=1e-8
-    )
+    assert_near(result.grams["representation"], plain @ plain.T, 2 * step_terms(trainer))
 
 
 # Contrastive objectives beside cross-entropy
@@ -297,9 +298,11 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     assert result.objectives == names
     weights = torch.from_numpy(result.combined.weights)
     assert weights[1:].sum().item() == pytest.approx(0.4)
-    close(shared_gradient(trainer), weights @ torch.stack(plain))
-    close(shared_gradient(trainer), 0.6 * alone + weights[1:] @ torch.stack(plain[1:]))
-    torch.testing.assert_close(head_gradients(trainer)["sst"], 0.6 * head)
+    assert_same(trainer, shared_gradient(trainer), weights @ torch.stack(plain))
+    assert_same(
+        trainer, shared_gradient(trainer), 0.6 * alone + weights[1:] @ torch.stack(plain[1:])
+    )
+    assert_same(trainer, head_gradients(trainer)["sst"], 0.6 * head)
 
 
 def test_contrastive_tasks_and_others_in_one_step(make_trainer):
@@ -312,4 +315,8 @@ def test_contrastive_tasks_and_others_in_one_step(make_trainer):
             plain.append(plain_gradient(trainer, task, batches[task][0], name)[0])
     result = trainer.gradient(batches)
     assert len(result.objectives) == 7
-    close(shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ torch.stack(plain))
+    assert_same(
+        trainer,
+        shared_gradient(trainer),
+        torch.from_numpy(result.combined.weights) @ torch.stack(plain),
+    )

@@ -25,7 +25,7 @@ RUN = [
     *(sys.executable, "run.py", "--mode", "multitask", "--encoder", "tiny", "--limit", "200"),
     *("--epochs", "2", "--sampling", "annealed", "--pcgrad", "--checkpoint-every", "2"),
 ]
-AFTER = 300  # seconds after which a run is thought to hang
+AFTER = 600  # seconds after which a run is thought to hang
 
 
 def start(folder: Path, *flags: str) -> subprocess.Popen[str]:

@@ -26,8 +26,6 @@ EXAMPLES = 150  # of each reader: 14 x 150 = 2,100
 TOKENIZER = BiEncoder.from_pretrained("tiny").tokenizer
 fuzzed = settings(
     max_examples=EXAMPLES,
-    deadline=10_000,  # ms of one file: none may hang
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 

@@ -318,7 +318,7 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
     """Each takes what the other is not at: together they take half the time."""
     one = tuning.cell({"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5})
     one = replace(one, seeds=(1, 2, 3, 4))
-    both_there, plain, begun = Barrier(2, timeout=60), seeds.complete, []
+    both_there, plain, begun = Barrier(2, timeout=600), seeds.complete, []
 
     def count(config, *args, **settings):
         begun.append(config.seed)

@@ -14,6 +14,8 @@ from tasks.contrastive import example_embedding
 from tasks.objectives import with_objective
 from tasks.settings import ObjectiveSettings
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 

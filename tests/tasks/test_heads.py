@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tolerances import assert_near
 
 from minbert.dropout import Dropout
 from tasks import build_task
 from tasks.heads import ACTIVATIONS, HEAD_DROPOUT, CosineSimilarity
 
+pytestmark = pytest.mark.numeric
+
 B, H = 6, 8
+TERMS = 4 * H  # of the longest sums: a layer of three embeddings' width, and one of H
 SST_HEADS, QQP_HEADS, STS_HEADS = (
     ("hidden", "softmax"),
     ("difference", "concat"),
@@ -77,13 +81,13 @@ def test_dropout_works_in_training_alone(options):
 def test_hidden_sentiment_head():
     head, (text,) = build("sst", head="hidden").eval(), embeddings("sst")
     expected = linear(head.output, relu(linear(head.hidden, text.detach().numpy())))
-    np.testing.assert_allclose(head(text).detach(), expected, atol=1e-5)
+    assert_near(head(text), expected, TERMS, scale=1.0)
 
 
 def test_softmax_sentiment_head():
     head, (text,) = build("sst", head="softmax").eval(), embeddings("sst")
     expected = linear(head.output, text.detach().numpy())
-    np.testing.assert_allclose(head(text).detach(), expected, atol=1e-5)
+    assert_near(head(text), expected, TERMS, scale=1.0)
 
 
 @pytest.mark.parametrize("kind", QQP_HEADS)
@@ -92,7 +96,7 @@ def test_paraphrase_heads(kind):
     u, v = (text.detach().numpy() for text in texts)
     parts = [u, v, abs(u - v)] if kind == "difference" else [u, v]
     expected = linear(head.output, relu(linear(head.hidden, np.concatenate(parts, 1))))
-    np.testing.assert_allclose(head(*texts).detach(), expected, atol=1e-5)
+    assert_near(head(*texts), expected, TERMS, scale=1.0)
 
 
 PLAIN = {
@@ -116,7 +120,7 @@ def test_similarity_heads(kind, activation):
         float(u @ v / (np.linalg.norm(u) * np.linalg.norm(v))) for u, v in zip(*sides, strict=True)
     ]
     expected = 5 * PLAIN[activation](np.array(cosines))
-    np.testing.assert_allclose(head(*texts).detach(), expected, atol=1e-5)
+    assert_near(head(*texts), expected, TERMS, scale=5.0)
 
 
 def test_the_hidden_layer_of_the_similarity_starts_as_the_identity():

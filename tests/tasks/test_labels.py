@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tolerances import assert_near
 
 from losses import (
     instance_centered_loss,
@@ -21,8 +22,11 @@ from tasks import build_task
 from tasks.contrastive import example_embedding
 from tasks.label_attention import LabelAttention, centred, padded, softmax_over_tokens
 from tasks.lacon import lowest_label_centered
+from tasks.lsan import ATTENTION_WIDTH
 from tasks.objectives import with_objective
 from tasks.settings import ObjectiveSettings
+
+pytestmark = pytest.mark.numeric
 
 SST, QQP = build_task("sst"), build_task("qqp")
 LENGTHS = [3, 1, 5, 2]
@@ -97,7 +101,8 @@ def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
     cosines = [[float(F.cosine_similarity(x, y, 0)) for y in labels] for x in instances]
     assert task.kind.predictions(scores.numpy()).tolist() == np.argmax(cosines, 1).tolist()
     logits = torch.tensor(cosines) / 0.1  # those of the instance-centred loss with one head
-    torch.testing.assert_close(scores, logits.softmax(-1), rtol=1e-4, atol=1e-6)
+    # A dot product and two norms, over the temperature; five classes.
+    assert_near(scores, logits.softmax(-1), 3 * WIDTH + 5, scale=1 / 0.1)
     torch.testing.assert_close(scores.sum(1), torch.ones(7))
 
 
@@ -170,9 +175,12 @@ def test_label_attention_by_plain_loops(tokens, rectified):
     torch.nn.init.normal_(attention.convolution.weight)
     found = attention(hidden, batch, labels)
     expected = attended(hidden, labels, attention.convolution, rectified)
-    torch.testing.assert_close(found, expected)
+    # A cosine, the convolution, the softmax, the mean; the convolution's weights magnify.
+    terms, weights = 3 * WIDTH + 5 + 2 * max(LENGTHS), attention.convolution.weight
+    scale = (weights.abs().sum() * hidden.abs().max()).item()
+    assert_near(found, expected, terms, scale)
     mine, theirs = (torch.autograd.grad(x.sum(), hidden)[0] for x in (found, expected))
-    torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+    assert_near(mine, theirs, 3 * terms, scale)
 
 
 @pytest.mark.parametrize("objective", ["lacon-fusion", "leam"])
@@ -206,9 +214,11 @@ def test_lsan_by_plain_loops(tokens):
             rows.append(share * first + (1 - share) * second)
         expected.append(torch.stack(rows))
     expected = torch.stack(expected)
-    torch.testing.assert_close(pooled, expected.flatten(1), rtol=1e-4, atol=1e-5)
+    # Both layers of the self-attention, the softmax, the mean, the gate; then both of the head.
+    terms = WIDTH + ATTENTION_WIDTH + 2 * max(LENGTHS) + WIDTH
+    assert_near(pooled, expected.flatten(1), terms)
     logits = head.output(torch.relu(head.hidden(expected)))[:, :, 0]
-    torch.testing.assert_close(head(pooled), logits, rtol=1e-4, atol=1e-5)
+    assert_near(head(pooled), logits, terms + 2 * WIDTH, scale=expected.abs().max().item())
 
 
 def test_tokens_of_a_sequence_share_a_softmax(tokens):

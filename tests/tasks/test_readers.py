@@ -162,7 +162,7 @@ def test_sentences_are_lowered_and_stripped(s):
     assert clean_sentence(s) == s.lower().strip()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=8))
 def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
     path = tmp_path / "any.csv"

@@ -9,6 +9,8 @@ import pytest
 from multitask.combiners import COMBINERS, Setup, epo_weights
 from multitask.combiners.epo import ObjectiveError, epo_solution, non_uniformity
 
+pytestmark = pytest.mark.numeric
+
 FOLDER = Path(__file__).parents[2] / "golden"
 STEPS = json.loads((FOLDER / "epo_step.json").read_text())["cases"]
 TOYS = json.loads((FOLDER / "epo_toy.json").read_text())["cases"]

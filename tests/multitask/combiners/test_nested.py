@@ -12,6 +12,8 @@ from losses import contrastive_objectives
 from multitask.combiners import COMBINERS, Nested, PullPush, Setup
 from multitask.combiners.base import Combined
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = Path(__file__).parents[2] / "golden" / "epo_contrastive.json"
 THREE = ("a/cross_entropy", "a/pull", "a/push")
 

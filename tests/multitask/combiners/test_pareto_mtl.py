@@ -6,6 +6,8 @@ import pytest
 from multitask.combiners import COMBINERS, Scaled, Setup
 from multitask.combiners.pareto_mtl import cone_constraints, preference_rays
 
+pytestmark = pytest.mark.numeric
+
 
 @pytest.mark.parametrize(("objectives", "count"), [(2, 1), (2, 9), (3, 5), (3, 9), (4, 7)])
 def test_rays_are_positive_distinct_and_closed_under_renaming(objectives, count):

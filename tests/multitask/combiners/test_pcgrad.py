@@ -10,6 +10,8 @@ from projection import project_explicitly
 
 from multitask.combiners import COMBINERS, Setup, pcgrad_weights
 
+pytestmark = pytest.mark.numeric
+
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/pcgrad.json").read_text())
 
 

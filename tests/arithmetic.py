@@ -1,0 +1,54 @@
+"""Runs the numeric tests under other arithmetic than this machine's own.
+
+    python -m tests.arithmetic
+
+Each setting is a process of its own, for libraries read these variables when they are loaded. Every
+instruction set meets both kernels of the linear layers and both numbers of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).parents[1]
+NATIVE: dict[str, str] = {}
+AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+OLDEST = {
+    "ATEN_CPU_CAPABILITY": "default",
+    "ONEDNN_MAX_CPU_ISA": "SSE41",
+    "MKL_CBWR": "COMPATIBLE",
+}
+# Instruction set, NumPy's OpenBLAS kernels, kernel of the linear layers, threads.
+SETTINGS = (
+    (NATIVE, "SkylakeX", "mkl", 1),
+    (NATIVE, "Haswell", "onednn", 2),
+    (AVX2, "Zen", "mkl", 2),
+    (AVX2, "Haswell", "onednn", 1),
+    (OLDEST, "SkylakeX", "mkl", 1),
+    (OLDEST, "Zen", "onednn", 2),
+)
+
+
+def main() -> int:
+    failed = 0
+    for instructions, core, linear, threads in SETTINGS:
+        # Threads that wait do not spin, or they would hold up the others on a loaded machine.
+        variables = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"} | instructions
+        if core != "SkylakeX" or torch.cpu.get_capabilities().get("avx512_f"):
+            variables["OPENBLAS_CORETYPE"] = core  # it would not ask whether the CPU can
+        print(*(f"{k}={v}" for k, v in variables.items()), f"--linear {linear}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-m", "numeric", "-n", "0", "--linear", linear]
+        failed += subprocess.run(command, cwd=ROOT, env=os.environ | variables).returncode != 0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU time, {failed} settings failed")
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
