@@ -15,7 +15,15 @@ from torch import Tensor, nn
 from minbert.files import remove
 from minbert.json_files import read_json, write_json
 from minbert.sums import fault
-from multitask.sealed import CheckpointError, newest_first, publish, step_of
+from multitask.sealed import (
+    BEST,
+    CheckpointError,
+    leftovers,
+    newest_first,
+    publish,
+    recover,
+    step_of,
+)
 
 KEPT = 2  # checkpoints: a damaged newest one leaves the one before
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named tensors of others
@@ -44,7 +52,7 @@ class Checkpoints:
         for old in newest_first(self.folder):
             if step_of(old) > step or not old.is_dir():
                 remove(old, ignore_errors=True)
-        for half in self.folder.glob("step-*.tmp"):
+        for half in leftovers(self.folder):
             remove(half, ignore_errors=True)
         publish(folder, lambda target: save_training(target, model, optimizer, state, others))
         for old in newest_first(self.folder)[KEPT:]:
@@ -71,9 +79,9 @@ class Checkpoints:
 
     def forget(self) -> None:
         """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
-        for pattern in ("step-*", "best.tmp", "best.old"):
-            for path in self.folder.glob(pattern):
-                remove(path, ignore_errors=True)
+        recover(self.folder / BEST)
+        for path in (*newest_first(self.folder), *leftovers(self.folder)):
+            remove(path, ignore_errors=True)
 
 
 def save_training(
