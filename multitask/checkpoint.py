@@ -9,12 +9,13 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from minbert.files import remove
+from minbert.files import check_regular, remove
 from minbert.json_files import read_json, write_json
 from minbert.sums import fault
+from minbert.tensor_files import save_tensors
 from multitask.sealed import (
     BEST,
     CheckpointError,
@@ -103,18 +104,14 @@ def save_training(
         for name, several in (others or {}).items()
         for key, value in several.items()
     }
-    try:
-        save_file(
-            {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
-            folder / "state.safetensors",
-        )
-    except SafetensorError as error:  # how the library tells a full disk
-        raise CheckpointError(f"{folder}: cannot be written: {error}") from error
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    save_tensors(tensors, folder / "state.safetensors")
     write_json(folder / "state.json", dict(state))
 
 
 def load_tensors(file: Path) -> dict[str, Tensor]:
     """Tensors of a safetensors file; CheckpointError in one line if it is damaged or missing."""
+    check_regular(file, CheckpointError)
     try:
         return load_file(file)
     except (SafetensorError, OSError) as error:

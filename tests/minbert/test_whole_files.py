@@ -1,13 +1,15 @@
 """Files are there whole or not at all, whoever else writes them."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from minbert.files import recover, whole_file, write_whole, written_aside
+from minbert.errors import UserError
+from minbert.files import check_regular, recover, whole_file, write_whole, written_aside
 from minbert.temporary_names import NEW, OLD, kind_of, temporaries, temporary_name
 
 WRITER = """
@@ -169,3 +171,21 @@ def test_an_error_of_the_disk_names_the_target(tmp_path):
         raise OSError(28, "No space left on device", str(new / "inner" / "file"))
     assert error.value.filename == str(tmp_path / "out" / "inner" / "file")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_regular_file_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the name of a socket has to be short
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    Path("folder").mkdir()
+    Path("file").write_text("")
+    Path("link to file").symlink_to("file")
+    kinds = {"pipe": "named pipe", "link": "named pipe", "folder": "folder", "socket": "socket"}
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        for name, kind in (kinds | {os.devnull: "device"}).items():
+            with pytest.raises(UserError) as error:
+                check_regular(Path(name))
+            assert str(error.value) == f"{name}: expected a regular file, found a {kind}"
+    for name in ("file", "link to file", "nowhere", "file/inside", "\0"):
+        check_regular(Path(name))
