@@ -48,7 +48,7 @@ ENCODER = (
     *("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"),
 )
 READERS = {
-    **{name: from_pretrained for name in ENCODER},
+    **dict.fromkeys(ENCODER, from_pretrained),
     "glove.txt": lambda file: read_vectors(file, ["a"]),
     "ids-sst-train.csv": lambda file: build_task("sst").read(file.parent, "train"),
     "own.txt": sentences_of,
