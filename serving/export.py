@@ -35,7 +35,6 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
     is put back first. Raises RunError, or UserError where the folder holds something else.
     """
     folder = folder.resolve()
-    recover(folder)
     check_target(run, folder, overwrite)
     model = MultiTaskModel.load(run, "cpu")
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
@@ -54,6 +53,7 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
     """UserError where something is there that is not to go."""
     if folder.is_relative_to(run.resolve()):
         raise UserError(f"{folder}: expected a folder outside of the run {run}")
+    recover(folder)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder or nothing, found a file")
     there = sorted(one.name for one in folder.iterdir()) if folder.exists() else []
