@@ -9,6 +9,7 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
+from minbert.errors import one_line
 from minbert.front_door import ended
 
 MODES = {
@@ -39,7 +40,7 @@ class Parser(argparse.ArgumentParser):
     """argparse, with a wrong flag or value answered in one line and exit status 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"run.py: {message} (see --help)\n")
+        self.exit(2, f"run.py: {one_line(message)} (see --help)\n")
 
 
 def main(argv: list[str]) -> int:

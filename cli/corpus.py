@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from cli.flags import add_encoder_flags, add_machine_flags, add_precision
 from cli.values import DEFAULTS, path
-from minbert.errors import UserError
+from minbert.errors import UserError, harmless
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +47,12 @@ def check_output(
     target.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(target.parent, os.W_OK):
         raise UserError(f"{target.parent}: cannot be written")
+
+
+def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
+    """The fields of a row as they are; with their texts harmless where the file is a terminal."""
+    fields = list(row)
+    return [harmless(str(one)) for one in fields] if file.isatty() else fields
 
 
 def add_corpus_flags(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,8 @@
 """A local page with the heads of a run, to be tried by hand: run.py --mode demo --run RUN
 
 With --input also the nearest sentences of a file. It listens on this machine alone unless --host
-says otherwise, and answers one request at a time.
+says otherwise, and answers one request at a time, on 64 connections at most; a request that is not
+complete after 10 seconds is refused.
 """
 
 from __future__ import annotations
@@ -40,8 +41,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
     try:
-        import uvicorn
-
+        from serving.connections import server_of
         from serving.demo import Corpus, make_app
     except ImportError as error:
         raise UserError(
@@ -62,6 +62,5 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]
         print(f"open http://{args.host}:{port}/ in a browser; Ctrl-C ends it", flush=True)
-        config = uvicorn.Config(make_app(model, corpus, hosts), log_level="warning")
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(make_app(model, corpus, hosts)).run(sockets=[listening])
     return 0

@@ -17,6 +17,7 @@ from cli.corpus import add_sentence_file, check_output
 from cli.flags import VERBOSE, add_encoder_flags, add_machine_flags, add_precision
 from cli.values import DEFAULTS, path
 from minbert.errors import UserError
+from minbert.files import written_aside
 from minbert.front_door import tell
 from minbert.sources import find_folder
 
@@ -49,18 +50,15 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     source, target = Path(args.input), Path(args.output)
     check_output(args, parser, (".npy",))
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
         # A first reading counts the sentences and finds what is wrong with the file at once.
         total = sum(1 for _ in read_sentences(source, args.column))
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")
-        shown = encode_file(args, source, total, temporary)
-        temporary.replace(target)
+        with written_aside(target) as new:
+            shown = encode_file(args, source, total, new)
     except KeyboardInterrupt:
         return tell("run.py", f"interrupted; {target} was not written", 130)
-    finally:
-        temporary.unlink(missing_ok=True)
     print(f"{shown}: {target}")
     return 0
 

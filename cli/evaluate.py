@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from cli.values import path
+from minbert.errors import one_line
 from tasks import CS224N, build_task, data_folder
 
 
@@ -62,10 +63,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
     print(score_table(checked))
     for note in [note for one in checked for note in one.notes]:
-        print(note)
+        print(one_line(note))
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(one_line(problem), file=sys.stderr)
     if problems:
         return 1
     if args.zip:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from cli.corpus import add_corpus_flags, check_output, load_corpus
+from cli.corpus import add_corpus_flags, check_output, load_corpus, shown_in
 from cli.values import COUNT, number, path
 
 
@@ -53,7 +53,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         writer.writerow(["cosine", "row", "other row", "sentence", "other sentence"])
         for one, other, cosine in zip(*pairs, strict=True):
             texts = sentences[one], sentences[other]
-            writer.writerow([f"{cosine:.4f}", one + 1, other + 1, *texts])
+            row = [f"{cosine:.4f}", one + 1, other + 1, *texts]
+            writer.writerow(shown_in(file, row))
 
     if target is None:
         write(sys.stdout)

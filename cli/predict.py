@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from cli.corpus import check_output
+from cli.corpus import check_output, shown_in
 from cli.flags import add_machine_flags, add_precision
 from cli.predict_answers import SUBMITTED, header_of, lines_of, shown, submitted
 from cli.predict_rows import indices_of, labels_of, rows_of
@@ -143,13 +143,14 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
             chain([first], rows), args.tasks, args.precision, progress.update
         ):
             if not count:
-                writer.writerow(header_of(args, window, found))
+                writer.writerow(shown_in(file, header_of(args, window, found)))
             if task and args.label:
                 values.append(found[task.name].values)
             if task and args.glue:
                 writer.writerows(submitted(task, found[task.name], indices))
             else:
-                writer.writerows(lines_of(args, window, found))
+                rows_shown = (shown_in(file, row) for row in lines_of(args, window, found))
+                writer.writerows(rows_shown)
             file.flush()
             count += len(window)
     judged = shown(task, values, targets) if task and targets is not None else ""

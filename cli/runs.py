@@ -19,6 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.errors import one_line
     from reports.store import find_runs, runs_table
 
     root = Path(args.root)
@@ -27,5 +28,5 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     runs, problems = find_runs(root)
     print(runs_table(runs, root) if runs else f"no runs under {root}")
     for problem in problems:
-        print(f"cannot be read: {problem}")
+        print(one_line(f"cannot be read: {problem}"))
     return 1 if problems else 0

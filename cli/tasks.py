@@ -26,7 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.errors import UserError
+    from minbert.errors import UserError, one_line
     from reports.tables import text_table
     from tasks import data_folder, find_task
     from tasks.found import Found, look
@@ -52,5 +52,5 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     print(text_table(["task", "reads", "kind", *SPLITS], rows))
     print(f"\nexamples found in {folder}; nothing where there are no files")
     for line in [*shown, *(f"cannot be read: {problem}" for problem in problems)]:
-        print(" ".join(line.split())[:LONGEST])
+        print(one_line(line)[:LONGEST])
     return 1 if problems else 0

@@ -23,11 +23,15 @@ class UserError(ValueError):
 
 
 def one_line(text: str) -> str:
-    """Text for a line of a terminal: what would harm it is written as Python does."""
-    line = " ".join(text.split())
-    if line.isprintable():
-        return line
-    return "".join(repr(c)[1:-1] if harmful(c) else c for c in line)
+    """Text for a line of a terminal: single spaces, and what would harm it escaped."""
+    return harmless(" ".join(text.split()))
+
+
+def harmless(text: str) -> str:
+    """Text for a terminal: what would harm it is written as Python does, `\\x1b` of an escape."""
+    if text.isprintable():
+        return text
+    return "".join(repr(c)[1:-1] if harmful(c) else c for c in text)
 
 
 def harmful(letter: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minbert.errors import EncoderError
+from minbert.files import check_regular, write_whole
 from minbert.json_files import read_json, write_json
 from minbert.pooling import POOLINGS
 
@@ -68,6 +69,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
 
 def read_modules(file: Path) -> list[tuple[str, str]]:
     """(kind, folder) of each module of a sentence-transformers model, in order."""
+    check_regular(file, EncoderError)
     try:
         modules = json.loads(file.read_text("utf-8"))
         found = [(str(m["type"]).rsplit(".", 1)[-1], str(m["path"])) for m in modules]
@@ -98,7 +100,7 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (kind, path) in enumerate(zip(kinds, paths, strict=False))
     ]
-    (folder / "modules.json").write_text(json.dumps(modules, indent=2))
+    write_whole(folder / "modules.json", json.dumps(modules, indent=2))
     flags = {flag: name == settings.pooling for flag, name in POOLING_FLAGS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)

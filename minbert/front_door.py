@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from safetensors import SafetensorError
 
-from minbert.errors import UserError
+from minbert.errors import UserError, one_line
 from minbert.memory import out_of_memory
 
 
@@ -63,5 +63,5 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
 
 def tell(program: str, message: str, status: int) -> int:
     """One line on standard error."""
-    print(f"{program}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{program}: {one_line(message)}", file=sys.stderr)
     return status

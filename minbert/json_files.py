@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import EncoderError, UserError
-from minbert.files import write_whole
+from minbert.files import check_regular, write_whole
 
 
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
     """The object in a file; `error_class`, with one line, for anything else."""
+    check_regular(file, error_class)
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

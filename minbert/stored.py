@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 from minbert import bilstm
 from minbert.bilstm import BiLSTM, BiLSTMConfig
@@ -13,6 +12,7 @@ from minbert.config import EncoderConfig, config_from_transformers, config_to_tr
 from minbert.encoder import Encoder
 from minbert.errors import EncoderError
 from minbert.json_files import read_json, write_json
+from minbert.tensor_files import save_tensors
 from minbert.weights import load_transformer, read_checkpoint, save_transformer
 
 AnyEncoder = Encoder | BiLSTM
@@ -64,4 +64,4 @@ def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
         return
     write_json(folder / "config.json", encoder.config.to_json())
     tensors = {n: value.detach().cpu().contiguous() for n, value in encoder.state_dict().items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    save_tensors(tensors, folder / "model.safetensors", {"format": "pt"})

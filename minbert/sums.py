@@ -13,6 +13,8 @@ def fault(folder: Path) -> str | None:
 
     The file of checksums is compared as a whole, so that no byte of it can be wrong either.
     """
+    if (folder / SUMS).exists() and not (folder / SUMS).is_file():
+        return f"{folder / SUMS}: expected a regular file, found another"
     try:
         written = (folder / SUMS).read_bytes()
     except FileNotFoundError:

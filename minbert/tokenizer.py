@@ -13,6 +13,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from minbert.batching import TokenLists
 from minbert.errors import EncoderError
+from minbert.files import check_regular, write_whole
 from minbert.flat import Flat
 from minbert.json_files import read_json
 
@@ -73,10 +74,11 @@ class Tokenizer:
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens."""
         self.backend.no_truncation()
-        self.backend.save(str(folder / "tokenizer.json"))
+        content = self.backend.to_str(pretty=True)
         self.backend.enable_truncation(self.max_tokens)
+        write_whole(folder / "tokenizer.json", content)
         settings = self.settings | {"model_max_length": self.max_tokens}
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2))
+        write_whole(folder / "tokenizer_config.json", json.dumps(settings, indent=2))
 
 
 def check_texts(texts: Sequence[Any]) -> None:
@@ -107,6 +109,8 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
 
 
 def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokenizers.Tokenizer:
+    for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"):
+        check_regular(folder / name, EncoderError)
     if (folder / "tokenizer.json").exists():
         return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     if family == "bert" and (folder / "vocab.txt").exists():

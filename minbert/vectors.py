@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from minbert.errors import EncoderError
+from minbert.files import check_regular
 
 PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")  # how gzip, zip, bzip2 and xz begin
 BOM = b"\xef\xbb\xbf"
@@ -24,6 +25,7 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
     """
     wanted = {word.encode(): word for word in words}
     found: dict[str, np.ndarray] = {}
+    check_regular(file, EncoderError)
     try:
         with file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as m:
             if m[:6].startswith(PACKED):

@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from minbert.config import EncoderConfig
 from minbert.encoder import Encoder
 from minbert.errors import EncoderError
+from minbert.files import check_regular
+from minbert.tensor_files import save_tensors
 
 # Ours -> theirs. Several of theirs are stacked along the first axis: one matrix product for
 # query, key and value. BERT and RoBERTa share these names.
@@ -58,11 +60,15 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
     """Tensors of `model.safetensors` (also in shards) or `pytorch_model.bin`, and the file read."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     pickled = folder / "pytorch_model.bin"
+    for file in (single, index, pickled):
+        check_regular(file, EncoderError)
     try:
         if single.exists():
             return single, load_file(single)
         if index.exists():
             shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+            for shard in shards:
+                check_regular(folder / Path(shard).name, EncoderError)
             return index, {
                 name: tensor
                 for shard in shards
@@ -70,7 +76,9 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
             }
         if pickled.exists():
             # weights_only refuses a pickle that would run code.
-            return pickled, tensors_of(torch.load(pickled, "cpu", weights_only=True))
+            return pickled, tensors_of(torch.load(pickled, "cpu", weights_only=True), pickled)
+    except EncoderError:
+        raise
     except pickle.UnpicklingError as error:
         raise EncoderError(
             f"{pickled}: expected tensors alone, found a pickle that is damaged or would run code; "
@@ -82,14 +90,29 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
     raise EncoderError(f"{folder}: expected model.safetensors or pytorch_model.bin, found neither")
 
 
-def tensors_of(content: Any) -> dict[str, Tensor]:
-    """The content of a pickled checkpoint, if it is a dict of tensors."""
+def tensors_of(content: Any, file: Path) -> dict[str, Tensor]:
+    """The content of a pickled checkpoint, if it is a dict of dense tensors by name."""
     if not isinstance(content, dict):
-        raise TypeError(f"expected a dict of tensors, found a {type(content).__name__}")
+        found = type(content).__name__
+        raise EncoderError(f"{file}: expected a dict of tensors, found a {found}")
     for name, value in content.items():
+        if not isinstance(name, str):
+            raise EncoderError(f"{file}: expected names of tensors, found the key {name!r}")
         if not isinstance(value, Tensor):
-            raise TypeError(f"expected tensors alone, found {name!r}, a {type(value).__name__}")
+            found = type(value).__name__
+            raise EncoderError(f"{file}: expected tensors only, found {name!r}, a {found}")
+        if kind := unusual(value):
+            raise EncoderError(f"{file}: {name!r}: expected a dense tensor, found {kind}")
     return content
+
+
+def unusual(tensor: Tensor) -> str | None:
+    """What a tensor is that has not a number at each place; None of a dense one."""
+    if tensor.is_meta:
+        return "one without values (meta)"
+    if tensor.is_nested or tensor.is_quantized:
+        return "a nested one" if tensor.is_nested else "a quantized one"
+    return None if tensor.layout == torch.strided else f"a sparse one ({tensor.layout})"
 
 
 def from_checkpoint(
@@ -156,4 +179,4 @@ def load_transformer(folder: Path, config: EncoderConfig) -> tuple[Encoder, list
 
 def save_transformer(encoder: Encoder, folder: Path) -> None:
     """Write `model.safetensors` as transformers names its tensors."""
-    save_file(to_checkpoint(encoder), folder / "model.safetensors", metadata={"format": "pt"})
+    save_tensors(to_checkpoint(encoder), folder / "model.safetensors", {"format": "pt"})

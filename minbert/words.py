@@ -13,6 +13,7 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
 from minbert.errors import EncoderError
+from minbert.files import written_aside
 from minbert.folder import SentenceSettings, write_sentence_settings
 from minbert.stored import save_encoder
 from minbert.tokenizer import Tokenizer
@@ -102,14 +103,12 @@ def build_bilstm(
     encoder = random_bilstm(config, seed)
     if known:
         fill(encoder, words, known, seed)
-    place = folder.resolve()
-    unfinished = place.with_name(f"{place.name}.tmp")
-    unfinished.mkdir(parents=True, exist_ok=True)
-    save_encoder(encoder, unfinished)
-    word_tokenizer(words, max_tokens).save(unfinished)
     settings = SentenceSettings(pooling, False, max_tokens, False)
-    write_sentence_settings(unfinished, settings, config.hidden_size)
-    unfinished.replace(place)  # an empty one may be there
+    with written_aside(folder.resolve(), overwrite=False) as new:
+        new.mkdir(parents=True)
+        save_encoder(encoder, new)
+        word_tokenizer(words, max_tokens).save(new)
+        write_sentence_settings(new, settings, config.hidden_size)
     share = f", {len(known) / len(words):.0%} of them with a vector" if vectors else ""
     return f"{len(words):,} words{share}, {num_layers} x {units} units: {folder}"
 

@@ -13,6 +13,7 @@ import torch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
+from minbert.errors import one_line
 from minbert.json_files import read_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
@@ -143,7 +144,8 @@ def build_model(
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if bi_encoder.skipped_tensors:
-        print(f"left out of the encoder: {', '.join(bi_encoder.skipped_tensors)}", flush=True)
+        skipped = ", ".join(bi_encoder.skipped_tensors)
+        print(one_line(f"left out of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
     if config.label_start == "names":
         start_at_names(model, chosen)

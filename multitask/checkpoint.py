@@ -9,13 +9,22 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from minbert.files import remove
+from minbert.files import check_regular, remove
 from minbert.json_files import read_json, write_json
 from minbert.sums import fault
-from multitask.sealed import CheckpointError, newest_first, publish, step_of
+from minbert.tensor_files import save_tensors
+from multitask.sealed import (
+    BEST,
+    CheckpointError,
+    leftovers,
+    newest_first,
+    publish,
+    recover,
+    step_of,
+)
 
 KEPT = 2  # checkpoints: a damaged newest one leaves the one before
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named tensors of others
@@ -44,7 +53,7 @@ class Checkpoints:
         for old in newest_first(self.folder):
             if step_of(old) > step or not old.is_dir():
                 remove(old, ignore_errors=True)
-        for half in self.folder.glob("step-*.tmp"):
+        for half in leftovers(self.folder):
             remove(half, ignore_errors=True)
         publish(folder, lambda target: save_training(target, model, optimizer, state, others))
         for old in newest_first(self.folder)[KEPT:]:
@@ -71,9 +80,9 @@ class Checkpoints:
 
     def forget(self) -> None:
         """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
-        for pattern in ("step-*", "best.tmp", "best.old"):
-            for path in self.folder.glob(pattern):
-                remove(path, ignore_errors=True)
+        recover(self.folder / BEST)
+        for path in (*newest_first(self.folder), *leftovers(self.folder)):
+            remove(path, ignore_errors=True)
 
 
 def save_training(
@@ -95,18 +104,14 @@ def save_training(
         for name, several in (others or {}).items()
         for key, value in several.items()
     }
-    try:
-        save_file(
-            {n: v.detach().cpu().contiguous() for n, v in tensors.items()},
-            folder / "state.safetensors",
-        )
-    except SafetensorError as error:  # how the library tells a full disk
-        raise CheckpointError(f"{folder}: cannot be written: {error}") from error
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    save_tensors(tensors, folder / "state.safetensors")
     write_json(folder / "state.json", dict(state))
 
 
 def load_tensors(file: Path) -> dict[str, Tensor]:
     """Tensors of a safetensors file; CheckpointError in one line if it is damaged or missing."""
+    check_regular(file, CheckpointError)
     try:
         return load_file(file)
     except (SafetensorError, OSError) as error:

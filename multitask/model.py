@@ -7,7 +7,6 @@ from pathlib import Path
 from zlib import crc32
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from minbert.batching import Batch
@@ -15,6 +14,7 @@ from minbert.bi_encoder import BiEncoder, autocast
 from minbert.dropout import Dropout, DropoutStream
 from minbert.pooling import Pool
 from minbert.stored import load_encoder
+from minbert.tensor_files import save_tensors
 from multitask.checkpoint import load_tensors
 from tasks.base import Task
 from tasks.heads import PoolsTokens
@@ -106,7 +106,7 @@ class EncoderWithHeads(nn.Module):
     def save_heads(self, folder: Path) -> None:
         """The heads alone."""
         heads = {name: value.contiguous() for name, value in self.heads.state_dict().items()}
-        save_file(heads, folder / "heads.safetensors")
+        save_tensors(heads, folder / "heads.safetensors")
 
     def load(self, folder: Path) -> None:
         """Weights that `save` wrote for the same encoder and heads."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from minbert.files import alone, remove
 from minbert.json_files import read_json, write_json
+from minbert.temporary_names import kind_of
 from multitask.config import PLACES, RunConfig
 from multitask.errors import RunError
-from multitask.sealed import newest_first
+from multitask.sealed import BEST, listed, newest_first, replaced
 from multitask.stored import finished_metrics
 from tasks.described import FILES as DATA_FILES
 
@@ -144,7 +145,7 @@ def stored_config(folder: Path) -> dict[str, Any] | None:
     """
     for name in FOLDERS + FILES:
         path = folder / name
-        if path.exists() and path.is_dir() != (name in FOLDERS):
+        if path.exists() and not (path.is_dir() if name in FOLDERS else path.is_file()):
             kind = "a folder" if name in FOLDERS else "a file"
             raise RunError(f"{path}: expected {kind} of a run, or nothing, found neither")
     if (folder / "config.json").exists():
@@ -165,9 +166,9 @@ def begun(folder: Path) -> bool:
     checkpoint = folder / "checkpoint"
     return (
         (folder / "metrics.json").exists()
-        or any(not file.name.endswith(".tmp") for file in folder.glob("predictions/*"))
+        or any(kind_of(file) is None for file in folder.glob("predictions/*"))
         or bool(newest_first(checkpoint))
-        or (checkpoint / "best").exists()
+        or any((replaced(path) or path.name) == BEST for path in listed(checkpoint))
     )
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+from minbert import files
 from minbert.errors import UserError
+from minbert.files import remove, written_aside
 from minbert.sums import SUMS, fault, sums
+from minbert.temporary_names import NEW, OLD, kind_of, target_name
+
+BEST = "best"  # the folder of the best epoch's weights, beside the checkpoints
+STEP = re.compile(r"step-\d+")
+# What earlier versions called the folder that they wrote, and the one that they replaced.
+EARLIER = re.compile(r"(?P<name>best|step-\d+)\.(?P<kind>tmp|old)")
 
 
 class CheckpointError(UserError):
@@ -21,21 +28,11 @@ def publish(folder: Path, write: Callable[[Path], None]) -> None:
     Whole: every file and its checksum are on the disk, not only with the operating system. Where
     that fails, as on a full disk, the temporary folder goes and the old one stays.
     """
-    temporary, old = folder.with_name(folder.name + ".tmp"), folder.with_name(folder.name + ".old")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        temporary.mkdir(parents=True)
-        write(temporary)
-        seal(temporary)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    if folder.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-    temporary.rename(folder)
-    settle(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    recover(folder)
+    with written_aside(folder) as new:
+        new.mkdir(parents=True)
+        write(new)
+        seal(new)
 
 
 def published(folder: Path) -> Path | None:
@@ -43,7 +40,7 @@ def published(folder: Path) -> Path | None:
 
     Raises CheckpointError where it is damaged.
     """
-    for candidate in (folder, folder.with_name(folder.name + ".old")):
+    for candidate in (folder, *(p for p in listed(folder.parent) if replaced(p) == folder.name)):
         if candidate.exists():
             if found := fault(candidate):
                 raise CheckpointError(found)
@@ -51,32 +48,57 @@ def published(folder: Path) -> Path | None:
     return None
 
 
+def recover(folder: Path) -> None:
+    """Put back what a killed process was replacing where nothing took its place; else remove it."""
+    earlier = folder.with_name(f"{folder.name}.old")
+    if replaced(earlier) and (earlier / SUMS).is_file():
+        if folder.exists():
+            remove(earlier, ignore_errors=True)
+        else:
+            earlier.rename(folder)
+    files.recover(folder)
+
+
 def newest_first(folder: Path) -> list[Path]:
-    """The checkpoints of a run's training, `step-N`, damaged ones too."""
-    return sorted(
-        (path for path in folder.glob("step-*") if path.name[5:].isdecimal()),
-        key=step_of,
-        reverse=True,
-    )
+    """The checkpoints of a run's training, `step-N`, damaged ones too.
+
+    One that was being replaced when the process ended stands under its temporary name.
+    """
+    there = listed(folder)
+    steps = {replaced(path): path for path in there} | {path.name: path for path in there}
+    found = (path for name, path in steps.items() if name and STEP.fullmatch(name))
+    return sorted(found, key=step_of, reverse=True)
 
 
 def step_of(checkpoint: Path) -> int:
-    return int(checkpoint.name[5:])
+    return int((replaced(checkpoint) or checkpoint.name)[5:])
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """What killed processes left half written or replaced in a folder that only one may write."""
+    return [path for path in listed(folder) if is_leftover(path)]
+
+
+def is_leftover(path: Path) -> bool:
+    if name := replaced(path):
+        return path.with_name(name).exists()
+    earlier = EARLIER.fullmatch(path.name)
+    return kind_of(path) == NEW or (earlier is not None and earlier["kind"] == "tmp")
+
+
+def replaced(path: Path) -> str | None:
+    """The name of the folder that was being replaced; None of any other path."""
+    if kind_of(path) == OLD:
+        return target_name(path)
+    earlier = EARLIER.fullmatch(path.name)
+    return earlier["name"] if earlier and earlier["kind"] == "old" else None
+
+
+def listed(folder: Path) -> list[Path]:
+    """What is in a folder, by name; nothing where there is none."""
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def seal(folder: Path) -> None:
-    """Write the checksums of a folder's files, and bring all of it to the disk."""
+    """Write the checksums of a folder's files."""
     (folder / SUMS).write_bytes(sums(folder).encode())
-    for path in (folder, *folder.rglob("*")):
-        settle(path)
-
-
-def settle(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk."""
-    if os.name == "nt":  # it has no such call for files that were only read
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,7 +11,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sealed import published
+from multitask.sealed import BEST, published
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
@@ -69,7 +69,7 @@ def config_of_tasks(folder: Path) -> RunConfig:
 
 def best_folder(run: Path) -> Path:
     """Where a run publishes its best epoch."""
-    return run / "checkpoint" / "best"
+    return run / "checkpoint" / BEST
 
 
 def best_weights(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.files import write_whole
+from minbert.files import check_regular, write_whole
 from multitask.errors import RunError
 from multitask.gradients import whole_gram
 from multitask.step_result import StepResult
@@ -52,6 +52,7 @@ class Telemetry:
         if not self.written:
             return
         kept, strange = [], 0
+        check_regular(self.file, RunError)
         for raw in self.file.read_bytes().splitlines(keepends=True):
             try:
                 line = json.loads(raw)
@@ -113,6 +114,7 @@ def read_steps(file: Path) -> Iterator[dict[str, Any]]:
 
     RunError names file and line of what is no step.
     """
+    check_regular(file, RunError)
     with file.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             if raw.endswith(b"\n"):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minbert.files import removed_on_error
+from minbert.files import written_aside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +30,5 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 def save_figure(figure: Figure, file: Path) -> None:
     """Write under a temporary name, then rename: the file is never half there."""
-    temporary = file.with_name(f"{file.stem}.{os.getpid()}.tmp{file.suffix}")  # see write_whole
-    with removed_on_error(temporary):
-        figure.savefig(temporary, dpi=130)
-    temporary.replace(file)
+    with written_aside(file) as new:
+        figure.savefig(new, dpi=130, format=file.suffix.removeprefix("."))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from minbert.files import written_aside
 from reports.tables import text_table
 from tasks.base import Task
 from tasks.leaderboard import Checked, check_predictions
@@ -110,9 +110,7 @@ def score_table(found: Sequence[FileScore]) -> str:
 
 def pack(files: Sequence[Path], target: Path) -> None:
     """The files, without their folders, in a zip that is the same for the same files."""
-    temporary = target.with_name(target.name + ".tmp")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+    with written_aside(target) as new, zipfile.ZipFile(new, "x", zipfile.ZIP_DEFLATED) as archive:
         for file in files:
             info = zipfile.ZipInfo(file.name, EPOCH)
             archive.writestr(info, file.read_bytes(), zipfile.ZIP_DEFLATED)
-    os.replace(temporary, target)

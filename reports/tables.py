@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
+from minbert.errors import harmless
+
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:
     """`0.51 ± 0.02`, the standard deviation of a sample; the mean alone of a single value."""
@@ -18,8 +20,11 @@ def beside(printed: str, ours: str) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell; the last one, of figures, to the right."""
-    cells = [list(header), *[list(row) for row in rows]]
+    """Columns as wide as their widest cell; the last one, of figures, to the right.
+
+    Each cell is one line: names and texts of foreign files do no harm to a terminal.
+    """
+    cells = [[harmless(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = [
         "  ".join(

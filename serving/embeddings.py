@@ -8,6 +8,7 @@ import numpy as np
 
 from minbert.bi_encoder import BiEncoder
 from minbert.errors import UserError
+from minbert.files import check_regular
 from tasks.text_files import read_sentences
 
 
@@ -25,6 +26,7 @@ def embeddings_of(
     """Of unit length (n, H); from `kept`, an array that --mode encode wrote, where given."""
     if kept is None:
         return model.encode(sentences, precision, normalize=True, progress=True)
+    check_regular(kept)
     try:
         array = np.load(kept, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from minbert.encoder import Encoder
 from minbert.errors import UserError
+from minbert.files import recover, written_aside
 from minbert.folder import write_limit
 from minbert.json_files import write_json
 from minbert.stored import save_encoder
@@ -32,8 +31,8 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
     """Write `folder`, whole or not at all: encoder, tokenizer, heads, configuration, card.
 
     `sentence-transformers` and `onnx` have pooling and normalisation, too; `onnx` adds
-    `model.onnx`, from ids and mask (B, T) to embeddings (B, H). Raises RunError, or UserError where
-    the folder holds something else.
+    `model.onnx`, from ids and mask (B, T) to embeddings (B, H). What a killed export was replacing
+    is put back first. Raises RunError, or UserError where the folder holds something else.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -45,23 +44,16 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
 
         check_exportable()
     metrics = read_metrics(run / "metrics.json") if (run / "metrics.json").exists() else {}
-    # Names of this process alone: nothing of anybody else's is in the way.
-    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("new", "old"))
-    new.mkdir(parents=True)
-    try:
+    with written_aside(folder, overwrite) as new:
+        new.mkdir(parents=True)
         write(model, metrics, new, kind)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-    finally:
-        for aside in (new, old):
-            shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:
     """UserError where something is there that is not to go."""
     if folder.is_relative_to(run.resolve()):
         raise UserError(f"{folder}: expected a folder outside of the run {run}")
+    recover(folder)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder or nothing, found a file")
     there = sorted(one.name for one in folder.iterdir()) if folder.exists() else []

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from minbert.files import check_regular
 from tasks.text_files import DataError, encodable, plain
 
 ROWS = 4096  # held at a time
@@ -63,6 +64,8 @@ def shards(path: Path) -> list[Path]:
         found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
     if not found or not found[0].exists():
         raise DataError(f"{path}: expected a data file, found none")
+    for file in found:
+        check_regular(file, DataError)
     return found
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from minbert.errors import UserError
+from minbert.files import check_regular
 from minbert.typed import fits
 from tasks import TASK_NAMES
 
@@ -168,6 +169,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
     """The description in a file; other files that it names lie beside it."""
     import yaml
 
+    check_regular(file, DescriptionError)
     try:
         found = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.files import write_whole
+from minbert.files import check_regular, write_whole
 from tasks import CS224N, build_task
 from tasks.glue import GLUE
 from tasks.labelled_files import LabelledFiles
@@ -96,6 +96,9 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
             "--mode download: expected the package datasets, found none: "
             "pip install -r requirements-extras.txt"
         ) from error
+    for file in (source / name).rglob("*") if source is not None else ():
+        if not file.is_dir():
+            check_regular(file, DataError)
     try:
         if source is not None:
             return dict(datasets.load_from_disk(str(source / name)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from minbert.errors import UserError
-from minbert.files import removed_on_error, write_whole
+from minbert.files import check_regular, write_whole, written_aside
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
 # Kinds of NumPy's types, and numbers of axes, of what a file of scores holds.
@@ -122,14 +121,13 @@ def write_scores(path: Path, scores: Scores) -> None:
     for name in FURTHER_ARRAYS:
         if (array := getattr(scores, name)) is not None:
             arrays[name] = array
-    temporary = path.with_name(path.name + ".tmp")
-    with removed_on_error(temporary), open(temporary, "wb") as file:
+    with written_aside(path) as new, new.open("xb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
-    os.replace(temporary, path)
 
 
 def read_scores(path: Path) -> Scores:
     """What `write_scores` wrote; PredictionError where it is not that."""
+    check_regular(path, PredictionError)
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

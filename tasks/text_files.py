@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
+from minbert.files import check_regular
 
 
 class DataError(UserError):
@@ -45,8 +46,7 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 
 def decoded_lines(path: Path) -> Lines:
     """Lines of UTF-8 text, with or without a byte-order mark."""
-    if path.exists() and not path.is_file():  # a pipe could not be read twice
-        raise DataError(f"{path}: expected a file, found none of the usual kind")
+    check_regular(path, DataError)  # a pipe could not be read twice either
     try:
         with path.open("rb") as file:
             yield from decoded(file, str(path))

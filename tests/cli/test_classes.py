@@ -110,6 +110,15 @@ def test_a_bilstm_may_be_written_into_the_folder_one_is_in(run, tmp_path, monkey
     assert (tmp_path / "tokenizer.json").exists()
 
 
+def test_a_users_folder_beside_a_bilstm_stays(run, tmp_path):
+    (tmp_path / "words.tmp").mkdir()
+    (tmp_path / "words.tmp" / "mine").write_text("mine")
+    flags = ("--limit", "9", "--embedding-size", "8", "--units", "4")
+    assert run(*BILSTM, *flags, "--output", tmp_path / "words").returncode == 0
+    assert [one.name for one in (tmp_path / "words.tmp").iterdir()] == ["mine"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["words", "words.tmp"]
+
+
 def test_a_bilstm_is_built_and_trained(run, refused, tmp_path):
     folder, vectors = tmp_path / "words", tmp_path / "vectors.txt"
     vectors.write_text("the 1 0 0\nfilm 0 1 0\nand 0 0 1\n")

@@ -62,6 +62,25 @@ def test_a_submission_is_packed_the_same_each_time(run, predictions, tmp_path):
     assert run(*call, "--overwrite").returncode == 0
 
 
+def test_a_users_file_beside_the_archive_stays(run, predictions, tmp_path, monkeypatch):
+    archive, mine = tmp_path / "one.zip", tmp_path / "one.zip.tmp"
+    mine.write_text("mine")
+    call = ("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
+    assert run(*call).returncode == 0
+    assert mine.read_text() == "mine"
+    before = archive.read_bytes()
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+    found = run(*call, "--overwrite")
+    assert found.stderr == f"run.py: {archive}: No space left on device\n"
+    assert archive.read_bytes() == before
+    names = ["one.zip", "one.zip.tmp", "predictions"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == names
+
+
 def test_what_is_wrong_is_told_and_not_packed(run, predictions, tmp_path):
     file = predictions / "sts-dev-output.csv"
     file.write_bytes(file.read_bytes().replace(b" , ", b" , nan ", 1))

@@ -43,7 +43,7 @@ def test_a_fuzzed_data_folder(data, run, data_copies):
         assert not list(out.glob("predictions/*"))
     else:
         assert (out / "metrics.json").exists()
-    assert not list(out.rglob("*.tmp"))
+    assert not list(out.rglob("*.minbert-*"))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import shutil
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import cli
+from minbert.front_door import ended
 from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.run_folder import default_folder
+from reports.tables import text_table
 from tasks import TASK_NAMES
 
 TINY = ("--encoder", "tiny", "--epochs", "1", "--limit", "20")
@@ -136,6 +140,70 @@ def test_no_secret_of_the_environment_is_written(run, small, tmp_path, monkeypat
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 5
     assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+def shown(text: str) -> None:
+    """What reaches a terminal has the escapes as text, and none of their characters."""
+    assert r"\x1b]0;owned\x07\x1b[2J\x9b31m\u202e" in text
+    assert all(letter == "\n" or letter.isprintable() for letter in text)
+
+
+def test_no_escape_of_a_prediction_file_reaches_the_terminal(run, tmp_path):
+    """Ids of files that somebody else sent are quoted where they are wrong."""
+    (tmp_path / "sst-dev-output.csv").write_text(
+        f"id \t Predicted_Sentiment \na{ESCAPES}b , 1 \na{ESCAPES}b , 1 \n"
+    )
+    found = run("--mode", "evaluate", "--predictions", tmp_path)
+    assert found.returncode == 1
+    shown(found.stderr)
+    assert "expected an id of the data, found a" in found.stderr
+
+
+def test_no_escape_of_an_example_reaches_the_terminal(run, tmp_path):
+    rows = "".join(f"red{ESCAPES} {i},{i % 2}\n" for i in range(40))
+    (tmp_path / "own.csv").write_text(f"a,y\n{rows}")
+    own = f"own={tmp_path / 'own.csv'}:type=classification,text=a,label=y"
+    found = run("--mode", "tasks", "--task", own, "--examples")
+    assert found.returncode == 0
+    shown(found.stdout)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("mode", ["mine", "predict"])
+def test_no_escape_of_a_sentence_reaches_the_terminal_and_files_have_it_as_it_is(
+    finished, run, tmp_path, mode, monkeypatch
+):
+    texts = tmp_path / "texts.txt"
+    texts.write_text(f"red{ESCAPES}\nblue\n")
+    tasks = ("--tasks", "sst") if mode == "predict" else ()
+    command = ("--mode", mode, "--run", finished[0], "--input", texts, *tasks)
+    piped = run(*command)
+    assert ESCAPES in piped.stdout
+    target = tmp_path / "out.tsv"
+    assert run(*command, "--output", target).returncode == 0
+    assert target.read_text() == piped.stdout
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Terminal())
+        assert cli.main([str(one) for one in command]) == 0
+        screen = sys.stdout.getvalue()
+    shown(screen.replace("\t", " "))
+
+
+@pytest.mark.parametrize("place", [f"a{ESCAPES}", f"\n{ESCAPES}\n"])
+def test_no_escape_of_a_name_reaches_the_terminal(capsys, place):
+    def work() -> None:
+        raise FileNotFoundError(2, "No such file or directory", place)
+
+    assert ended("program", work) == 1
+    shown(capsys.readouterr().err)
+    shown(text_table(["run", place], [[place, "1"]]))
 
 
 def test_no_archive_is_unpacked_and_nothing_is_unpickled_but_weights():

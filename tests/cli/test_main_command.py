@@ -123,8 +123,7 @@ def test_configuration_checkpoint_and_events_are_left(main_run):
     assert (config["sampling"], config["combiner"]) == ("annealed", "pcgrad")
     assert BiEncoder.from_pretrained(folder / "checkpoint" / "best").encode(["a"]).shape == (1, 32)
     assert len(list((folder / "predictions").iterdir())) == 12
-    assert not list(folder.rglob("*.tmp"))
-    assert not list(folder.rglob("*.old"))
+    assert not list(folder.rglob("*.minbert-*"))
 
 
 @pytest.mark.slow

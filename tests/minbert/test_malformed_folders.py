@@ -65,6 +65,9 @@ CASES = [
     ("pytorch_model.bin", bare_pickle(b"garbage"), "pytorch_model.bin"),
     ("pytorch_model.bin", pickled([1, 2]), "expected a dict of tensors, found a list"),
     ("pytorch_model.bin", pickled({"epoch": 3}), "found 'epoch', a int"),
+    ("pytorch_model.bin", pickled({7: torch.zeros(2)}), "names of tensors, found the key 7"),
+    ("pytorch_model.bin", pickled({"a.b": torch.eye(2).to_sparse()}), "'a.b': expected a dense"),
+    ("pytorch_model.bin", pickled({"a.b": torch.zeros(2, device="meta")}), "without values (meta)"),
 ]
 
 

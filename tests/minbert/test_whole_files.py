@@ -1,11 +1,16 @@
 """Files are there whole or not at all, whoever else writes them."""
 
+import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from minbert.files import whole_file, write_whole
+from minbert.errors import UserError
+from minbert.files import check_regular, recover, whole_file, write_whole, written_aside
+from minbert.temporary_names import NEW, OLD, kind_of, temporaries, temporary_name
 
 WRITER = """
 import sys
@@ -37,3 +42,150 @@ def test_an_error_leaves_what_was_there(tmp_path):
     with pytest.raises(TypeError), whole_file(file) as opened:
         opened.writelines(["half", None])
     assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
+
+
+def old_folder(place):
+    """A folder that is going to be replaced."""
+    (place / "out").mkdir()
+    (place / "out" / "file").write_text("old")
+    return place / "out"
+
+
+def replace(folder):
+    with written_aside(folder) as new:
+        new.mkdir()
+        (new / "file").write_text("new")
+
+
+def renames_that_fail(monkeypatch, failing, error):
+    """Let the renames of these numbers, from 0, raise an error."""
+    rename, count = Path.rename, iter(range(100))
+
+    def fails(self, target):
+        if next(count) in failing:
+            raise error
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(5, "Input/output error")], ids=str)
+@pytest.mark.parametrize("point", range(4))
+def test_an_error_in_any_rename_leaves_the_old_folder_or_the_new_one(
+    tmp_path, monkeypatch, point, error
+):
+    folder = old_folder(tmp_path)
+    renames_that_fail(monkeypatch, {point}, error)
+    if point == 3 and isinstance(error, OSError):
+        replace(folder)  # all is written: what cannot be deleted stays until the next time
+    else:
+        with pytest.raises(type(error)):
+            replace(folder)
+    assert (folder / "file").read_text() == ("new" if point == 3 else "old")
+    assert not [one for one in temporaries(tmp_path) if kind_of(one) == NEW]
+
+
+def test_where_no_rename_can_be_taken_back_the_old_folder_is_kept(tmp_path, monkeypatch):
+    folder = old_folder(tmp_path)
+    renames_that_fail(monkeypatch, {2, 3, 4}, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        replace(folder)
+    (kept,) = tmp_path.iterdir()
+    assert kind_of(kept) == OLD
+    assert (kept / "file").read_text() == "old"
+
+
+DIES = """
+import os, sys
+from pathlib import Path
+from minbert.files import written_aside
+rename, count = Path.rename, iter(range(100))
+def dies(self, target):
+    if next(count) == int(sys.argv[2]):
+        os._exit(9)
+    return rename(self, target)
+Path.rename = dies
+with written_aside(Path(sys.argv[1])) as new:
+    new.mkdir()
+    (new / "file").write_text("new")
+"""
+
+
+@pytest.mark.parametrize("point", range(4))
+def test_a_process_killed_at_any_rename_leaves_the_old_folder_or_the_new_one(tmp_path, point):
+    folder = old_folder(tmp_path)
+    command = [sys.executable, "-c", DIES, str(folder), str(point)]
+    assert subprocess.run(command, timeout=120, check=False).returncode == 9
+    recover(folder)
+    assert (folder / "file").read_text() == ("new" if point == 3 else "old")
+    assert list(tmp_path.iterdir()) == [folder]
+    replace(folder)
+    assert (folder / "file").read_text() == "new"
+
+
+def test_a_folder_is_replaced_only_where_that_is_asked_for(tmp_path):
+    folder = old_folder(tmp_path)
+    with pytest.raises(OSError, match="out") as error, written_aside(folder, False) as new:
+        new.mkdir()
+    assert error.value.filename == str(folder)
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+    assert (folder / "file").read_text() == "old"
+
+
+@pytest.fixture
+def dead():
+    """The id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait(timeout=120)
+    return process.pid
+
+
+def named(target, process):
+    """A temporary name of another process."""
+    mine = temporary_name(target, NEW)
+    return mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{process}-"))
+
+
+def test_leftovers_of_dead_processes_go_at_the_next_write_of_their_target(tmp_path, dead):
+    target = tmp_path / "table.md"
+    named(target, dead).write_text("half")
+    named(target, dead).mkdir()
+    stay = [
+        *(named(target, os.getppid()), temporary_name(target, NEW)),
+        named(tmp_path / "other.md", dead),
+        named(target, dead).with_name(f".table.md.00000000-{dead}-00000000.minbert-new"),
+        *(tmp_path / f"table.md{end}" for end in (".tmp", ".old", f".{dead}.tmp", "~")),
+    ]
+    for one in stay:
+        one.write_text("mine")
+    write_whole(target, "text")
+    assert sorted(tmp_path.iterdir()) == sorted([target, *stay])
+    assert {one.read_text() for one in stay} == {"mine"}
+
+
+def test_an_error_of_the_disk_names_the_target(tmp_path):
+    with pytest.raises(OSError, match="No space") as error, whole_file(tmp_path / "text"):
+        raise OSError(28, "No space left on device")
+    assert error.value.filename == str(tmp_path / "text")
+    with pytest.raises(OSError, match="No space") as error, written_aside(tmp_path / "out") as new:
+        raise OSError(28, "No space left on device", str(new / "inner" / "file"))
+    assert error.value.filename == str(tmp_path / "out" / "inner" / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_regular_file_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the name of a socket has to be short
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    Path("folder").mkdir()
+    Path("file").write_text("")
+    Path("link to file").symlink_to("file")
+    kinds = {"pipe": "named pipe", "link": "named pipe", "folder": "folder", "socket": "socket"}
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        for name, kind in (kinds | {os.devnull: "device"}).items():
+            with pytest.raises(UserError) as error:
+                check_regular(Path(name))
+            assert str(error.value) == f"{name}: expected a regular file, found a {kind}"
+    for name in ("file", "link to file", "nowhere", "file/inside", "\0"):
+        check_regular(Path(name))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from minbert.temporary_names import NEW, OLD, temporary_name
 from multitask.checkpoint import Checkpoints, load_training, save_training
 from multitask.sealed import (
     SUMS,
@@ -53,6 +54,52 @@ def test_between_the_two_renames_the_old_folder_is_found(tmp_path):
     assert published(tmp_path / "never") is None
     publish(tmp_path / "best", lambda folder: (folder / "file").write_text("new"))
     assert [path.name for path in tmp_path.iterdir()] == ["best"]
+
+
+def interrupted(folder, kind):
+    """What a process that was killed leaves: the folder under the name that it has meanwhile."""
+    return folder.rename(temporary_name(folder, kind))
+
+
+def test_a_checkpoint_that_was_being_replaced_is_found_and_used(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(5, *trained(1), {"step": 5})
+    replaced = interrupted(tmp_path / "step-00000005", OLD)
+    assert newest_first(tmp_path) == [replaced]
+    assert checkpoints.load(*trained(1))[0] == {"step": 5}
+    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("best"))
+    best = interrupted(tmp_path / "best", OLD)
+    assert published(tmp_path / "best") == best
+    checkpoints.save(10, *trained(1), {"step": 10})
+    assert newest_first(tmp_path) == [tmp_path / "step-00000010", replaced]
+    checkpoints.save(11, *trained(1), {"step": 11})
+    checkpoints.forget()
+    assert list(tmp_path.iterdir()) == [best]
+    assert fault(best) is None
+
+
+def test_the_best_epoch_that_an_earlier_version_was_replacing_outlives_the_run(tmp_path):
+    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("best"))
+    (tmp_path / "best").rename(tmp_path / "best.old")
+    for name in ("best.tmp", "step-00000005.tmp", "step-00000005.old"):
+        (tmp_path / name).mkdir()
+    assert newest_first(tmp_path) == [tmp_path / "step-00000005.old"]
+    Checkpoints(tmp_path).forget()
+    assert [path.name for path in tmp_path.iterdir()] == ["best"]
+    assert (published(tmp_path / "best") / "file").read_text() == "best"
+
+
+def test_what_was_half_written_goes_with_the_next_checkpoint_and_nothing_else_does(tmp_path):
+    (tmp_path / "step-notes.tmp").mkdir()
+    half = [
+        *(temporary_name(tmp_path / name, NEW) for name in ("best", "step-00000001")),
+        tmp_path / "step-00000001.tmp",
+    ]
+    for path in half:
+        path.mkdir()
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(2, *trained(1), {"step": 2})
+    assert {path.name for path in tmp_path.iterdir()} == {"step-notes.tmp", "step-00000002"}
 
 
 DAMAGES = {

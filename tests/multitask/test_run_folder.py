@@ -9,6 +9,7 @@ from minbert import linear_choice
 from minbert.errors import UserError
 from minbert.json_files import write_json
 from minbert.linear_choice import LinearChoice
+from minbert.temporary_names import NEW, OLD, temporary_name
 from multitask.config import RunConfig
 from multitask.run_folder import RunError, default_folder, holds_finished, make_ready, settle_linear
 from multitask.stored import METRICS_KEYS
@@ -97,6 +98,24 @@ def test_an_unfinished_run_asks_for_resume_or_overwrite(tmp_path):
     with pytest.raises(RunError, match="--resume"):
         prepare(tmp_path, CONFIG, resume=False, overwrite=False)
     assert not prepare(tmp_path, CONFIG, resume=True, overwrite=False)
+
+
+@pytest.mark.parametrize("name", ["best", "step-00000001"])
+def test_a_run_whose_checkpoint_was_being_replaced_is_an_unfinished_one(tmp_path, name):
+    begin(tmp_path)
+    (tmp_path / "checkpoint" / "step-00000001").rename(
+        temporary_name(tmp_path / "checkpoint" / name, OLD)
+    )
+    with pytest.raises(RunError, match="--resume"):
+        prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    assert len(list((tmp_path / "checkpoint").iterdir())) == 1
+
+
+def test_a_half_written_prediction_is_nothing_computed(tmp_path):
+    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    temporary_name(tmp_path / "predictions" / "sts-dev-output.csv", NEW).write_text("half")
+    assert not prepare(tmp_path, replace(CONFIG, seed=3), resume=False, overwrite=False)
+    assert not list((tmp_path / "predictions").iterdir())
 
 
 def test_overwrite_removes_the_run_and_nothing_else(tmp_path):

@@ -11,6 +11,7 @@ import cli
 from cli.export import FORMATS
 from minbert.bi_encoder import BiEncoder
 from minbert.errors import UserError
+from minbert.temporary_names import OLD, temporary_name
 from serving import MultiTaskModel
 from serving.card import without_places
 from serving.export import export
@@ -185,6 +186,36 @@ def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch)
     with pytest.raises(OSError, match="No space"):
         export(trained, tmp_path / "out", "transformers")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("point", range(4))
+def test_an_export_interrupted_in_any_rename_leaves_the_old_one_or_the_new_one(
+    exported, trained, monkeypatch, point
+):
+    folder, rename, count = exported("transformers"), Path.rename, iter(range(100))
+
+    def interrupts(self, target):
+        if next(count) == point:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", interrupts)
+        with pytest.raises(KeyboardInterrupt):
+            export(trained, folder, "sentence-transformers", overwrite=True)
+    assert (folder / "modules.json").exists() == (point == 3)
+    assert MultiTaskModel.load(folder).tasks
+
+
+def test_an_export_that_was_being_replaced_by_a_killed_one_is_put_back(
+    exported, trained, tmp_path, monkeypatch
+):
+    folder = exported("transformers")
+    folder.rename(temporary_name(folder, OLD))
+    monkeypatch.setattr("minbert.files.alive", lambda path: False)
+    with pytest.raises(UserError, match="--overwrite would replace it"):
+        export(trained, folder, "transformers")
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 @pytest.mark.slow

@@ -69,7 +69,7 @@ def kill(process: subprocess.Popen[str], folder: Path, delay: float, in_a_write:
 
 def writing(folder: Path) -> bool:
     """Whether a checkpoint is half there."""
-    return any(folder.glob("checkpoint/*.tmp"))
+    return any(folder.glob("checkpoint/.*.minbert-new"))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -74,6 +74,12 @@ def test_probabilities(scores, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["p.npz"]
 
 
+def test_a_users_file_beside_the_scores_stays(tmp_path):
+    (tmp_path / "p.npz.tmp").write_text("mine")
+    write_scores(tmp_path / "p.npz", Scores(np.array(["abc", "dé"]), SCORES["sst"]))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["p.npz", "p.npz.tmp"]
+
+
 def test_scores_are_read_back(tmp_path):
     write_scores(
         tmp_path / "p.npz", Scores(np.array(["abc", "dé"]), SCORES["sst"], np.array([3, 0]))
