@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from minbert.files import remove
 from minbert.json_files import read_json, write_json
 from minbert.sums import fault
-from multitask.sealed import CheckpointError, newest_first, publish, step_of
+from multitask.sealed import CheckpointError, newest_first, of_run, publish, step_of
 
 KEPT = 2  # checkpoints: a damaged newest one leaves the one before
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named tensors of others
@@ -23,9 +23,13 @@ State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named te
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of a run's training, `step-N` in one folder, the last two kept."""
+    """The checkpoints of a run's training, `step-N` in one folder, the last two kept.
+
+    `config` is the run's, as JSON: it is written into each, and none of another run is loaded.
+    """
 
     folder: Path
+    config: Mapping[str, object] = field(default_factory=dict)
 
     def save(
         self,
@@ -46,21 +50,27 @@ class Checkpoints:
                 remove(old, ignore_errors=True)
         for half in self.folder.glob("step-*.tmp"):
             remove(half, ignore_errors=True)
-        publish(folder, lambda target: save_training(target, model, optimizer, state, others))
+        publish(
+            folder,
+            lambda target: save_training(target, model, optimizer, state, others),
+            self.config,
+        )
         for old in newest_first(self.folder)[KEPT:]:
             remove(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore the newest whole one into model and optimiser; None where there is none at all.
 
-        A damaged one is told in a line, and the one before it is used. Raises CheckpointError where
-        every one is damaged.
+        A damaged one is reported in a line, and the one before it is used. Raises CheckpointError
+        where every one is damaged, and for one of another run or of a version that did not write
+        down whose it is.
         """
         every = newest_first(self.folder)
         for folder in every:
             if found := fault(folder):
                 print(f"{found}; looking for the one before", flush=True)
             else:
+                self.check(folder)
                 return load_training(folder, model, optimizer)
         if every:
             raise CheckpointError(
@@ -68,6 +78,19 @@ class Checkpoints:
                 "--overwrite starts again"
             )
         return None
+
+    def check(self, folder: Path) -> None:
+        """CheckpointError unless the checkpoint is known to be of this run."""
+        try:
+            if of_run(folder, self.config):
+                return
+            found = (
+                f"{folder}: expected the configuration of its run, found none: written by an older "
+                "version, and not verifiable"
+            )
+        except CheckpointError as error:
+            found = str(error)
+        raise CheckpointError(f"{found}; --overwrite starts again")
 
     def forget(self) -> None:
         """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sealed import published
+from multitask.sealed import CheckpointError, of_run, published
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
@@ -58,7 +59,7 @@ def config_of_tasks(folder: Path) -> RunConfig:
 
     RunError where there is none, or one of pre-training, whose heads nobody asks for.
     """
-    best_weights(folder)
+    published_weights(folder)
     exported = folder / EXPORTED
     file = exported if exported.exists() else folder / "config.json"
     content = read_json(file, RunError)
@@ -72,8 +73,38 @@ def best_folder(run: Path) -> Path:
     return run / "checkpoint" / "best"
 
 
-def best_weights(folder: Path) -> Path:
-    """Where the weights of a run's best epoch are, or an export's; RunError without any."""
+def best_weights(folder: Path, config: Mapping[str, object] | None = None) -> Path:
+    """Where the weights of a run's best epoch are, or an export's.
+
+    Raises RunError without any, and CheckpointError where they are of another configuration than
+    `config`, by default the one in the folder. Weights of an older version, which did not write
+    down whose they are, are used with a message.
+    """
+    best = published_weights(folder)
+    if best == folder:
+        return best
+    if config is None:
+        if not (folder / "config.json").exists():
+            raise RunError(f"{folder}: expected a run with a config.json, found none")
+        config = read_json(folder / "config.json", RunError)
+    try:
+        known = of_run(best, config)
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"{error}; restore {folder / 'config.json'}, or the checkpoint of its run"
+        ) from error
+    if not known:
+        print(
+            f"{best}: written by an older version, without the configuration of its run: whether "
+            f"{folder / 'config.json'} is that of these weights is not checked",
+            file=sys.stderr,
+            flush=True,
+        )
+    return best
+
+
+def published_weights(folder: Path) -> Path:
+    """The same, whichever run's they are: an export's own folder; RunError without any."""
     if (folder / EXPORTED).exists():
         return folder
     best = published(best_folder(folder))

@@ -83,7 +83,7 @@ class Trainer:
         )
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
-        self.checkpoints = Checkpoints(folder / "checkpoint")
+        self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
         self.kept = self.moment  # of the newest checkpoint
         self.kept_at = time.monotonic()
         model.dropout_stream.reset(config.seed)
@@ -189,7 +189,7 @@ class Trainer:
         with self.interrupts.held():
             better = self.score(metrics)
             if better and self.processes.first:
-                publish(self.best_folder, self.model.save)
+                publish(self.best_folder, self.model.save, self.checkpoints.config)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
@@ -234,4 +234,4 @@ class Trainer:
 
     def load_best(self) -> None:
         """Put the best epoch's weights into the model."""
-        self.model.load(best_weights(self.folder))
+        self.model.load(best_weights(self.folder, self.checkpoints.config))

@@ -54,7 +54,7 @@ def write_merged_run(
         target = folder / "predictions"
         target.mkdir(exist_ok=True)
         if save_model is not None:
-            publish(best_folder(folder), save_model)
+            publish(best_folder(folder), save_model, config)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():
