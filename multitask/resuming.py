@@ -28,6 +28,7 @@ def state_of(trainer: Trainer) -> dict[str, Any]:
         "linear": trainer.config.linear,
         "processes": trainer.processes.count,
         "data": trainer.data,
+        "began": trainer.began,
     }
 
 
@@ -94,6 +95,7 @@ def restore(trainer: Trainer, state: Mapping[str, Any]) -> None:
             "--overwrite starts again"
         )
     trainer.progress = Progress.from_json(state["progress"])
+    trainer.began = str(state["began"])
     for stream in trainer.streams:
         number, taken = state["streams"][stream.task]
         stream.position = (number, taken)

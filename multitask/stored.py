@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
-from minbert.json_files import read_json
+from minbert.json_files import read_json, read_sealed
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sealed import CheckpointError, of_run, published
+from multitask.sealed import CONFIG, CheckpointError, of_run, published
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
@@ -37,11 +37,21 @@ def finished_metrics(folder: Path) -> dict[str, Any] | None:
     path = folder / "metrics.json"
     if not path.exists():
         return None
-    metrics = read_json(path, RunError)
+    metrics = read_metrics(path)
     for key in METRICS_KEYS:
         if key not in metrics:
             raise RunError(f"{path}: expected the metrics of a run, found no key {key!r}")
     return metrics
+
+
+def read_metrics(file: Path) -> dict[str, Any]:
+    """What a `metrics.json` holds; RunError for one that was edited.
+
+    Those of older versions have no checksum and are read as they are: a run has none of the two, a
+    checksum of its metrics and its configuration in `checkpoint/best`, or both.
+    """
+    required = (best_folder(file.parent) / CONFIG).exists()
+    return read_sealed(file, RunError, "restore it, or --overwrite the run", required)
 
 
 def encoder_of(folder: Path) -> str:

@@ -15,6 +15,7 @@ from multitask.combiners import build_combiner
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.distributed import Processes
+from multitask.environment import now
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.interrupts import Interrupts
@@ -86,6 +87,7 @@ class Trainer:
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
         self.kept = self.moment  # of the newest checkpoint
         self.kept_at = time.monotonic()
+        self.began = now()  # of a resumed run when it began first
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
 
