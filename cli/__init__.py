@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 from itertools import pairwise
 from typing import NoReturn
 
@@ -86,4 +87,18 @@ def run_mode(name: str, rest: list[str]) -> int:
             f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} (torchrun); "
             f"several train together in {', '.join(TOGETHER)}"
         )
-    return int(mode.main(parser.parse_args(rest), parser))
+    from multitask.errors import SettingsError
+
+    args = parser.parse_args(rest)
+    try:
+        return int(mode.main(args, parser))
+    except SettingsError as error:
+        parser.error(flagged(str(error), parser))
+
+
+def flagged(message: str, parser: argparse.ArgumentParser) -> str:
+    """A message about a setting, with the flag of that name where the mode has one."""
+    (name,) = re.findall(r"^[a-z_]*", message)
+    flag = f"--{name.replace('_', '-')}"
+    known = {option for action in parser._actions for option in action.option_strings}
+    return flag + message.removeprefix(name) if flag in known else message

@@ -13,7 +13,8 @@ from cli.flags import POOLINGS
 from cli.multitask import add_task_list, distinct_tasks
 from cli.protocol import add_protocol_flags, check_protocol
 from cli.run_config import training_config
-from cli.values import COUNT, DEFAULTS, MANY, default, number, path
+from cli.values import COUNT, DEFAULTS, default, number, path
+from multitask.values import MANY
 from tasks import CS224N
 
 # Those of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.

@@ -7,7 +7,9 @@ from typing import Any
 
 from cli.protocol import check_one_vector
 from cli.task_names import has_classes
-from cli.values import COUNT, MANY, default, number
+from cli.values import COUNT, default, number
+from multitask.choices import PROJECTION_HEADS, SUPER_LOSSES
+from multitask.values import MANY
 from pretrain import DEFAULTS
 
 # Plain copies of names, held equal to them by a test.
@@ -17,8 +19,6 @@ OBJECTIVES = {
     "class-triplet": "a text is nearer to each of its class than to any other, by a margin",
     "npair": "of two texts of each class, the first finds the second",
 }
-HEADS = ("none", "linear", "nonlinear")
-VARIANTS = ("algorithm1", "equation8")
 HARD = {
     "top_k": (COUNT, "N", "the N nearest"),
     "threshold": (number(float, -1, 1), "X", "those of at least this cosine, or else the nearest"),
@@ -30,12 +30,12 @@ def add_class_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(f"objectives of classes ({', '.join(OBJECTIVES)})")
     group.add_argument(
         "--projection-head",
-        choices=HEADS,
+        choices=PROJECTION_HEADS,
         help="between embeddings and objective, in training only" + default("projection_head"),
     )
     group.add_argument(
         "--super-loss",
-        choices=VARIANTS,
+        choices=SUPER_LOSSES,
         help="of superloss: as the paper's algorithm has it, or its equation"
         + default("super_loss"),
     )

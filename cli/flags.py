@@ -9,43 +9,31 @@ from __future__ import annotations
 import argparse
 
 from cli.protocol import add_pair_flag, add_protocol_flags
-from cli.values import COUNT, MANY, RATE, default, every, number, path
+from cli.values import COUNT, default, every, limit, parser_of, path
+from multitask.choices import KEEPS, LINEARS, METRICS, POOLINGS, PRECISIONS, TASK_OPTIONS
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from tasks import CLUE, GLUE, REVIEWS
+from multitask.values import NUMBERS
 
-# Plain copies of the registries' names, held equal to them by a test.
-POOLINGS = ("mean", "cls", "max")
-PRECISIONS = ("fp32", "bf16")
-KEEPS = ("best", "last")
-METRICS = ("accuracy", "f1", "macro_f1", "matthews", "pearson", "spearman")
-LINEARS = ("auto", "mkl", "onednn")
-# Options of each task; the first choice is the default.
-TASK_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
-    "sst": {"head": ("hidden", "softmax")},
-    "qqp": {"head": ("difference", "concat"), "loss": ("cross-entropy", "with-contrastive")},
-    "sts": {"head": ("hidden", "cosine"), "activation": ("relu", "sigmoid", "none")},
-    **{name: {} for name in (*GLUE, *CLUE, *REVIEWS)},
-}
-# Objectives of a task with these losses, where they are more than the task itself.
-OBJECTIVES: dict[tuple[str, str], tuple[str, ...]] = {
-    ("qqp", "with-contrastive"): ("qqp/cross_entropy", "qqp/contrastive")
-}
-FIRST = "first-then-joint"  # the schedule that begins with one task
 TRAINING_NUMBERS = (
-    ("epochs", COUNT, "N", "how many epochs"),
-    ("steps_per_epoch", COUNT, "N", "optimiser steps of an epoch; by default the data decide"),
-    ("batch_size", COUNT, "N", "examples of a batch"),
-    ("micro_batch", COUNT, "N", "examples that go through the model at a time, to save memory"),
-    ("lr", RATE, "RATE", "peak learning rate of the encoder"),
-    ("head_lr", RATE, "RATE", "peak learning rate of the heads"),
-    ("weight_decay", number(float, 0, MANY), "X", "AdamW's decay of weight matrices"),
-    ("warmup", number(float, 0, 1), "SHARE", "share of the steps over which the rates rise"),
-    ("clip", RATE, "NORM", "largest norm of a step's gradient"),
-    ("probe_epochs", COUNT, "N", "epochs of the heads alone, before the encoder moves (LP-FT)"),
-    ("evaluate_every", COUNT, "N", "epochs from one dev score and checkpoint to the next"),
-    ("patience", COUNT, "N", "stop after N epochs that brought nothing better"),
-    ("seed", number(int, 0, 2**32 - 1), "N", "of everything drawn at random"),
+    ("epochs", "N", "how many epochs"),
+    ("steps_per_epoch", "N", "optimiser steps of an epoch; by default the data decide"),
+    ("batch_size", "N", "examples of a batch"),
+    ("micro_batch", "N", "examples that go through the model at a time, to save memory"),
+    ("lr", "RATE", "peak learning rate of the encoder"),
+    ("head_lr", "RATE", "peak learning rate of the heads"),
+    ("weight_decay", "X", "AdamW's decay of weight matrices"),
+    ("warmup", "SHARE", "share of the steps over which the rates rise"),
+    ("clip", "NORM", "largest norm of a step's gradient"),
+    (
+        "similarity_scale",
+        "X",
+        "compute the squared error of similarities on labels from 0 to X; BEES has 5",
+    ),
+    ("probe_epochs", "N", "epochs that train only the heads, before the encoder (LP-FT)"),
+    ("evaluate_every", "N", "epochs from one dev score and checkpoint to the next"),
+    ("patience", "N", "stop after N epochs that brought nothing better"),
+    ("seed", "N", "of everything drawn at random"),
 )
 VERBOSE = "say which linear layers are used, and why"
 
@@ -59,10 +47,15 @@ def add_training_flags(
         "--data", type=path, metavar="DIR", help="folder with the CS224N files" + default("data")
     )
     data.add_argument(
-        "--limit", type=COUNT, metavar="N", help="train on N examples of a task, drawn at random"
+        "--limit",
+        type=limit,
+        nargs="+",
+        metavar="N",
+        help="train on N examples of each task, drawn at random, or on a share of them such as "
+        "0.25, which keeps the proportions of the tasks; TASK=N for one task",
     )
     data.add_argument(
-        "--dev-limit", type=COUNT, metavar="N", help="score N dev examples of a task alone"
+        "--dev-limit", type=COUNT, metavar="N", help="score only N dev examples of each task"
     )
 
     encoder = parser.add_argument_group("encoder")
@@ -94,8 +87,8 @@ def add_optimisation_flags(
 ) -> None:
     """How long, in what steps, with what precision."""
     training = parser.add_argument_group("training")
-    for name, kind, metavar, text in TRAINING_NUMBERS:
-        flag = f"--{name.replace('_', '-')}"
+    for name, metavar, text in TRAINING_NUMBERS:
+        flag, kind = f"--{name.replace('_', '-')}", parser_of(NUMBERS[name])
         training.add_argument(flag, type=kind, metavar=metavar, help=text + default(name, defaults))
     training.add_argument(
         "--precision",

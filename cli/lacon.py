@@ -7,24 +7,9 @@ from typing import Any
 
 from cli.protocol import check_one_vector
 from cli.task_names import has_classes
-from cli.values import COUNT, MANY, RATE, default, number
-
-# Plain copies of names, held equal to them by a test.
-WITH_LABELS = ("lacon", "lacon-fusion", "leam", "lsan")
-LACON = ("lacon", "lacon-fusion")
-OWN_HEADS = (*WITH_LABELS, "projection")
-POOLING = ("lacon-fusion", "leam", "lsan")  # which pool tokens themselves
-ONE_VECTOR = ("leam", "lsan")  # which have no place for a second text's embedding
-LABEL_STARTS = ("random", "names")
-TERMS = ("icl", "lcl", "ler")
-OWNERS = {  # flag -> objectives that have it
-    "label_temperature": LACON,
-    "label_heads": LACON,
-    "label_spread": LACON,
-    "label_terms": LACON,
-    "label_start": WITH_LABELS,
-    "projection_layers": (*LACON, "projection"),
-}
+from cli.values import COUNT, RATE, default, number
+from multitask.choices import LABEL_STARTS, ONE_VECTOR, POOLING, TERMS
+from multitask.values import MANY
 
 
 def add_label_flags(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.flags import OBJECTIVES
 from cli.mixing_checks import (
     check_combiner,
     check_owners,
@@ -14,13 +13,13 @@ from cli.mixing_checks import (
     checked_preference,
 )
 from cli.objective import classified
-from cli.values import COUNT, MANY, default, number
+from cli.values import COUNT, default, number
+from multitask.choices import GRADIENTS, TASK_OBJECTIVES
 from multitask.combiners import COMBINERS
 from multitask.sampling import SAMPLERS
 from multitask.schedule import SCHEDULES
+from multitask.values import MANY
 from tasks import PULL_PUSH
-
-GRADIENTS = ("parameters", "representation")
 
 
 def add_mixing_flags(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +48,10 @@ def add_mixing_flags(parser: argparse.ArgumentParser) -> None:
         help="one step for all tasks drawn, a step a task, or one task first" + default("schedule"),
     )
     group.add_argument(
-        "--first-task", metavar="TASK", help="of --schedule first-then-joint; default: the largest"
+        "--first-task",
+        metavar="TASK",
+        help="of --schedule first-then-joint and --sampling hybrid; default: the one with the most "
+        "examples, before any --limit",
     )
     group.add_argument(
         "--first-epochs",
@@ -153,6 +155,6 @@ def objective_names(args: argparse.Namespace, tasks: tuple[str, ...]) -> dict[st
         several = classified(args, tasks)
         return {t: tuple(f"{t}/{n}" for n in PULL_PUSH) if t in several else (t,) for t in tasks}
     return {
-        task: OBJECTIVES.get((task, str(getattr(args, f"{task}_loss", ""))), ()) or (task,)
+        task: TASK_OBJECTIVES.get((task, str(getattr(args, f"{task}_loss", ""))), ()) or (task,)
         for task in tasks
     }

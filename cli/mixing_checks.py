@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from multitask.combiners import POSITIVE, PREFERRING
+from multitask.combiners import ONE_AT_A_TIME, POSITIVE, PREFERRING
 from multitask.config import RunConfig
-
-ONE_AT_A_TIME = ("sum", "linear", "uncertainty")  # mean something for a single objective, too
 
 
 def check_owners(
@@ -18,7 +16,6 @@ def check_owners(
     owners = {
         "temperature": ("sampling", ("temperature",)),
         "size_cap": ("sampling", ("temperature",)),
-        "first_task": ("schedule", ("first-then-joint",)),
         "cones": ("combiner", ("pareto-mtl",)),
         "preference": ("combiner", PREFERRING),
     }
@@ -52,6 +49,11 @@ def check_schedule(
     if given is not None and not (hybrid or first):
         parser.error(
             "--first-epochs: expected --sampling hybrid or --schedule first-then-joint, found "
+            f"--sampling {settings['sampling']} --schedule {settings['schedule']}"
+        )
+    if getattr(args, "first_task", None) is not None and not (hybrid or first):
+        parser.error(
+            "--first-task: expected --sampling hybrid or --schedule first-then-joint, found "
             f"--sampling {settings['sampling']} --schedule {settings['schedule']}"
         )
     plain = RunConfig(mode="", tasks=())

@@ -34,15 +34,16 @@ def add_task_list(
     chosen: tuple[str, ...],
     what: str = "that share the encoder",
 ) -> None:
-    """`--tasks`, of which `chosen` are the default."""
+    """`--tasks`, of which `chosen` are the default where no `--task` is given."""
     parser.add_argument(
         "--tasks",
         nargs="+",
         type=task,
-        default=list(chosen),
         metavar="TASK",
-        help=f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)})",
+        help=f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)}; with --task "
+        "none)",
     )
+    parser.set_defaults(default_tasks=chosen)
     add_own_task(parser)
 
 
@@ -56,5 +57,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """Of `--tasks` and `--task`."""
-    return settled(args, parser, [*args.tasks, *(args.further or [])])
+    """Of `--tasks` and `--task`; the mode's default tasks where neither is given."""
+    further = args.further or []
+    tasks = args.tasks
+    if tasks is None:
+        tasks = [] if further else args.default_tasks
+    return settled(args, parser, [*tasks, *further])

@@ -8,7 +8,8 @@ from typing import Any
 from cli import lacon
 from cli.task_names import has_classes
 from cli.values import RATE, default, number
-from multitask.config import TERM_WEIGHTS
+from multitask.choices import HEADS_ALONE, IN_BATCH, INPUTS, OBJECTIVE_SETTINGS, OWN_HEADS
+from multitask.rules import TERM_WEIGHTS
 
 # Plain copies of names, held equal to them by a test.
 OBJECTIVES = {
@@ -23,10 +24,6 @@ OBJECTIVES = {
     "lsan": "cross-entropy of an embedding for each label (LSAN)",
     "projection": "cross-entropy behind LaCon's projection head",
 }
-HEADS_ALONE = ("lacon", "projection")  # which make sense with a frozen encoder
-# Whose terms compare the examples of a batch.
-IN_BATCH = ("scl", "ls", "epo", "cl", "lacon", "lacon-fusion")
-INPUTS = ("contrastive", "combined")
 SHARE = number(float, 0, 1)
 
 
@@ -73,14 +70,7 @@ def objective_settings(
 ) -> dict[str, Any]:
     """The settings of the configuration that these flags describe; contradictions are refused."""
     name = None if args.objective == "ce" else args.objective
-    allowed = {
-        "scl_weight": ("scl", "ls", "epo", "cl"),
-        "scl_temperature": ("scl", "ls", "epo", "cl"),
-        "scl_preference": ("ls", "epo"),
-        "scl_inputs": ("epo",),
-        **lacon.OWNERS,
-    }
-    for flag, owners in allowed.items():
+    for flag, owners in OBJECTIVE_SETTINGS.items():
         if getattr(args, flag) is not None and name not in owners:
             shown = flag.replace("_", "-")
             parser.error(
@@ -114,7 +104,7 @@ def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser, n
                     f"--objective {name} and --{shown}: expected one of them, for it teaches more "
                     "than heads"
                 )
-    if name in lacon.OWN_HEADS:
+    if name in OWN_HEADS:
         for flag in ("sst_head", "qqp_head"):
             if getattr(args, flag, None) is not None:
                 shown = flag.replace("_", "-")

@@ -11,10 +11,11 @@ import argparse
 from cli import classes
 from cli.flags import add_training_flags
 from cli.multitask import add_task_list, distinct_tasks
-from cli.pretrain_checks import PAIRS_OF_TEXTS, check_objective
+from cli.pretrain_checks import check_objective
 from cli.run_config import check_training_flags, training_config
 from cli.train import train
 from cli.values import RATE, default, path
+from multitask.choices import PAIRS_OF_TEXTS
 from pretrain import DEFAULTS
 from tasks import CS224N
 
@@ -38,7 +39,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{name}: {text}" for name, text in OBJECTIVES.items()),
     )
     add_task_list(parser, CS224N, "whose training text is used")
-    parser.set_defaults(tasks=None)  # to tell what was asked for
     group = parser.add_argument_group("objective")
     group.add_argument(
         "--nli",
@@ -115,7 +115,7 @@ def chosen_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> t
         default = ("sst",)
     elif name in PAIRS_OF_TEXTS:
         default = PAIRED
-    args.tasks = list(default) if args.tasks is None else args.tasks
+    args.default_tasks = default
     tasks = distinct_tasks(args, parser)
     if name in classes.OBJECTIVES:
         classes.check_class_tasks(args, parser, tasks)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from cli import classes
+from multitask.choices import PAIRS_OF_TEXTS
 
 WITHOUT_TEMPERATURE = ("triplet", "class-triplet", "npair")
-PAIRS_OF_TEXTS = ("pairs", "ranking", "triplet")
 
 
 def check_objective(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from cli.task_names import has_classes, own_settings
-from cli.values import COUNT, MANY, default, number
+from cli.values import COUNT, default, number
+from multitask.choices import LEAKS, PAIR_OPTIONS, SHOTS
+from multitask.values import MANY
 from tasks import MANY_CLASSES, PAIRS
 
 # Plain copies of names, held equal to them by a test.
@@ -17,9 +19,6 @@ PROTOCOLS = {
     "few-a-class": "--shots of each class, as many others for dev, dev for test",
     "imbalanced": "--shots of the rarest class, --imbalance times as many of the most frequent",
 }
-SHOTS = ("few-shot", "capped", "few-a-class", "imbalanced")  # which have a number of examples
-PAIR_OPTIONS = ("bi", "joint")
-LEAKS = ("all", "own")
 
 
 def add_protocol_flags(data: argparse._ArgumentGroup) -> None:

@@ -7,12 +7,9 @@ import math
 from typing import Any
 
 from cli.values import COUNT, RATE, default, number
+from multitask.choices import DROPOUTS, NORMS, PLACES, VARIANTS
+from multitask.rules import BF16_RADIUS
 
-# Plain copies of the choices' names, held equal to them by a test.
-NORMS = ("inf", "l2")
-VARIANTS = ("normalised", "projected")
-DROPOUTS = ("fixed", "fresh")
-BF16_RADIUS = 1e-3  # below, the gradient of the noise is that of rounding
 WEIGHTS = {
     "smart": "steadiness under adversarial noise (SMART)",
     "proximal": "nearness to a running mean of the model (Bregman proximal point)",
@@ -41,8 +38,14 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
     smart.add_argument(
         "--smart-variant",
         choices=VARIANTS,
-        help="noise of norm 1 at every token, as public implementations do, or projected into a "
+        help="noise of one norm at every token, as public implementations do, or projected into a "
         "ball, as in the paper" + default("smart_variant"),
+    )
+    smart.add_argument(
+        "--smart-place",
+        choices=PLACES,
+        help="add the noise to the output of the embedding module, as public implementations do, "
+        "or to the word embeddings, before the module's LayerNorm" + default("smart_place"),
     )
     smart.add_argument(
         "--smart-steps",
@@ -54,14 +57,16 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
         "--smart-step-size",
         type=RATE,
         metavar="X",
-        help="how far a step goes (default: 0.001; projected: the radius)",
+        help="of --smart-variant projected: length of a step as a share of the vectors' norm "
+        "(default: the radius); of normalised: what the gradient is multiplied by (default: 0.001)",
     )
     smart.add_argument(
         "--smart-radius",
         type=RATE,
-        metavar="X",
-        help="of the ball of --smart-variant projected: of each number (default: 0.01) or, with "
-        "--smart-norm l2, of an example's noise as a whole (default: 0.5)",
+        metavar="SHARE",
+        help="size of the noise as a share of the norm of the vectors it is added to, which "
+        "carries over from one encoder to another (default: 0.1; of --smart-variant normalised a "
+        "norm of 1, whatever the vectors)",
     )
     smart.add_argument(
         "--smart-norm", choices=NORMS, help="of noise and gradient" + default("smart_norm")
@@ -100,7 +105,7 @@ def regularizer_settings(
         parser.error(f"--{name} and --freeze-encoder: expected one of them")
     needs = [
         (name, "smart_weight")
-        for name in ("variant", "steps", "step_size", "radius", "norm", "dropout")
+        for name in ("variant", "place", "steps", "step_size", "radius", "norm", "dropout")
     ]
     for name, owner in [(f"smart_{name}", owner) for name, owner in needs] + [
         ("proximal_momentum", "proximal_weight")
@@ -108,12 +113,10 @@ def regularizer_settings(
         if getattr(args, name) is not None and not settings[owner]:
             shown, wanted = (n.replace("_", "-") for n in (name, owner))
             parser.error(f"--{shown}: expected a --{wanted} above 0, found none")
-    if args.smart_radius is not None and args.smart_variant != "projected":
-        parser.error("--smart-radius: expected --smart-variant projected")
     if args.precision == "bf16" and (args.smart_radius or 1) < BF16_RADIUS:
         parser.error(
-            f"--smart-radius: expected {BF16_RADIUS} at least with --precision bf16, which rounds "
-            f"by more than such noise, found {args.smart_radius}"
+            f"--smart-radius: expected {BF16_RADIUS:.4f} at least with --precision bf16, which "
+            f"rounds by more than such noise, found {args.smart_radius}"
         )
     return settings
 

@@ -9,11 +9,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cli.flags import FIRST, TASK_OPTIONS
 from cli.protocol import check_protocol
 from cli.values import DEFAULTS
+from multitask.choices import TASK_OPTIONS
 from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.errors import SettingsError
+from multitask.schedule import FIRST
 from multitask.stored import encoder_of
 from tasks import PAIRS
 
@@ -36,6 +38,9 @@ def training_config(
     """The configuration that the shared flags and a mode's own settings describe."""
     given = {f.name: getattr(args, f.name, None) for f in fields(RunConfig)}
     given = {name: value for name, value in given.items() if value is not None}
+    limits = given.get("limit")
+    if isinstance(limits, list):
+        given["limit"] = limits_by_task(limits, mode["tasks"])
     if getattr(args, "init", None) is not None:
         given["encoder"] = encoder_of(Path(args.init))
     if "drop_leaks" in given:
@@ -57,6 +62,22 @@ def training_config(
             options[task]["classes"] = str(args.classes)
     options = {task: given for task, given in options.items() if given}
     return replace(defaults or DEFAULTS, **(given | {"task_options": options} | mode))
+
+
+def limits_by_task(
+    given: list[tuple[str | None, int | float]], tasks: tuple[str, ...]
+) -> int | float | dict[str, int | float]:
+    """What `--limit` says: one number for all tasks, or a number by task."""
+    names = [task for task, _ in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"--limit: expected one for {name or 'all tasks'}, found several")
+    by_task = dict(given)
+    rest = by_task.pop(None, None)
+    if not by_task and rest is not None:
+        return rest
+    every = {} if rest is None else dict.fromkeys(tasks, rest)
+    return every | {str(task): value for task, value in by_task.items()}
 
 
 def check_training_flags(

@@ -58,7 +58,8 @@ def add_own_task(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=task,
         metavar="TASK",
-        help=f"a further one; of own data {FORM} such as {EXAMPLE}, or NAME=FILE.yaml",
+        help=f"a task, without the default ones; of own data {FORM} such as {EXAMPLE}, or "
+        "NAME=FILE.yaml; beside those of --tasks, where it is given",
     )
 
 

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from multitask import values
 from multitask.config import RunConfig
 from multitask.control import Every, parse_every
+from multitask.values import LIMIT, Number, is_limit
 
-MANY = 1_000_000
 DEFAULTS = RunConfig(mode="", tasks=())
 
 
@@ -18,19 +19,34 @@ def number(
     kind: Callable[[str], float], low: float, high: float, above: bool = False
 ) -> Callable[[str], Any]:
     """A number from `low` (or above it) to `high`."""
+    return parser_of(Number(low, high, above, whole=kind is int))
+
+
+def parser_of(numbers: Number) -> Callable[[str], Any]:
+    """A flag's type from what a setting may be."""
 
     def parse(text: str) -> float:
-        what = "a whole number" if kind is int else "a number"
-        span = f"above {low} and at most {high}" if above else f"from {low} to {high}"
         try:
-            value = kind(text)
+            value = int(text) if numbers.whole else float(text)
         except ValueError:
             value = float("nan")
-        if not low <= value <= high or (above and value == low):
-            raise argparse.ArgumentTypeError(f"expected {what} {span}, found {text!r}")
+        if not numbers.holds(value):
+            raise argparse.ArgumentTypeError(f"expected {numbers.expected}, found {text!r}")
         return value
 
     return parse
+
+
+def limit(text: str) -> tuple[str | None, int | float]:
+    """`4000` and `0.25` -> (None, number); `sst=100` -> ("sst", 100)."""
+    task, sign, given = text.rpartition("=")
+    try:
+        value = int(given) if given.isdecimal() else float(given)
+    except ValueError:
+        value = 0
+    if not is_limit(value) or bool(sign) != bool(task):
+        raise argparse.ArgumentTypeError(f"expected {LIMIT}, or TASK=N, found {text!r}")
+    return task or None, value
 
 
 def path(text: str) -> str:
@@ -55,8 +71,8 @@ def every(text: str) -> Every:
         raise argparse.ArgumentTypeError(f"{error}, found {text!r}") from error
 
 
-COUNT = number(int, 1, MANY)
-RATE = number(float, 0, MANY, above=True)
+COUNT = parser_of(values.COUNT)
+RATE = parser_of(values.RATE)
 
 
 def default(name: str, defaults: RunConfig | None = None) -> str:

@@ -1,6 +1,6 @@
-"""SMART: noise on word embeddings, led to where predictions react most (Jiang et al., 2020).
+"""SMART: noise on token vectors, led to where predictions react most (Jiang et al., 2020).
 
-Noise and embeddings are packed: T tokens of B examples, (T, H); `owner` (T,) says whose token each
+Noise and vectors are packed: T tokens of B examples, (T, H); `owner` (T,) says whose token each
 is. Both sentences of a pair belong to one example, each with noise of its own, and the inner step
 follows one joint gradient. There is no padding that could be perturbed.
 """
@@ -24,8 +24,8 @@ def adversarial_noise(
     *,
     variant: str = "normalised",
     steps: int = 1,
-    step_size: float = 1e-3,
-    radius: float = 0.1,
+    step_size: float | Tensor = 1e-3,
+    radius: float | Tensor = 1.0,
     norm: str = "inf",
     guard: float = GUARD,
 ) -> Tensor:
@@ -33,16 +33,19 @@ def adversarial_noise(
 
     `normalised`, which the public implementations do: the gradient is added as it is, times
     `step_size`, and each token's noise then divided by its own norm plus `guard`. Whatever the
-    start, every token's noise ends at norm 1; there is no radius.
+    start, every token's noise ends at norm `radius`, which is 1 in those implementations.
 
     `projected`, the paper's ball (Algorithm 1): the gradient is divided by its norm over the whole
     example, a step goes `step_size` far, and the noise is brought back within `radius`: each number
     for `inf`, each example's vector for `l2`.
 
+    Step size and radius are lengths, in the units of the vectors that the noise is added to.
+
     Args:
         divergence: noise (T, H) -> scalar, how far predictions are from those without noise.
         start: (T, H) random noise; at zero the divergence has no gradient.
         owner: (T,) example of each token, from 0; for `projected`.
+        step_size, radius: one number, or one for each token (T, 1).
     """
     noise = start.detach()
     for _ in range(steps):
@@ -51,7 +54,7 @@ def adversarial_noise(
         noise = noise.detach()
         if variant == "normalised":
             noise = noise + step_size * gradient
-            noise = noise / (size(noise, norm) + guard)
+            noise = radius * noise / (size(noise, norm) + guard)
         elif owner is None:
             raise ValueError("owner: expected the example of each token, found none")
         else:
@@ -76,10 +79,11 @@ def example_size(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
     return found.scatter_add(0, owner, tokens.square()).sqrt()[owner, None]
 
 
-def projected(noise: Tensor, owner: Tensor, radius: float, norm: str) -> Tensor:
+def projected(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> Tensor:
     """The nearest noise within the ball."""
     if norm == "inf":
-        return noise.clamp(-radius, radius)
+        bound = torch.as_tensor(radius, dtype=noise.dtype, device=noise.device)
+        return noise.maximum(-bound).minimum(bound)
     return noise * (radius / positive(example_size(noise, owner, norm))).clamp(max=1)
 
 

@@ -11,6 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+# Where noise is added: to the output of the embedding module, or to the word embeddings in it.
+NOISE_PLACES = ("embeddings", "words")
+
 
 @dataclass(frozen=True)
 class TokenLists:
@@ -66,8 +69,8 @@ class TokenLists:
 class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.
 
-    `ids` (T,), `segments` (T,) where two texts share a sequence, `noise` (T, H) that is added to
-    the word embeddings, `lengths` (S,) kept on the CPU. With `texts` = 2, the first S / 2 sequences
+    `ids` (T,), `segments` (T,) where two texts share a sequence, `noise` (T, H) that is added at
+    `noise_place`, `lengths` (S,) kept on the CPU. With `texts` = 2, the first S / 2 sequences
     are the first texts of the examples and the rest their second texts, so both sides of a pair go
     through the encoder in one pass.
     """
@@ -76,9 +79,15 @@ class Batch:
     ids: Tensor
     segments: Tensor | None = None
     noise: Tensor | None = None
+    noise_place: str = NOISE_PLACES[0]
     texts: int = 1
 
     def __post_init__(self) -> None:
+        if self.noise_place not in NOISE_PLACES:
+            raise ValueError(
+                f"noise_place: expected one of {', '.join(NOISE_PLACES)}, "
+                f"found {self.noise_place!r}"
+            )
         if len(self.lengths) % self.texts:
             raise ValueError(
                 f"expected a multiple of {self.texts} sequences, found {len(self.lengths)}"

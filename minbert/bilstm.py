@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
-from minbert.encoder import begin_pass, lookup_table, word_vectors
+from minbert.encoder import begin_pass, lookup_table, with_noise
 from minbert.errors import EncoderError
 from minbert.recurrence import both_directions, pytorch_states
 
@@ -80,7 +80,11 @@ class WordEmbeddings(nn.Module):
         self.dropout = Dropout(config.dropout, stream)
 
     def forward(self, batch: Batch) -> Tensor:
-        return self.dropout(word_vectors(self.word, batch))  # (T, E)
+        return with_noise(self.dropout(self.vectors(batch)), batch, "embeddings")  # (T, E)
+
+    def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
+        """What noise at either place is added to, before dropout: (T, E)."""
+        return with_noise(self.word(batch.ids), batch, "words")
 
 
 class BiLSTM(nn.Module):

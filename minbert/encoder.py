@@ -38,10 +38,11 @@ def lookup_table(rows: int, width: int) -> nn.Embedding:
     return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
 
 
-def word_vectors(table: nn.Embedding, batch: Batch) -> Tensor:
-    """Words of a batch (T, H), with the noise of adversarial training."""
-    words = table(batch.ids)
-    return words if batch.noise is None else words + batch.noise
+def with_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
+    """Vectors (T, H) of a batch, with its noise of adversarial training if that belongs here."""
+    if batch.noise is None or batch.noise_place != place:
+        return vectors
+    return vectors + batch.noise
 
 
 def begin_pass(encoder: Encoder | BiLSTM, batch: Batch) -> None:
@@ -67,13 +68,19 @@ class Embeddings(nn.Module):
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
-        words = word_vectors(self.word, batch)  # (T, H)
+        return with_noise(self.dropout(self.vectors(batch)), batch, "embeddings")
+
+    def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
+        """What noise at `place` is added to, before dropout: (T, H)."""
+        words = with_noise(self.word(batch.ids), batch, "words")  # (T, H)
+        if place == "words":
+            return words
         if batch.segments is None:
             types = self.token_type.weight[0]  # (H,)
         else:
             types = self.token_type(batch.segments)  # (T, H)
         positions = self.position(batch.positions + self.position_offset)  # (T, H)
-        return self.dropout(self.norm(words + types + positions))
+        return self.norm(words + types + positions)
 
 
 class SelfAttention(nn.Module):

@@ -23,10 +23,11 @@ from tasks.base import Task
 from tasks.data import Split, load_split
 from tasks.described import meaning
 from tasks.heads import StartsAtNames
+from tasks.kinds import on_scale
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import Drawing, source_of
-from tasks.readers import to_number
+from tasks.readers import limit_of, to_number
 from tasks.settings import ObjectiveSettings
 
 TaskMaker = Callable[[RunConfig], dict[str, Task]]
@@ -72,6 +73,12 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
         for name in config.tasks
     }
+    tasks = {
+        name: task
+        if task.kind.classes
+        else replace(task, kind=on_scale(task.kind, config.similarity_scale))
+        for name, task in tasks.items()
+    }
     drawing = drawing_of(config)
     tasks = {n: replace(task, source=source_of(task, drawing)) for n, task in tasks.items()}
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
@@ -109,7 +116,9 @@ def training_texts(config: RunConfig) -> list[str]:
     return [
         text
         for task in plain_tasks(config).values()
-        for column in task.read(data_folder(config.data), "train", config.limit).texts
+        for column in task.read(
+            data_folder(config.data), "train", limit_of(config.limit, task.name)
+        ).texts
         for text in column
     ]
 
@@ -181,7 +190,7 @@ def load_splits(
                 folder,
                 split,
                 bi_encoder.tokenizer,
-                {"train": config.limit, "dev": config.dev_limit}.get(split),
+                {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split),
             )
             for split in task.source.splits
         }

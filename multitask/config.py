@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import cache
 from typing import Any, get_type_hints
 
-from minbert.errors import UserError
-from minbert.typed import fits
+from multitask.errors import RunError, SettingsError
+from multitask.rules import faults
+from multitask.values import value_faults
 from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
 from tasks.settings import ObjectiveSettings
 
 PLACES = ("data", "init", "nli", "text")  # settings that are files or folders
-TERM_WEIGHTS = ("smart_weight", "proximal_weight", "r_drop_weight")  # of regularisers, by task
+SEQUENCES = ("tasks", "preference", "loss_sizes", "scl_preference", "label_terms")
+ROUNDING = 1e-9  # how far a preference may be from adding up to 1
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class RunConfig:
     task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     own_tasks: OwnTasks = field(default_factory=dict)  # see tasks/described.py
     data: str = "sample"
-    limit: int | None = None
+    # Training examples of each task, drawn at random, or a share of them below 1; or by task.
+    limit: int | float | Mapping[str, int | float] | None = None
     dev_limit: int | None = None
     # Or another one of `PROTOCOLS` in tasks/protocols.py.
     protocol: str = "files"
@@ -79,9 +83,11 @@ class RunConfig:
     temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)
     size_cap: int | None = None
     schedule: str = "joint"
-    first_task: str | None = None  # of first-then-joint; None for the largest
+    # Of first-then-joint and the hybrid sampler: None for the largest, before any limit.
+    first_task: str | None = None
     first_epochs: int = 1  # of first-then-joint and the hybrid sampler
-    batches_per_step: int = 1
+    similarity_scale: float = 1.0  # squared errors of similarities are of labels from 0 to it
+    batches_per_step: int | None = None  # None: as many as there are tasks; see `step_batches`
     micro_batch: int | None = None  # examples that go through the model at a time
     combiner: str = "sum"
     preference: tuple[float, ...] | None = None  # a weight an objective, adding up to 1
@@ -90,8 +96,12 @@ class RunConfig:
     gradients: str = "parameters"
     smart_weight: Mapping[str, float] = field(default_factory=dict)  # a task
     smart_steps: int = 1
-    smart_step_size: float | None = None  # 1e-3 as public implementations; projected: the radius
-    smart_radius: float | None = None  # of the projected variant; None: see smart.py
+    # Shares of the norm of the vectors that the noise is added to: see regularizers/smart.py. A
+    # normalised step is 1e-3 times the gradient instead, and its noise has norm 1 by default, as in
+    # public implementations.
+    smart_step_size: float | None = None
+    smart_radius: float | None = None
+    smart_place: str = "embeddings"  # the module's output; or "words", before its LayerNorm
     smart_norm: str = "inf"
     smart_variant: str = "normalised"
     smart_dropout: str = "fixed"  # or "fresh"
@@ -116,31 +126,56 @@ class RunConfig:
     linear: str = "auto"  # a run's config.json holds what was chosen
     device: str = "auto"
 
+    def __post_init__(self) -> None:
+        """Check every value, and all of them together; SettingsError names the first fault."""
+        for name in SEQUENCES:
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
+        for fault in value_faults(vars(self), type_hints()):
+            raise SettingsError(fault)
+        for name, described in self.own_tasks.items():
+            from_json(name, described)
+        for fault in faults(self, defaults()):
+            raise SettingsError(fault)
+        if self.preference is not None and abs(sum(self.preference) - 1) > ROUNDING:
+            total = sum(self.preference)
+            object.__setattr__(self, "preference", tuple(w / total for w in self.preference))
+
     @property
     def has_first_epochs(self) -> bool:
         """Whether one task has the first epochs to itself."""
         return self.sampling == "hybrid" or self.schedule == "first-then-joint"
 
+    @property
+    def step_batches(self) -> int:
+        """Batches of one optimiser step: one of each task, unless the configuration says other."""
+        if self.schedule == "individual" or self.mode == "pretrain":
+            return self.batches_per_step or 1
+        return self.batches_per_step or max(1, len(self.tasks))
+
     def to_json(self) -> dict[str, object]:
-        return json.loads(json.dumps(asdict(self)))
+        """Every setting as JSON; batches per step as the number that the run takes."""
+        return json.loads(json.dumps(asdict(self) | {"batches_per_step": self.step_batches}))
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
         """What `to_json` wrote; a key that an older one lacks has its default.
 
-        Raises UserError for a key that is none of a configuration, and for what is no value of it.
+        Raises RunError for a key that is none of a configuration, and for what is no value of it:
+        what is read from a file is checked as what is made in Python.
         """
         known = {field.name for field in fields(cls)}
         for key in content:
             if key not in known:
-                raise UserError(f"expected the settings of a run, found {key!r}")
-        check_settings(content)
-        # JSON has lists alone.
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in content.items()
-        }
-        return cls(**values)
+                raise RunError(f"expected the settings of a run, found {key!r}")
+        values = dict(content)
+        for name in ("mode", "tasks"):
+            if name not in values:
+                raise RunError(f"{name}: expected it among the settings of a run, found none")
+        try:
+            return cls(**values)
+        except SettingsError as error:  # of a file, not of the command line
+            raise RunError(str(error)) from error
 
     def digest(self) -> str:
         """A short hash of what differs from the defaults: a new setting renames no old run."""
@@ -154,24 +189,29 @@ class RunConfig:
 
 
 def check_settings(content: Mapping[str, Any]) -> None:
-    """UserError for a stored configuration with tasks that there are none of, or values of a kind
-    that its settings never have.
+    """RunError for a stored configuration with a value that its setting cannot have.
 
-    A run's folder may come from elsewhere, and its tasks' names are parts of files' names.
+    A run's folder may come from elsewhere, and its tasks' names are parts of files' names. Keys of
+    other programs are left to the caller.
     """
-    tasks = content.get("tasks")
+    for fault in value_faults(content, type_hints()):
+        raise RunError(fault)
     own = content.get("own_tasks", {})
-    if not fits(own, Mapping[str, Mapping[str, Any]]):
-        raise UserError(f"own_tasks: expected descriptions, found {str(own)[:60]!r}")
     for name, described in own.items():
         from_json(name, described)
-    known = (*TASK_NAMES, *own)
-    if not isinstance(tasks, list) or not all(name in known for name in tasks):
-        raise UserError(f"tasks: expected names of tasks, found {str(tasks)[:60]!r}")
-    hints = get_type_hints(RunConfig)
-    for key, value in content.items():
-        if key in hints and not fits(value, hints[key]):
-            raise UserError(f"{key}: expected another kind of value, found {str(value)[:60]!r}")
+    for name in content.get("tasks", ()):
+        if name not in (*TASK_NAMES, *own):
+            raise RunError(f"tasks: expected names of tasks, found {name!r}")
+
+
+def check_complete(config: RunConfig) -> None:
+    """SettingsError for a configuration that others are made from: without a mode or tasks."""
+    if not config.mode:
+        raise SettingsError("mode: expected one, found none")
+    if config.mode == "pretrain" and config.objective is None:
+        raise SettingsError("objective: expected one in mode pretrain, found none")
+    if not config.tasks and config.text is None and config.nli is None:
+        raise SettingsError("tasks: expected one or more, found none")
 
 
 def difference(
@@ -186,6 +226,20 @@ def difference(
         if key not in ignored and mine.get(key) != theirs.get(key):
             return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
     return None
+
+
+@cache
+def type_hints() -> dict[str, Any]:
+    """The type of each setting."""
+    return get_type_hints(RunConfig)
+
+
+@cache
+def defaults() -> dict[str, Any]:
+    """The default of each setting; mode and tasks have none."""
+    plain = {one.name: one.default for one in fields(RunConfig) if one.default is not MISSING}
+    made = {one.name: one.default_factory for one in fields(RunConfig)}
+    return plain | {name: make() for name, make in made.items() if make is not MISSING}
 
 
 def default_values() -> dict[str, object]:

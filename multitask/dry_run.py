@@ -19,6 +19,8 @@ TIMED = 3  # batches of each task, after one to warm up
 def planned(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> list[list[str]]:
     """Rows of epoch, task, examples, passes over its data, batches, steps of the epoch, time.
 
+    An epoch has a row for each task that it trains.
+
     Nothing is written and no weight moves; the time is that of the gradients of a few batches, and
     leaves out optimiser and evaluation.
     """
@@ -32,6 +34,8 @@ def planned(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> list[list
         steps = trainer.plan.steps(epoch)
         batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
         for task, name in enumerate(trainer.tasks):
+            if not batches[task]:
+                continue
             examples = sum(len(streams[task].next()) for _ in range(batches[task]))
             whole += examples * seconds[task]
             rows.append(

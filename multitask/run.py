@@ -13,13 +13,14 @@ import numpy as np
 from minbert.json_files import write_sealed
 from multitask.assembly import TaskMaker, assemble, build_tasks
 from multitask.checkpoint import Checkpoints
-from multitask.config import RunConfig
+from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
 from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.memory import memory_told
+from multitask.notices import notices
 from multitask.rays import pull_and_push
 from multitask.resuming import resume
 from multitask.run_folder import holds_finished, make_ready, owned, settle_linear, write_ids
@@ -41,8 +42,10 @@ def complete(
     """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
 
     A finished run is left alone, an unfinished one goes on where `control.resume` says so. Raises
-    RunError where another process is at the folder.
+    RunError where another process is at the folder, and SettingsError for a configuration that
+    names no mode or nothing to train on.
     """
+    check_complete(config)
     with process_group(config.device) as processes, ExitStack() as held:
         # The first process looks at the folder; the others learn what it found.
         settled: tuple[RunConfig, bool] | None = None
@@ -161,7 +164,11 @@ def make_trainer(
 ) -> Trainer:
     """The trainer of a configuration, its model built and its data read."""
     tasks, model, splits = assemble(config, make_tasks)
-    return Trainer(model, tasks, splits, config, folder, processes, control)
+    trainer = Trainer(model, tasks, splits, config, folder, processes, control)
+    if config.mode != "pretrain":
+        for line in notices(config, trainer.plan):
+            print(line, flush=True)
+    return trainer
 
 
 def write_split(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitask.config import RunConfig
+from multitask.errors import RunError
 from multitask.sampling import SAMPLERS, Sampler, Workload
 
-SCHEDULES = ("joint", "individual", "first-then-joint")
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
+
+FIRST = "first-then-joint"
+SCHEDULES = ("joint", "individual", FIRST)
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,13 @@ class Plan:
         return [batches[i : i + size] for i in range(0, len(batches), size)]
 
 
-def build_plan(config: RunConfig, sizes: Sequence[int]) -> Plan:
+def build_plan(
+    config: RunConfig, sizes: Sequence[int], available: Sequence[int] | None = None
+) -> Plan:
     """The plan of a configuration for tasks of `sizes` training examples.
+
+    `available` are the sizes before any limit, by which the largest task is the largest; None for
+    `sizes`. Raises RunError where two tasks are the largest and none is named.
 
     Joint: all tasks drawn for a step move it together. Individual: every batch is a step of its
     own (Liu et al., 2019). First-then-joint: BEES' max-data-task-first and complex-task-first. The
@@ -48,16 +58,29 @@ def build_plan(config: RunConfig, sizes: Sequence[int]) -> Plan:
     work = Workload(
         sizes=tuple(sizes),
         batch_size=config.batch_size,
-        batches_per_step=1 if config.schedule == "individual" else config.batches_per_step,
+        batches_per_step=config.step_batches,
         epochs=config.epochs,
         steps_per_epoch=config.steps_per_epoch,
         seed=config.seed,
         temperature=config.temperature,
         size_cap=config.size_cap,
     )
-    first = int(np.argmax(sizes))
-    if config.schedule == "first-then-joint" and config.first_task is not None:
-        first = config.tasks.index(config.first_task)
+    first = first_task(config, available or sizes) if first_epochs else 0
     # What is annealed is annealed over the epochs that are left to it.
     joint = replace(work, epochs=max(1, config.epochs - first_epochs))
     return Plan(work, SAMPLERS[config.sampling](joint), first, first_epochs)
+
+
+def first_task(config: RunConfig, available: Sequence[int]) -> int:
+    """Which task has the first epochs to itself: the one that is named, or the largest."""
+    if config.first_task is not None:
+        return config.tasks.index(config.first_task)
+    largest = int(np.argmax(available))
+    if list(available).count(available[largest]) > 1:
+        name = "--sampling hybrid" if config.sampling == "hybrid" else f"--schedule {FIRST}"
+        shown = zip(config.tasks, available, strict=True)
+        raise RunError(
+            f"{name}: expected one task larger than the others, found "
+            f"{', '.join(f'{task} {size:,}' for task, size in shown)}; --first-task TASK decides"
+        )
+    return largest

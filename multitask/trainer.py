@@ -56,7 +56,11 @@ class Trainer:
         self.processes, self.control = processes, control
         self.names = list(tasks)
         train = [splits[name]["train"] for name in self.names]
-        self.plan = build_plan(config, [len(split.examples) for split in train])
+        self.plan = build_plan(
+            config,
+            [len(split.examples) for split in train],
+            [split.examples.available for split in train],
+        )
         self.streams = [
             BatchStream(make_pass(config, tasks[name], split), config.seed, name)
             for name, split in zip(self.names, train, strict=True)

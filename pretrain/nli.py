@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pretrain.texts import Columns, linked
-from tasks.readers import clean_pair_text, drawn
+from tasks.readers import Limit, clean_pair_text, drawn
 from tasks.text_files import DataError, rows_by_name
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # as the authors of SimCSE publish them
@@ -21,7 +21,7 @@ LABELLED = (
 LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2": 2}
 
 
-def entailments(path: Path, limit: int | None = None) -> tuple[Columns, np.ndarray]:
+def entailments(path: Path, limit: Limit = None) -> tuple[Columns, np.ndarray]:
     """Triplets of a CSV or TSV file and their groups; `limit` of them, drawn at random.
 
     Groups (n, 2): premises and what follows from them are linked; the second is that of the

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from pretrain.texts import Columns, linked
-from tasks.readers import drawn
+from tasks.readers import Limit, drawn
 from tasks.text_files import READERS, DataError, read_sentences, rows_by_name
 
 
 def unlabelled(
-    file: str, column: str | None, folder: Path, limit: int | None
+    file: str, column: str | None, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
     """Each sentence of a file once, with itself; `limit` of them, drawn at random."""
     found = [
@@ -23,7 +23,7 @@ def unlabelled(
 
 
 def own_pairs(
-    file: str, names: tuple[str, str], folder: Path, limit: int | None
+    file: str, names: tuple[str, str], folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
     """Each pair of a file once, both texts there; `limit` of them, drawn at random.
 

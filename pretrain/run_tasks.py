@@ -9,6 +9,7 @@ from pretrain.objectives import build_objective
 from pretrain.texts import overlap
 from tasks import CS224N, data_folder
 from tasks.base import Task
+from tasks.readers import limit_of
 from tasks.text_files import DataError
 
 
@@ -27,7 +28,9 @@ def build_and_check(config: RunConfig) -> dict[str, Task]:
     folder = data_folder(config.data)
     if config.text is not None and config.data == "sample":
         print("dev is STS of the bundled sample, from templates: it judges little", flush=True)
-    examples = [task.read(folder, "train", config.limit) for task in tasks.values()]
+    examples = [
+        task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
+    ]
     texts = tuple(column for some in examples for column in some.texts)
     # Of pre-training on classes also its own tasks' dev and test, as their files have them.
     own = config.tasks if config.objective in supercontext.OBJECTIVES else ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from multitask.randomness import generator
 from tasks import OwnTasks, build_task, find_task
-from tasks.readers import Examples, bare
+from tasks.readers import Examples, Limit, bare
 from tasks.text_files import DataError
 
 SIMILAR = 4.0  # STS pairs from this score on mean the same
@@ -20,7 +20,7 @@ PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sts": lambda score: score >= SIMILAR,
 }
 Columns = tuple[list[str], ...]
-Make = Callable[[Path, int | None], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
+Make = Callable[[Path, Limit], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
 NO_OWN: OwnTasks = {}
 
 
@@ -39,7 +39,7 @@ class Texts:
     def splits(self) -> tuple[str, ...]:
         return ("train", "dev")
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "dev":
             return build_task("sts").read(folder, "dev")
         columns, groups = self.make(folder, limit)
@@ -54,7 +54,7 @@ class Texts:
 
 
 def training_sentences(
-    names: Sequence[str], folder: Path, limit: int | None = None, own: OwnTasks = NO_OWN
+    names: Sequence[str], folder: Path, limit: Limit = None, own: OwnTasks = NO_OWN
 ) -> list[str]:
     """Every sentence of these tasks' training files once; `limit` examples of each task."""
     found: dict[str, None] = {}
@@ -65,16 +65,14 @@ def training_sentences(
 
 
 def sentences(
-    names: Sequence[str], own: OwnTasks, folder: Path, limit: int | None
+    names: Sequence[str], own: OwnTasks, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
     """Each sentence with itself: two views of it, each with dropout of its own."""
     column = training_sentences(names, folder, limit, own)
     return (column, column), np.arange(len(column))
 
 
-def positive_pairs(
-    names: Sequence[str], folder: Path, limit: int | None
-) -> tuple[Columns, np.ndarray]:
+def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
     """Pairs that mean the same, by the labels of these tasks; groups are linked by such pairs."""
     left: list[str] = []
     right: list[str] = []
@@ -102,11 +100,11 @@ def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
 
 def pairs_and_strangers(
     pairs_of: Make,
-    pool_of: Callable[[Path, int | None], list[str]] | None,
+    pool_of: Callable[[Path, Limit], list[str]] | None,
     origin: str,
     seed: int,
     folder: Path,
-    limit: int | None,
+    limit: Limit,
 ) -> tuple[Columns, np.ndarray]:
     """The pairs, each with a sentence from elsewhere that is not of its group.
 

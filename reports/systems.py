@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
-from multitask.config import TERM_WEIGHTS
+from multitask.rules import TERM_WEIGHTS
 from reports.store import StoredRun, read_run, shown
 from tasks import in_order
 from tasks.base import Task

@@ -13,7 +13,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from tasks import data_folder
 from tasks.data import read_split
-from tasks.readers import Examples
+from tasks.readers import Examples, limit_of
 
 
 def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
@@ -29,7 +29,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
         drawn = {}
         for split in ("dev", "test", "train"):
             key = ", ".join([split, *drawn_by(config, name, split)])
-            limit = {"train": config.limit, "dev": config.dev_limit}.get(split)
+            limit = {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split)
             examples = read_split(task, folder, split, limit)
             drawn[f"{key}, hash"] = digest(examples)
             if few or split != "train":

@@ -43,7 +43,8 @@ def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
     per_step = 1 if config.schedule == "individual" else len(TASKS)
     alone = config.first_epochs if config.has_first_epochs else 0  # epochs of one batch a step
     batches_per_round = alone + (config.epochs - alone) * per_step  # with one step an epoch
-    steps = round(PASSES * (base.limit or 0) / (batches_per_round * config.batch_size))
+    limit = base.limit if isinstance(base.limit, int) else 0
+    steps = round(PASSES * limit / (batches_per_round * config.batch_size))
     return replace(config, batches_per_step=per_step, steps_per_epoch=max(1, steps))
 
 

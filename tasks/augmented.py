@@ -16,7 +16,7 @@ from tasks.base import Embeddings, Task
 from tasks.contrastive import example_embedding
 from tasks.kinds import Outputs
 from tasks.labelled_files import Source
-from tasks.readers import Examples
+from tasks.readers import Examples, Limit
 from tasks.settings import ObjectiveSettings
 
 
@@ -30,7 +30,7 @@ class Twice:
     def splits(self) -> tuple[str, ...]:
         return self.source.splits
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         examples = self.source.read(folder, split, limit)
         return replace(examples, texts=examples.texts * 2) if split == "train" else examples
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tasks.kinds import Kind, Outputs
 from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
-from tasks.readers import Examples
+from tasks.readers import Examples, Limit
 
 Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
 Loss = Callable[[Outputs, Embeddings, Tensor], Tensor]  # outputs, embeddings, targets -> scalar
@@ -61,7 +61,7 @@ class Task:
             return self
         return replace(self, several={self.name: self.later[1]})
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         """Examples of `train`, `dev` or `test`, all or `limit` drawn at random.
 
         Those of `test` may have no labels.

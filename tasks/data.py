@@ -12,7 +12,7 @@ from torch import Tensor
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
-from tasks.readers import Examples
+from tasks.readers import Examples, Limit
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Split:
         return torch.from_numpy(self.examples.targets[rows]).to(device)
 
 
-def read_split(task: Task, folder: Path, split: str, limit: int | None = None) -> Examples:
+def read_split(task: Task, folder: Path, split: str, limit: Limit = None) -> Examples:
     """One split; `limit` draws some of its examples.
 
     Of train it is what the task's source understands by it: that many examples, or, where its texts
@@ -47,7 +47,7 @@ def read_split(task: Task, folder: Path, split: str, limit: int | None = None) -
 
 
 def load_split(
-    task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: int | None = None
+    task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: Limit = None
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` as in `read_split`."""
     examples = read_split(task, folder, split, limit)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.labelled_files import Source
-from tasks.readers import Examples, bare
+from tasks.readers import Examples, Limit, bare
 from tasks.text_files import DataError, is_there
 
 
@@ -23,7 +23,7 @@ class FirstClasses:
     def splits(self) -> tuple[str, ...]:
         return self.source.splits
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         examples = self.source.read(folder, split)
         if examples.targets is None:
             return examples
@@ -47,7 +47,7 @@ class Joined:
     def splits(self) -> tuple[str, ...]:
         return self.source.splits
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         examples = self.source.read(folder, split, limit)
         texts = [" ".join(filter(None, several)) for several in zip(*examples.texts, strict=True)]
         return replace(examples, texts=(texts,))
@@ -70,7 +70,7 @@ class WithoutHeldOut:
     def splits(self) -> tuple[str, ...]:
         return self.source.splits
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split != "train":
             return self.source.read(folder, split, limit)
         examples = self.source.read(folder, "train")

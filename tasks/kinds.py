@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
 
 
 def similarity(scale: float) -> Kind:
-    """Squared error of values (B,) from 0 to `scale`, both divided by `scale`."""
+    """Squared error of values (B,) from 0 to `scale`, both divided by `scale`; see `on_scale`."""
     return Kind(
         loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
         scores=lambda values: values,
@@ -82,4 +82,19 @@ def similarity(scale: float) -> Kind:
         main_metric="pearson",
         worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
+    )
+
+
+def on_scale(kind: Kind, scale: float) -> Kind:
+    """Similarity with the squared error, and the divergence, of values from 0 to `scale`.
+
+    Beside other tasks' losses an error on the scale from 0 to 5 (BEES, Eq. 4) weighs 25 times as
+    much as one of similarities from 0 to 1. Metrics and predictions are the same.
+    """
+    loss, divergence, factor = kind.loss, kind.divergence, scale**2
+    assert divergence is not None, "similarities can be compared"
+    return replace(
+        kind,
+        loss=lambda values, targets: factor * loss(values, targets),
+        divergence=lambda values, others: factor * divergence(values, others),
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tasks.readers import Examples, text_hash
+from tasks.readers import Examples, Limit, text_hash
 from tasks.text_files import DataError, rows_by_name
 
 NO_AGREEMENT = "-"  # of annotators, in SNLI and its kin
@@ -31,7 +31,7 @@ class Source(Protocol):
         """Those there are, of train, dev and test."""
         ...
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         """The examples of a split; DataError names file and line.
 
         `limit` is always kept of train: so many, or so many of each task the texts come from. Of
@@ -72,7 +72,7 @@ class LabelledFiles:
     def splits(self) -> tuple[str, ...]:
         return tuple(self.files)
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         return self.at(folder, split).some(limit)
 
     def at(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.labelled_files import LabelledFiles
-from tasks.readers import Examples
+from tasks.readers import Examples, Limit, amount
 from tasks.text_files import DataError
 
 DEV, MOST = 0.1, 10_000  # share of the training file, and examples at most
@@ -27,7 +27,7 @@ class Parted:
     test: float | None = None
     splits: tuple[str, ...] = ("train", "dev", "test")
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "test" and self.test is None:
             return self.source.read(folder, "test", limit)
         known = self.source.hashes(folder, "train")
@@ -40,9 +40,12 @@ class Parted:
         rows = dict(zip(("train", "test", "dev"), dealt(known, order, (tested, held)), strict=True))
         if not len(rows[split]):
             raise DataError(f"{where}: expected different texts to part, found each too often")
-        wanted = rows[split][:limit] if split == "train" else rows[split]
+        own = rows[split]
+        wanted = own[: amount(len(own), limit)] if split == "train" else own
         found = self.source.at(folder, "train", np.sort(wanted))
-        return found if split == "train" else replace(found, blank_labels=0)  # told once
+        if split != "train":
+            return replace(found, blank_labels=0)  # reported once
+        return found if len(wanted) == len(own) else replace(found, drawn_from=len(own))
 
     def where(self, folder: Path, split: str) -> str:
         own = split == "test" and self.test is None

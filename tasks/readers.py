@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+Limit = int | float | None  # examples, or a share of them below 1; None for all
+Limits = int | float | Mapping[str, int | float] | None  # of every task, or by task
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -17,7 +20,7 @@ class Examples:
     `texts` holds one list of n strings a text column; `targets` is (n,), int64 class or float32
     score, or what else the losses of a task want of n examples; None in a test file.
     `blank_labels` counts rows left out for want of a label, `leaked` those that are also in dev or
-    test.
+    test. `available` counts the examples before a limit, of which these were drawn.
     """
 
     ids: list[str]
@@ -25,15 +28,21 @@ class Examples:
     targets: np.ndarray | None
     blank_labels: int = 0
     leaked: int = 0
+    drawn_from: int | None = None  # examples that a limit drew these from
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def some(self, limit: int | None) -> Examples:
-        """`limit` examples drawn at random; all of them for None."""
-        if limit is None or limit >= len(self):
+    @property
+    def available(self) -> int:
+        return len(self) if self.drawn_from is None else self.drawn_from
+
+    def some(self, limit: Limit) -> Examples:
+        """`limit` examples drawn at random, or a share of them; all of them for None."""
+        rows = drawn(len(self), limit)
+        if len(rows) == len(self):
             return self
-        return self.at(drawn(len(self), limit))
+        return replace(self.at(rows), drawn_from=self.available)
 
     def at(self, rows: np.ndarray) -> Examples:
         """Some of the examples, in the order asked for."""
@@ -45,12 +54,24 @@ class Examples:
         )
 
 
-def drawn(count: int, limit: int | None) -> np.ndarray:
+def amount(count: int, limit: Limit) -> int:
+    """How many of `count` examples a limit leaves: a share leaves one at least."""
+    if limit is None:
+        return count
+    return min(count, max(1, round(limit * count)) if isinstance(limit, float) else limit)
+
+
+def limit_of(limit: Limits, task: str) -> Limit:
+    """The limit of a task: the run's, or the one of its name."""
+    return limit.get(task) if isinstance(limit, Mapping) else limit
+
+
+def drawn(count: int, limit: Limit) -> np.ndarray:
     """Places of `limit` of `count` examples drawn at random, in the file's order; all for None.
 
     Always the same ones, for every seed of a run. Not the first: the files of SST are sorted.
     """
-    return np.sort(np.random.default_rng(0).permutation(count)[:limit])
+    return np.sort(np.random.default_rng(0).permutation(count)[: amount(count, limit)])
 
 
 def clean_sentence(text: str) -> str:

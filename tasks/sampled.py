@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.labelled_files import Source
-from tasks.readers import Examples
+from tasks.readers import Examples, Limit
 from tasks.text_files import DataError
 
 KEPT_FOR_DEV = 0.05  # of what is drawn, where dev is a part of it
@@ -34,7 +34,7 @@ class Capped:
     test: str = "dev"
     splits: tuple[str, ...] = SPLITS
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "test":
             return self.source.read(folder, self.test)
         examples = self.source.read(folder, "train")
@@ -74,7 +74,7 @@ class Even:
     splits: tuple[str, ...] = SPLITS
     names: tuple[str, ...] = ()  # of the classes
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "test":
             return self.source.read(folder, self.test)
         examples = self.source.read(folder, "train")

@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.labelled_files import Source
 from tasks.parting import dealt
-from tasks.readers import Examples, text_hash
+from tasks.readers import Examples, Limit, text_hash
 from tasks.text_files import DataError
 
 VALIDATION = 500  # examples at most (Moukafih et al., 2022, section 4.1)
@@ -37,7 +37,7 @@ class FewShot:
     splits: tuple[str, ...] = ("train", "dev", "test")
     names: tuple[str, ...] = ()  # of the classes
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "train":
             examples = self.source.read(folder, "train")
             where = self.source.where(folder, "train")
@@ -64,7 +64,7 @@ class HeldOut:
     source: Source
     splits: tuple[str, ...] = ("train", "dev", "test")
 
-    def read(self, folder: Path, split: str, limit: int | None = None) -> Examples:
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "test":
             return self.source.read(folder, "dev")
         examples = self.source.read(folder, "train")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from multitask.combiners import gramian
 from multitask.combiners.base import ALONE, Combined, Combiner, Scaled, Setup
@@ -15,8 +16,10 @@ from multitask.combiners.pareto_mtl import ParetoMTL
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
-from multitask.config import RunConfig
 from tasks import task_and_term
+
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
 
 COMBINERS: dict[str, Callable[[Setup], Combiner]] = {
     "sum": Sum,
@@ -37,6 +40,7 @@ COMBINERS: dict[str, Callable[[Setup], Combiner]] = {
 # Those that a --preference means something to, and those that need each of its numbers positive.
 PREFERRING = ("linear", "epo", "pareto-mtl", "upgrad", "dualproj", "aligned-mtl")
 POSITIVE = ("epo", "pareto-mtl")
+ONE_AT_A_TIME = ("sum", "linear", "uncertainty")  # mean something for a single objective, too
 
 
 def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Combiner:
@@ -53,6 +57,7 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Combiner:
 __all__ = [
     "ALONE",
     "COMBINERS",
+    "ONE_AT_A_TIME",
     "POSITIVE",
     "PREFERRING",
     "Combined",

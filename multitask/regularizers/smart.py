@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -10,6 +11,8 @@ import torch
 from torch import Tensor
 
 from losses import adversarial_noise
+from losses.smart import example_size, size
+from minbert.batching import Batch
 from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
 from multitask.randomness import generator
@@ -17,50 +20,48 @@ from multitask.regularizers.base import Clean, Stateless, Term
 
 # Start noise: what the public implementations draw; within a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
-# Of a ball where nothing else is said: a fifth of the standard deviation of MiniLM's word
-# embeddings for each number; half the length of one of its words for a whole example.
-RADIUS = {"inf": 0.01, "l2": 0.5}
-STEP = 1e-3  # up the gradient, as the public implementations
+RADIUS = 0.1  # of the ball, as a share of the norm of the vectors
+STEP = 1e-3  # times the gradient, as the public implementations
 
 
 class Smart(Stateless):
     """weight x divergence(outputs with noise, outputs) (Jiang et al., 2020, Eq. 1 and 2).
 
-    The noise comes from `losses.adversarial_noise`; both towers of a pair have noise of their own
-    and one joint gradient. With `smart_dropout` "fixed" the noisy passes drop out what the clean
-    one did, so that nothing but the noise can move the outputs.
+    The noise comes from `losses.adversarial_noise` and is added at `smart_place`: to the output of
+    the embedding module, as the public implementations do, or to the word embeddings in it, before
+    the embeddings' LayerNorm. Both towers of a pair have noise of their own and one joint gradient.
+    With `smart_dropout` "fixed" the noisy passes drop out what the clean one did, so that nothing
+    but the noise can move the outputs.
+
+    `smart_radius` and the step size of `projected` are shares of the norm of the vectors that the
+    noise is added to, so that they mean the same for every encoder. At a share of 0.1 noise at the
+    border of the ball has a tenth of the vectors' L2 norm: in the norm `inf` when every number is
+    at its bound, 0.1 x the root mean square of its token's vector; in the norm `l2` over all tokens
+    of the example.
     """
 
     def __init__(self, config: RunConfig) -> None:
         self.config, self.weights = config, config.smart_weight
 
-    @property
-    def radius(self) -> float:
-        return self.config.smart_radius or RADIUS[self.config.smart_norm]
-
-    @property
-    def step_size(self) -> float:
-        """As configured; else the public implementations', or one step to the border."""
-        projected = self.config.smart_variant == "projected"
-        default = self.radius if projected else STEP
-        return self.config.smart_step_size or default
-
     def __call__(self, clean: Clean) -> Term:
         noise = self.noise(clean)
         with self.dropout(clean):
-            noisy, outputs = clean.another_pass(replace(clean.batch, noise=noise))
+            noisy, outputs = clean.another_pass(self.noisy(clean, noise))
         divergence = clean.divergence(outputs, clean.outputs)
         return Term(self.weights[clean.task.name] * divergence, [noisy])
 
+    def noisy(self, clean: Clean, noise: Tensor) -> Batch:
+        """The batch with noise (T, H)."""
+        return replace(clean.batch, noise=noise, noise_place=self.config.smart_place)
+
     def noise(self, clean: Clean) -> Tensor:
-        """Start noise (T, H), led up the divergence without gradients of weights."""
+        """Start noise (T, H), moved up the divergence without gradients of weights."""
         config, model = self.config, clean.model
         expected = clean.outputs.detach()
 
         def divergence(noise: Tensor) -> Tensor:
-            batch = replace(clean.batch, noise=noise)
             with self.dropout(clean):
-                outputs = clean.head(clean.embed(batch))
+                outputs = clean.head(clean.embed(self.noisy(clean, noise)))
                 # The mean over all examples of the step, whatever piece these are.
                 return clean.divergence(outputs, expected) * clean.part.share
 
@@ -71,10 +72,38 @@ class Smart(Stateless):
                 clean.batch.owner,
                 variant=config.smart_variant,
                 steps=config.smart_steps,
-                step_size=self.step_size,
-                radius=self.radius,
+                step_size=self.step_size(clean),
+                radius=self.radius(clean),
                 norm=config.smart_norm,
             )
+
+    def radius(self, clean: Clean) -> float | Tensor:
+        """The ball's radius (T, 1), or the norm of normalised noise: 1 unless a share is set."""
+        share = self.config.smart_radius
+        if share is None and self.config.smart_variant == "normalised":
+            return 1.0
+        return (share or RADIUS) * self.norm_of_vectors(clean)
+
+    def step_size(self, clean: Clean) -> float | Tensor:
+        """Times the gradient, or within a ball a length (T, 1): by default one step to the border.
+
+        The same share of the vectors' norm as the radius, unless `smart_step_size` is set.
+        """
+        share = self.config.smart_step_size
+        if self.config.smart_variant == "normalised":
+            return share or STEP
+        return self.radius(clean) if share is None else share * self.norm_of_vectors(clean)
+
+    @torch.no_grad()
+    def norm_of_vectors(self, clean: Clean) -> Tensor:
+        """The length that radius and step are shares of, without dropout: (T, 1)."""
+        embeddings = clean.model.bi_encoder.encoder.embeddings
+        vectors = embeddings.vectors(clean.batch, self.config.smart_place)
+        if self.config.smart_norm == "inf":
+            return size(vectors, "l2") / math.sqrt(vectors.shape[1])
+        if self.config.smart_variant == "normalised":
+            return size(vectors, "l2")
+        return example_size(vectors, clean.batch.owner, "l2")
 
     def start(self, clean: Clean) -> Tensor:
         """Normal noise (T, H): an example has the same in a step, in whatever piece it comes."""
@@ -86,17 +115,14 @@ class Smart(Stateless):
             purpose = f"adversarial noise of {clean.task.name}"
             draw = generator(config.seed, purpose, clean.step, int(row))
             noise = torch.from_numpy(draw.standard_normal((tokens.sum(), width), "float32"))
-            drawn.append((noise * self.scale(noise)).split(tokens.tolist()))
-        return torch.cat([one for text in zip(*drawn, strict=True) for one in text]).to(
-            batch.device
-        )
-
-    def scale(self, noise: Tensor) -> float:
-        """What normal noise of an example (T, H) is multiplied by."""
-        if self.config.smart_variant != "projected":
-            return START
-        size = float(noise.norm()) if self.config.smart_norm == "l2" else 1.0
-        return START_SHARE * self.radius / size
+            drawn.append(noise.split(tokens.tolist()))
+        by_text = zip(*drawn, strict=True)
+        noise = torch.cat([one for text in by_text for one in text]).to(batch.device)
+        if config.smart_variant == "normalised":
+            return START * noise
+        if config.smart_norm == "l2":
+            noise = noise / example_size(noise, batch.owner, "l2")
+        return START_SHARE * self.radius(clean) * noise
 
     def dropout(self, clean: Clean) -> AbstractContextManager[None]:
         """The clean pass' dropout once more, or the next one's."""

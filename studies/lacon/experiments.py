@@ -168,7 +168,7 @@ class Experiments:
             tasks=(task,),
             task_options={task: {"pair": "joint"}} if task in PAIRS else {},
             protocol="capped",
-            shots=self.base.limit or most,
+            shots=self.base.limit if isinstance(self.base.limit, int) else most,
             limit=None,
             pooling="cls",
             epochs=self.epochs or EPOCHS,

@@ -12,6 +12,7 @@ from multitask.config import RunConfig
 from studies.seeds import training
 from tasks import data_folder
 from tasks.predictions import read_scores, scores_name
+from tasks.readers import limit_of
 
 
 def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
@@ -20,7 +21,8 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
 
     found = training(config, folder)
     (task,) = config.tasks
-    train = plain_tasks(config)[task].read(data_folder(config.data), "train", config.limit)
+    limit = limit_of(config.limit, task)
+    train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
     assert train.targets is not None
     scores = read_scores(folder / "predictions" / scores_name(task, "test"))
     classes = scores.values.shape[1]

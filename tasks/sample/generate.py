@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SIZES = {"train": 300, "dev": 100, "test-student": 100}
+TRAIN = {"ids-sst": 240, "quora": 480, "sts": 180}  # as the real files: Quora the largest
+HELD_OUT = {"dev": 100, "test-student": 100}
 GLUE_SIZES = {"train": 120, "dev": 60}
 
 
@@ -263,14 +264,15 @@ def key_of(texts: Sequence[str]) -> frozenset[str]:
 
 def write(stem: str, columns: list[str], make: Callable[..., tuple], rng: random.Random) -> None:
     """Fill the three files of one task; no text or unordered pair comes twice."""
+    sizes = {"train": TRAIN[stem], **HELD_OUT}
     found: dict[frozenset[str], tuple] = {}
-    while len(found) < sum(SIZES.values()):
+    while len(found) < sum(sizes.values()):
         row = make(rng, len(found))
         key = key_of(row[:-1])
         if len(key) == len(row) - 1:
             found.setdefault(key, row)
     pool = rng.sample(list(found.values()), len(found))
-    for name, size in SIZES.items():
+    for name, size in sizes.items():
         width = len(columns) - (name == "test-student")
         with open(HERE / f"{stem}-{name}.csv", "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, delimiter="\t", lineterminator="\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from cli import flags, protocol
+from multitask import choices
 
 ROOT = Path(cli.__file__).parents[1]
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
@@ -70,25 +70,29 @@ FLAGS_OF = {  # whose modes' help shows them
 
 
 def test_plain_choices_equal_the_registries():
+    from losses import smart
+    from minbert.batching import NOISE_PLACES
     from minbert.bi_encoder import PRECISIONS
     from minbert.linear import LINEARS
     from minbert.pooling import POOLINGS
     from tasks.metrics import METRICS
 
-    assert tuple(METRICS) == flags.METRICS
-    assert set(flags.POOLINGS) == set(POOLINGS)
-    assert set(flags.PRECISIONS) == set(PRECISIONS)
-    assert set(flags.LINEARS) == {"auto", *LINEARS}
+    assert tuple(METRICS) == choices.METRICS
+    assert set(choices.POOLINGS) == set(POOLINGS)
+    assert set(choices.PRECISIONS) == set(PRECISIONS)
+    assert set(choices.LINEARS) == {"auto", *LINEARS}
+    assert (choices.NORMS, choices.VARIANTS) == (smart.NORMS, smart.VARIANTS)
+    assert choices.PLACES == NOISE_PLACES
 
 
 def test_objectives_are_the_tasks_own():
     from tasks import build_task
 
-    for (task, loss), names in flags.OBJECTIVES.items():
+    for (task, loss), names in choices.TASK_OBJECTIVES.items():
         assert build_task(task, loss=loss).objectives == names
-    for task, options in flags.TASK_OPTIONS.items():
+    for task, options in choices.TASK_OPTIONS.items():
         for loss in options.get("loss", ()):
-            known = flags.OBJECTIVES.get((task, loss), (task,))
+            known = choices.TASK_OBJECTIVES.get((task, loss), (task,))
             assert build_task(task, loss=loss).objectives == known
 
 
@@ -96,17 +100,17 @@ def test_choices_of_tasks_equal_the_registries():
     from tasks import qqp, sst, sts
     from tasks.heads import ACTIVATIONS
 
-    assert set(flags.TASK_OPTIONS["qqp"]["loss"]) == set(qqp.LOSSES)
+    assert set(choices.TASK_OPTIONS["qqp"]["loss"]) == set(qqp.LOSSES)
 
     for name, module in (("sst", sst), ("qqp", qqp), ("sts", sts)):
-        assert set(flags.TASK_OPTIONS[name]["head"]) == set(module.HEADS)
-    assert set(flags.TASK_OPTIONS["sts"]["activation"]) == set(ACTIVATIONS)
+        assert set(choices.TASK_OPTIONS[name]["head"]) == set(module.HEADS)
+    assert set(choices.TASK_OPTIONS["sts"]["activation"]) == set(ACTIVATIONS)
 
 
 def test_the_first_choice_is_the_tasks_own_default():
     from tasks import build_task
 
-    for task, options in flags.TASK_OPTIONS.items():
+    for task, options in choices.TASK_OPTIONS.items():
         first = {option: choices[0] for option, choices in options.items()}
         plain, same = build_task(task), build_task(task, **first)
         assert repr(plain.build_head(4)) == repr(same.build_head(4))
@@ -117,13 +121,13 @@ def test_every_task_name_builds():
     from tasks import TASK_NAMES, build_task
 
     assert [build_task(name).name for name in TASK_NAMES] == list(TASK_NAMES)
-    assert set(flags.TASK_OPTIONS) == set(TASK_NAMES)
+    assert set(choices.TASK_OPTIONS) == set(TASK_NAMES)
 
 
 def test_pairs_are_those_of_glue():
     from tasks import PAIRS, declared_task
 
-    assert protocol.PAIR_OPTIONS == declared_task.PAIR_OPTIONS
+    assert choices.PAIR_OPTIONS == declared_task.PAIR_OPTIONS
     assert PAIRS == ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
 
 
@@ -205,7 +209,7 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*ALL, "--tasks"], "--tasks"),
         ([*ALL, "--tasks", "sst", "nope"], "'nope'"),
         ([*ALL, "--tasks", "sst", "qqp", "sst"], "expected each task once, found sst twice"),
-        ([*ALL, "--task", "sst"], "--task"),
+        ([*ALL, "--tasks", "sst", "--task", "sst"], "--tasks: expected each task once"),
         ([*ALL, "--pcgrad", "--combiner", "sum"], "expected one combiner"),
         ([*ALL, "--freeze-encoder", "--pcgrad"], "found --freeze-encoder"),
         ([*ALL, "--freeze-encoder", "--combiner", "pcgrad"], "found --freeze-encoder"),
@@ -218,7 +222,7 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*ALL, "--temperature", "2"], "--temperature: expected --sampling temperature, found ro"),
         ([*ALL, "--size-cap", "9"], "--size-cap: expected --sampling temperature"),
         ([*ALL, "--sampling", "temperature", "--temperature", "0.5"], "expected a number from 1"),
-        ([*ALL, "--first-task", "sst"], "--first-task: expected --schedule first-then-joint"),
+        ([*ALL, "--first-task", "sst"], "--first-task: expected --sampling hybrid or --schedule"),
         ([*ALL, "--first-epochs", "1"], "--first-epochs: expected --sampling hybrid or"),
         ([*FIRST, "--first-task", "cola"], "--first-task: expected one of sst, qqp, sts, found co"),
         ([*FIRST, "--first-epochs", "3"], "expected fewer than --epochs 3, found 3"),

@@ -10,7 +10,7 @@ from run_files import metrics
 TINY = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "3")
 
 CHOICES = {
-    "hybrid": ["--sampling", "hybrid", "--combiner", "uncertainty"],
+    "hybrid": ["--sampling", "hybrid", "--first-task", "qqp", "--combiner", "uncertainty"],
     "one task first": ["--schedule", "first-then-joint", "--first-task", "qqp"],
     "a step a task": ["--schedule", "individual", "--sampling", "temperature", "--size-cap", "30"],
     "epo": ["--combiner", "epo", "--preference", "1", "2", "3"],
@@ -55,12 +55,17 @@ def test_one_task_with_two_objectives(gradients, small, run, tmp_path):
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(small, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = run(*TINY, "--sampling", "hybrid", "--data", small, "--dry-run")
+    refused = run(*TINY, "--sampling", "hybrid", "--data", small, "--dry-run")
+    assert refused.returncode == 1
+    assert "found sst 40, qqp 40, sts 40; --first-task TASK decides" in refused.stderr
+    flags = ["--sampling", "hybrid", "--first-task", "sts"]
+    found = run(*TINY, *flags, "--data", small, "--dry-run")
     assert found.returncode == 0
     header, _, *rows = found.stdout[found.stdout.index("epoch ") :].splitlines()
     assert header.split()[:6] == ["epoch", "task", "examples", "passes", "batches", "steps"]
-    assert [row.split()[:2] for row in rows[:3]] == [["1", "sst"], ["1", "qqp"], ["1", "sts"]]
-    assert len(rows) == 7
+    tasks = [["1", "sts"], ["2", "sst"], ["2", "qqp"], ["2", "sts"]]
+    assert [row.split()[:2] for row in rows[:4]] == tasks
+    assert len(rows) == 5
     assert not list(tmp_path.glob("runs*"))
 
 
@@ -98,3 +103,30 @@ def test_a_sweep_of_one_task_is_refused(refused):
     argv = ["--mode", "pareto", "--tasks", "sst"]
     assert "--tasks: expected two or three, found sst alone" in refused(2, *argv)
     assert "'epo', 'linear', 'pareto-mtl'" in refused(2, "--mode", "pareto", "--combiner", "sum")
+
+
+def test_the_hybrid_sampler_begins_with_the_largest_file_whatever_the_limit(run):
+    """On the bundled sample, where --limit makes all tasks equal."""
+    flags = ["--sampling", "hybrid", "--limit", "20", "--encoder", "tiny", "--dry-run"]
+    found = run("--mode", "multitask", *flags)
+    header, _, first, *_ = found.stdout[found.stdout.index("epoch ") :].splitlines()
+    assert (header.split()[:2], first.split()[:2]) == (["epoch", "task"], ["1", "qqp"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "counts"),
+    [
+        (["0.25"], {"sst": "60", "qqp": "120", "sts": "45"}),
+        (["qqp=0.5", "sts=7"], {"sst": "240", "qqp": "240", "sts": "7"}),
+        (["30", "sst=0.1"], {"sst": "24", "qqp": "30", "sts": "30"}),
+    ],
+)
+def test_a_limit_is_a_number_a_share_or_one_of_them_by_task(run, limit, counts):
+    found = run("--mode", "multitask", "--encoder", "tiny", "--limit", *limit, "--dry-run")
+    for task, count in counts.items():
+        assert f"{task}: train {count}, dev 100" in found.stdout
+
+
+@pytest.mark.parametrize("limit", [["0"], ["1.5"], ["-3"], ["nan"], ["=3"], ["cola=3"], ["3", "4"]])
+def test_a_wrong_limit_is_refused(refused, tmp_path, limit):
+    assert "limit: expected" in refused(2, *TINY, "--limit", *limit, "--output", tmp_path / "run")

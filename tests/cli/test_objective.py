@@ -5,9 +5,10 @@ from argparse import Namespace
 
 import pytest
 
-from cli import lacon, objective
+from cli import objective
 from cli.task_names import has_classes
 from minbert.errors import UserError
+from multitask import choices
 from tasks import TASK_NAMES, build_task
 from tasks.heads import PoolsTokens, StartsAtNames
 from tasks.objectives import OBJECTIVES as MAKERS
@@ -21,7 +22,8 @@ ALL = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "1")
 
 def test_plain_names_are_the_registries():
     assert set(objective.OBJECTIVES) == {"ce", *MAKERS}
-    assert lacon.TERMS == LABEL_TERMS
+    assert set(choices.OBJECTIVES) == set(MAKERS)
+    assert choices.TERMS == LABEL_TERMS
     for name in TASK_NAMES:
         assert has_classes(Namespace(), name) == (build_task(name).kind.classes is not None)
 
@@ -31,14 +33,14 @@ def test_what_flags_say_of_an_objective_is_so(name):
     joint = build_task("rte", pair="joint")
     task = with_objective(joint, name, ObjectiveSettings())
     head = task.build_head(12)
-    assert (name in objective.IN_BATCH) == task.in_batch
-    assert (name in lacon.POOLING) == isinstance(head, PoolsTokens)
-    assert (name in lacon.WITH_LABELS) == isinstance(head, StartsAtNames)
+    assert (name in choices.IN_BATCH) == task.in_batch
+    assert (name in choices.POOLING) == isinstance(head, PoolsTokens)
+    assert (name in choices.WITH_LABELS) == isinstance(head, StartsAtNames)
     plain = build_task("sst").build_head(12)
     parts = with_objective(build_task("sst"), name, ObjectiveSettings()).build_head(12).modules()
-    assert (name in lacon.OWN_HEADS) == (not any(type(part) is type(plain) for part in parts))
+    assert (name in choices.OWN_HEADS) == (not any(type(part) is type(plain) for part in parts))
     apart = build_task("rte")
-    if name in lacon.ONE_VECTOR:
+    if name in choices.ONE_VECTOR:
         with pytest.raises(UserError, match="single texts"):
             with_objective(apart, name, ObjectiveSettings())
     else:

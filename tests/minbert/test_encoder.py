@@ -10,7 +10,7 @@ import torch
 
 from minbert import BiEncoder
 from minbert import linear as kernels
-from minbert.batching import bucketed_batches, pack
+from minbert.batching import NOISE_PLACES, Batch, bucketed_batches, pack
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.encoding import in_bfloat16
@@ -82,19 +82,32 @@ def test_two_texts_in_a_sequence_carry_segments(tmp_path):
     torch.testing.assert_close(ours, peer_states(peer, **inputs), atol=TOLERANCE, rtol=0)
 
 
+@pytest.mark.parametrize("place", NOISE_PLACES)
 @pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
 @torch.no_grad()
-def test_noise_is_added_to_the_word_embeddings(tmp_path, kind):
+def test_noise_is_added_where_it_belongs(tmp_path, kind, place):
+    """To the words, before LayerNorm, or to the output of the embedding module, as in mt-dnn."""
     peer = peer_models.save(tmp_path, kind)
     model = load(tmp_path)
     tokens = model.tokenizer(peer_models.SENTENCES)
     inputs = peer_models.padded(tokens, peer.config.pad_token_id)
     noise = torch.randn(*inputs["input_ids"].shape, 32, generator=torch.Generator().manual_seed(0))
-    words = peer.get_input_embeddings()(inputs.pop("input_ids")) + noise
     packed = all_rows(tokens)
-    noisy = replace(packed, noise=noise[inputs["attention_mask"].bool()])
-    theirs = peer_states(peer, inputs_embeds=words, **inputs)
+    here = noise[inputs["attention_mask"].bool()]
+    noisy = replace(packed, noise=here, noise_place=place)
+    lookup, whole = peer.get_input_embeddings(), peer.embeddings
+    module = lookup if place == "words" else whole
+    module.register_forward_hook(lambda module, given, output: output + noise)
+    theirs = peer_states(peer, **inputs)
     torch.testing.assert_close(model.encoder(noisy), theirs, atol=TOLERANCE, rtol=0)
+    embeddings = model.encoder.embeddings
+    added = embeddings(noisy) if place == "embeddings" else embeddings.vectors(noisy, place)
+    torch.testing.assert_close(added, embeddings.vectors(packed, place) + here)
+
+
+def test_an_unknown_place_of_noise_is_refused():
+    with pytest.raises(ValueError, match="noise_place: expected one of embeddings, words"):
+        Batch(lengths=torch.tensor([1]), ids=torch.tensor([1]), noise_place="layer 3")
 
 
 def gradients(model, batches, precision="fp32"):

@@ -17,7 +17,6 @@ BASE = RunConfig(
     encoder="tiny",
     sampling="annealed",
     combiner="pcgrad",
-    batches_per_step=3,
     batch_size=4,
     epochs=2,
     limit=40,

@@ -9,7 +9,7 @@ from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
 
-CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12, batches_per_step=1)
+CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
 
 
 def heads(make_trainer, **changes):
@@ -19,7 +19,7 @@ def heads(make_trainer, **changes):
 
 def test_heads_begin_by_seed_and_name(make_trainer):
     one, again, other = (heads(make_trainer, seed=seed) for seed in (1, 1, 2))
-    alone = heads(make_trainer, tasks=("sts",), seed=1, batches_per_step=1)
+    alone = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
     for name, value in one.items():
         assert torch.equal(value, again[name])
         if name.endswith("weight") and not name.startswith("sts.hidden"):  # the identity
@@ -53,7 +53,9 @@ def test_another_metric_may_select_the_epoch():
     (plain,) = build_tasks(CONFIG).values()
     (other,) = build_tasks(replace(CONFIG, select_by="macro_f1")).values()
     assert (plain.kind.main_metric, other.kind.main_metric) == ("accuracy", "macro_f1")
-    both = build_tasks(replace(CONFIG, tasks=("cola", "sts"), select_by="matthews"))
+    both = build_tasks(
+        replace(CONFIG, mode="multitask", tasks=("cola", "sts"), select_by="matthews")
+    )
     assert [task.kind.main_metric for task in both.values()] == ["matthews", "pearson"]
     assert both["cola"].kind.worst == -1
     with pytest.raises(RunError, match="expected a metric of the tasks: sst has accuracy"):

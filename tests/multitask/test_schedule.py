@@ -1,12 +1,14 @@
 """Schedules: the golden plans, steps of one and of several tasks, one task first."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from multitask.config import RunConfig
+from multitask.errors import RunError
 from multitask.sampling import SAMPLERS, annealed_probabilities
 from multitask.schedule import SCHEDULES, build_plan
 
@@ -17,7 +19,7 @@ NAMES = ("sst", "qqp", "sts")
 
 
 def plan(sizes=(100, 310, 64), **changes):
-    values = {"mode": "multitask", "tasks": NAMES, "batch_size": 8, "batches_per_step": 3}
+    values = {"mode": "multitask", "tasks": NAMES, "batch_size": 8}
     return build_plan(RunConfig(**(values | changes)), sizes)
 
 
@@ -35,8 +37,8 @@ def test_round_robin_and_hybrid_equal_the_golden_plans(case, schedule):
         batch_size=inputs["batch_size"],
         epochs=inputs["epochs"],
         sampling="hybrid" if hybrid else "round-robin",
-        first_epochs=inputs["n_max_data_epochs"],
         schedule=schedule,
+        **({"first_epochs": inputs["n_max_data_epochs"]} if hybrid else {}),
     )
     assert list(found.work.batches_per_pass) == expected["batches_per_full_pass"]
     for row in expected["per_epoch"]:
@@ -70,6 +72,18 @@ def test_one_task_has_the_first_epochs_to_itself(first, index):
     for epoch in (3, 4):
         assert lengths(found.steps(epoch)) == {3}
         assert set(np.concatenate(found.steps(epoch))) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("first", ["hybrid", "first-then-joint"])
+def test_the_largest_task_is_the_largest_before_any_limit(first):
+    settings = {"sampling": first} if first == "hybrid" else {"schedule": first}
+    config = RunConfig(mode="multitask", tasks=NAMES, limit=64, **settings)
+    limited = (64, 64, 64)
+    assert build_plan(config, limited, (100, 310, 64)).first == 1
+    with pytest.raises(RunError, match="found sst 64, qqp 64, sts 64; --first-task TASK decides"):
+        build_plan(config, limited)
+    named = replace(config, first_task="sts")
+    assert build_plan(named, limited).first == 2
 
 
 def test_annealing_begins_when_the_first_task_is_done():

@@ -9,21 +9,24 @@ import torch
 from cli.pretrain import PAIRED as LISTED_PAIRED
 from cli.pretrain import TEXTS as LISTED
 from losses import simcse_loss, triplet_margin_loss
+from multitask import choices
 from multitask.config import RunConfig
 from pretrain.objectives import OBJECTIVES, Projection, build_objective, embedding_metrics
 from pretrain.texts import PAIRED
 
-CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"), contrast_temperature=0.1, margin=0.3)
+CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"))
 
 
 def test_the_command_line_lists_the_objectives():
-    assert tuple(LISTED) == OBJECTIVES
+    assert tuple(LISTED) == OBJECTIVES == choices.TEXT_OBJECTIVES
     assert set(LISTED_PAIRED) == set(PAIRED)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_objective_is_a_task_with_its_loss(name):
-    (task,) = build_objective(replace(CONFIG, objective=name)).values()
+    settings = {"margin": 0.3} if name == "triplet" else {"contrast_temperature": 0.1}
+    settings |= {"nli": "pairs.csv"} if name == "nli" else {}
+    (task,) = build_objective(replace(CONFIG, objective=name, **settings)).values()
     torch.manual_seed(0)
     texts = tuple(torch.randn(3, 5, 4))
     texts = texts[:2] if name in ("simcse", "pairs") else texts

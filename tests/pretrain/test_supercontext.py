@@ -7,19 +7,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cli.classes import HARD, HEADS, OBJECTIVES, VARIANTS
+from cli.classes import HARD, OBJECTIVES
 from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
 from losses import super_loss as losses_super_loss
 from losses.super_loss import VARIANTS as LOSS_VARIANTS
+from multitask import choices
 from multitask.config import RunConfig
 from multitask.run import complete
 from multitask.telemetry import read_steps
+from multitask.values import HARD as HARD_VALUES
 from pretrain import supercontext
 from pretrain.supercontext import ProjectionHead, class_tasks, neighbour_metrics
 
-CONFIG = RunConfig(
-    mode="pretrain", tasks=("sst",), objective="superloss", contrast_temperature=0.2, margin=0.3
-)
+CONFIG = RunConfig(mode="pretrain", tasks=("sst",), objective="superloss")
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
 
 
@@ -29,15 +29,19 @@ def embeddings():
 
 def test_the_command_line_lists_what_there_is():
     assert tuple(OBJECTIVES) == supercontext.OBJECTIVES
-    assert set(HEADS) == set(supercontext.HEADS)
-    assert VARIANTS == LOSS_VARIANTS
+    assert choices.CLASS_OBJECTIVES == supercontext.OBJECTIVES
+    assert set(choices.PROJECTION_HEADS) == set(supercontext.HEADS)
+    assert choices.SUPER_LOSSES == LOSS_VARIANTS
+    assert tuple(HARD) == tuple(HARD_VALUES)
     for name, value in zip(HARD, (2, 0.1, 0.5), strict=True):
         assert losses_super_loss(F.normalize(embeddings()), LABELS, 0.2, **{name: value}) > 0
 
 
 @pytest.mark.parametrize("name", supercontext.OBJECTIVES)
 def test_each_objective_is_a_task_with_its_loss(name):
-    (task,) = class_tasks(replace(CONFIG, objective=name)).values()
+    own = {"class-triplet": {"margin": 0.3}, "npair": {}}
+    settings = own.get(name, {"contrast_temperature": 0.2})
+    (task,) = class_tasks(replace(CONFIG, objective=name, **settings)).values()
     texts = embeddings()
     expected = {
         "superloss": lambda: super_loss(F.normalize(texts), LABELS, 0.2),
@@ -51,8 +55,9 @@ def test_each_objective_is_a_task_with_its_loss(name):
 
 
 def test_hard_negatives_take_over_after_their_epochs():
-    changed = {"super_loss": "equation8", "positives": 1, "negatives": 4}
-    config = replace(CONFIG, hard_negatives={"top_k": 2}, hard_after=3, **changed)
+    changed = {"super_loss": "equation8", "positives": 1, "negatives": 4, "epochs": 9}
+    changed |= {"contrast_temperature": 0.2, "hard_after": 3}
+    config = replace(CONFIG, hard_negatives={"top_k": 2}, **changed)
     (task,) = class_tasks(config).values()
     unit, few = F.normalize(embeddings()), {"positives": 1, "negatives": 4}
     plain = super_loss(unit, LABELS, 0.2, "equation8", **few)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from losses import adversarial_noise, symmetric_kl
+from minbert.batching import NOISE_PLACES
 from multitask.parts import Part
 from multitask.passes import EncoderPass
 from multitask.regularizers import Clean
@@ -56,9 +57,13 @@ def clean(trainer, name):
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
 @pytest.mark.parametrize("variant", ["normalised", "projected"])
 @pytest.mark.parametrize("training", [False, True])
-def test_smart_adds_the_divergence_under_adversarial_noise(make_trainer, task, variant, training):
+@pytest.mark.parametrize("place", NOISE_PLACES)
+def test_smart_adds_the_divergence_under_adversarial_noise(
+    make_trainer, task, variant, training, place
+):
     """Both towers have noise, dropout is held fixed, and both sides are differentiated."""
     changes = {"tasks": (task,), "smart_step_size": 0.05, "smart_variant": variant}
+    changes["smart_place"] = place
     trainer = single(make_trainer, smart_weight={task: 2.0}, **changes)
     model = trainer.model.train(training)
     seen = {}
@@ -76,7 +81,7 @@ def test_smart_adds_the_divergence_under_adversarial_noise(make_trainer, task, v
     model.dropout_stream.reset(trainer.config.seed)
     found = outputs(trainer, batch, task)
     with model.dropout_stream.replay(model.dropout_stream.passes):
-        noisy = outputs(trainer, replace(batch, noise=noise), task)
+        noisy = outputs(trainer, replace(batch, noise=noise, noise_place=place), task)
     chosen = trainer.tasks[task]
     plain = chosen.losses(found, (), targets)[task]
     expected = plain + 2.0 * chosen.kind.divergence(noisy, found)
@@ -100,8 +105,8 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
         seen.batch.owner,
         variant="projected",
         steps=2,
-        step_size=0.05,
-        radius=0.01,
+        step_size=0.05 * regularizer.norm_of_vectors(seen),
+        radius=0.1 * regularizer.norm_of_vectors(seen),
     )
     torch.testing.assert_close(noise, expected)
     assert all(p.grad is None for p in trainer.model.parameters())
@@ -116,13 +121,48 @@ def test_start_noise_lies_within_the_ball_and_does_not_decide_the_noise(make_tra
     trainer.model.eval()
     regularizer, seen = trainer.regularizers["smart"], clean(trainer, task)
     start, noise = regularizer.start(seen), regularizer.noise(seen)
+    radius = regularizer.radius(seen)
     order = float("inf") if norm == "inf" else 2
     for example in range(len(ROWS)):
         own = seen.batch.owner == example
-        sizes = [torch.linalg.vector_norm(x[own].flatten(), order) for x in (start, noise)]
-        assert sizes[0] < 0.5 * regularizer.radius
-        assert sizes[1] == pytest.approx(regularizer.radius, rel=1e-4)
+        # In units of the radius, which for `inf` is one a token.
+        sizes = [
+            torch.linalg.vector_norm((x / radius)[own].flatten(), order) for x in (start, noise)
+        ]
+        assert sizes[0] < 0.5
+        assert sizes[1] == pytest.approx(1, rel=1e-4)
         assert torch.cosine_similarity(start[own].flatten(), noise[own].flatten(), dim=0) < 0.9
+
+
+@pytest.mark.parametrize("place", NOISE_PLACES)
+@pytest.mark.parametrize("norm", ["inf", "l2"])
+@pytest.mark.parametrize("variant", ["normalised", "projected"])
+def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
+    make_trainer, variant, norm, place
+):
+    """The embeddings ten times as large: noise ten times as large, whatever the encoder's scale."""
+    settings = {"smart_variant": variant, "smart_norm": norm, "smart_place": place}
+    trainer = single(make_trainer, smart_weight={"sst": 1.0}, smart_radius=0.25, **settings)
+    trainer.model.eval()
+    regularizer, seen = trainer.regularizers["smart"], clean(trainer, "sst")
+    vectors = trainer.model.bi_encoder.encoder.embeddings.vectors(seen.batch, place)
+    radius = regularizer.radius(seen)
+    if norm == "inf":  # a number at its bound everywhere has this L2 norm
+        torch.testing.assert_close(
+            (radius * torch.ones_like(vectors)).norm(dim=1), 0.25 * vectors.norm(dim=1)
+        )
+    else:
+        whole = variant == "projected"
+        for example in range(len(ROWS)):
+            own = seen.batch.owner == example
+            expected = vectors[own].norm() if whole else vectors[own].norm(dim=1, keepdim=True)
+            torch.testing.assert_close(radius[own], (0.25 * expected).expand_as(radius[own]))
+    with torch.no_grad():
+        embeddings = trainer.model.bi_encoder.encoder.embeddings
+        for table in (embeddings.word, embeddings.norm):
+            table.weight *= 10
+        embeddings.norm.bias *= 10
+    torch.testing.assert_close(regularizer.radius(seen), 10 * radius)
 
 
 @pytest.mark.parametrize("fixed", [False, True])
@@ -132,8 +172,8 @@ def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixe
         make_trainer,
         smart_weight={"sst": 1.0},
         smart_variant="projected",
-        smart_radius=1e-7,
-        smart_step_size=1e-7,
+        smart_radius=1e-5,
+        smart_step_size=1e-5,
         smart_dropout="fixed" if fixed else "fresh",
     )
     trainer.model.train()
