@@ -116,7 +116,7 @@ def test_the_repositorys_cells_are_as_their_runs_wrote_them():
     ids=str,
 )
 def test_which_cells_a_fault_touches(changes, date, expected):
-    found = fault_of(replace(BASE, **changes).to_json(), date)
+    found = fault_of(BASE.to_json() | changes, date)
     assert found is None if expected is None else found.what.startswith(expected)
 
 
@@ -272,17 +272,17 @@ def test_the_ensemble_of_bees_is_left_out_with_its_members(tmp_path):
     assert not asked.runs.exists()
 
 
-def test_kept_only_trains_nothing(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("table", ["bees", "best", "scl-moo", "supercontext", "lacon"])
+def test_kept_only_trains_nothing(table, tmp_path, capsys, monkeypatch):
     import cli
 
     monkeypatch.setattr("studies.cells.complete", None)
     monkeypatch.setattr("studies.seeds.complete", None)
-    for table in ("bees", "best", "scl-moo", "supercontext", "lacon"):
-        place = ("--results", tmp_path / table, "--runs", tmp_path / "runs")
-        command = ("--mode", "reproduce", "--table", table, "--kept-only", *place)
-        (tmp_path / table).mkdir()
-        assert cli.main([str(one) for one in command]) == 0, capsys.readouterr().err
-        text = (tmp_path / f"{table}.md").read_text()
-        assert "--kept-only" not in text
-        assert text.strip() in capsys.readouterr().out
+    place = ("--results", str(tmp_path / table), "--runs", str(tmp_path / "runs"))
+    (tmp_path / table).mkdir()
+    command = ["--mode", "reproduce", "--table", table, "--kept-only", *place]
+    assert cli.main(command) == 0, capsys.readouterr().err
+    text = (tmp_path / f"{table}.md").read_text()
+    assert "--kept-only" not in text
+    assert text.strip() in capsys.readouterr().out
     assert not (tmp_path / "runs").exists()
