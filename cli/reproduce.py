@@ -94,6 +94,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs", type=path, metavar="DIR", help="folders of runs (default: runs/TABLE)"
     )
+    parser.add_argument(
+        "--kept-only",
+        action="store_true",
+        help="tables of kept cells, without training",
+    )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -124,6 +129,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         epochs=args.epochs,
         lr=args.lr,
         vectors=args.vectors,
+        kept_only=args.kept_only,
     )
     print(study.reproduce(asked, command_of(args), notes_of(args)))
     print(f"tables: {asked.report}; figures and cells: {results}")

@@ -1,7 +1,8 @@
-"""JSON objects on disk."""
+"""JSON objects on disk; those that hold figures with a checksum of their content inside."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from minbert.errors import EncoderError, UserError
 from minbert.files import check_regular, write_whole
+
+SEAL = "sha256"  # the last key of a sealed object: a checksum of all others
 
 
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
@@ -26,3 +29,31 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write an object, whole or not at all."""
     write_whole(file, json.dumps(content, indent=2) + "\n")
+
+
+def write_sealed(file: Path, content: Mapping[str, Any]) -> None:
+    """Write an object and, as its last key, its checksum."""
+    write_json(file, {**content, SEAL: seal_of(content)})
+
+
+def read_sealed(
+    file: Path, error_class: type[UserError], remedy: str, required: bool = True
+) -> dict[str, Any]:
+    """The object that `write_sealed` wrote, without its checksum.
+
+    Raises `error_class`, which ends with the `remedy`, for one that was edited and, where it is
+    `required`, for one without a checksum.
+    """
+    content = read_json(file, error_class)
+    seal = content.pop(SEAL, None)
+    if seal is None and required:
+        raise error_class(f"{file}: expected its {SEAL} beside its figures, found none; {remedy}")
+    if seal is not None and seal != seal_of(content):
+        raise error_class(f"{file}: edited: its content and its {SEAL} do not agree; {remedy}")
+    return content
+
+
+def seal_of(content: Mapping[str, Any]) -> str:
+    """SHA-256 of an object as JSON, whatever the order of its keys and its white space."""
+    plain = json.loads(json.dumps({k: v for k, v in content.items() if k != SEAL}))
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

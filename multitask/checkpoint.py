@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from multitask.sealed import (
     CheckpointError,
     leftovers,
     newest_first,
+    of_run,
     publish,
     recover,
     step_of,
@@ -32,9 +33,13 @@ State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named te
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of a run's training, `step-N` in one folder, the last two kept."""
+    """The checkpoints of a run's training, `step-N` in one folder, the last two kept.
+
+    `config` is the run's, as JSON: it is written into each, and none of another run is loaded.
+    """
 
     folder: Path
+    config: Mapping[str, object] = field(default_factory=dict)
 
     def save(
         self,
@@ -55,21 +60,27 @@ class Checkpoints:
                 remove(old, ignore_errors=True)
         for half in leftovers(self.folder):
             remove(half, ignore_errors=True)
-        publish(folder, lambda target: save_training(target, model, optimizer, state, others))
+        publish(
+            folder,
+            lambda target: save_training(target, model, optimizer, state, others),
+            self.config,
+        )
         for old in newest_first(self.folder)[KEPT:]:
             remove(old, ignore_errors=True)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore the newest whole one into model and optimiser; None where there is none at all.
 
-        A damaged one is told in a line, and the one before it is used. Raises CheckpointError where
-        every one is damaged.
+        A damaged one is reported in a line, and the one before it is used. Raises CheckpointError
+        where every one is damaged, and for one of another run or of a version that did not write
+        down whose it is.
         """
         every = newest_first(self.folder)
         for folder in every:
             if found := fault(folder):
                 print(f"{found}; looking for the one before", flush=True)
             else:
+                self.check(folder)
                 return load_training(folder, model, optimizer)
         if every:
             raise CheckpointError(
@@ -77,6 +88,19 @@ class Checkpoints:
                 "--overwrite starts again"
             )
         return None
+
+    def check(self, folder: Path) -> None:
+        """CheckpointError unless the checkpoint is known to be of this run."""
+        try:
+            if of_run(folder, self.config):
+                return
+            found = (
+                f"{folder}: expected the configuration of its run, found none: written by an older "
+                "version, and not verifiable"
+            )
+        except CheckpointError as error:
+            found = str(error)
+        raise CheckpointError(f"{found}; --overwrite starts again")
 
     def forget(self) -> None:
         """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""

@@ -11,7 +11,7 @@ BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names of such instructions
 
 
 def environment(device: str = "cpu") -> dict[str, str | int]:
-    """Machine class, versions and date, for every file that holds measured figures."""
+    """Machine class, versions, date and time, for every file that holds measured figures."""
     import torch
 
     known = torch.cpu.get_capabilities()
@@ -25,5 +25,10 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "system": sys.platform,
-        "date": datetime.now(UTC).date().isoformat(),
+        "date": now(),
     }
+
+
+def now() -> str:
+    """Date and time to the second, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -28,6 +28,7 @@ def state_of(trainer: Trainer) -> dict[str, Any]:
         "linear": trainer.config.linear,
         "processes": trainer.processes.count,
         "data": trainer.data,
+        "began": trainer.began,
     }
 
 
@@ -62,15 +63,23 @@ def resume(trainer: Trainer) -> bool:
 
 
 def check_best(trainer: Trainer) -> None:
-    """CheckpointError where the best epoch's weights, which the run ends with, are not there."""
+    """CheckpointError where the best epoch's weights, which the run ends with, are not there.
+
+    Neither are those of another run.
+    """
     epoch = trainer.progress.best_epoch
+    if not epoch:
+        return
     try:
-        if not epoch or published(trainer.best_folder) is not None:
-            return
-        found = f"{trainer.best_folder}: expected the weights of epoch {epoch}, found none"
+        best = published(trainer.best_folder)
     except CheckpointError as error:
-        found = str(error)
-    raise CheckpointError(f"{found}; --overwrite starts again")
+        raise CheckpointError(f"{error}; --overwrite starts again") from error
+    if best is None:
+        raise CheckpointError(
+            f"{trainer.best_folder}: expected the weights of epoch {epoch}, found none; "
+            "--overwrite starts again"
+        )
+    trainer.checkpoints.check(best)
 
 
 def restore(trainer: Trainer, state: Mapping[str, Any]) -> None:
@@ -86,6 +95,7 @@ def restore(trainer: Trainer, state: Mapping[str, Any]) -> None:
             "--overwrite starts again"
         )
     trainer.progress = Progress.from_json(state["progress"])
+    trainer.began = str(state["began"])
     for stream in trainer.streams:
         number, taken = state["streams"][stream.task]
         stream.position = (number, taken)

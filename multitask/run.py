@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.json_files import write_json
+from minbert.json_files import write_sealed
 from multitask.assembly import TaskMaker, assemble, build_tasks
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
@@ -126,7 +126,7 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
             result["rays"] = pull_and_push(folder / "telemetry.jsonl", config.scl_preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
-        write_json(folder / "metrics.json", result)
+        write_sealed(folder / "metrics.json", result)
         trainer.checkpoints.forget()
     processes.gather(None)  # the run is whole before anybody leaves
     return result
@@ -144,7 +144,8 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         "training_seconds": round(progress.seconds, 1),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 1),
-        "environment": environment(device) | {"processes": trainer.processes.count},
+        "environment": environment(device)
+        | {"date": trainer.began, "processes": trainer.processes.count},
         "history": progress.history,
     }
     if trainer.control.command:

@@ -13,8 +13,8 @@ from minbert.json_files import read_json, write_json
 from minbert.temporary_names import kind_of
 from multitask.config import PLACES, RunConfig
 from multitask.errors import RunError
-from multitask.sealed import BEST, listed, newest_first, replaced
-from multitask.stored import finished_metrics
+from multitask.sealed import BEST, listed, newest_first, of_run, replaced
+from multitask.stored import best_folder, finished_metrics
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: boo
 
     A folder in which nothing was computed yet counts as empty. Raises RunError in one line if the
     folder holds something that is no run, another run, an unfinished one that is neither to be
-    resumed nor overwritten, or what this run begins from.
+    resumed nor overwritten, or what this run begins from; CheckpointError if its weights are of
+    another configuration than its `config.json`.
     """
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     sources = [(f"--{key}", getattr(config, key)) for key in ("encoder", *PLACES)]
@@ -103,6 +104,8 @@ def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: boo
             "choose another --output, or --overwrite it"
         )
     if finished_metrics(folder) is not None:
+        if best_folder(folder).exists():
+            of_run(best_folder(folder), config.to_json())
         return True
     if not resume:
         raise RunError(

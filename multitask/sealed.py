@@ -1,30 +1,42 @@
-"""Folders with the checksums of their files inside, written aside and put in place whole."""
+"""Folders with the checksums of their files inside, written aside and put in place whole.
+
+A checkpoint also holds the configuration of its run, so that no other run takes it for its own.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from minbert import files
 from minbert.errors import UserError
 from minbert.files import remove, written_aside
+from minbert.json_files import read_json, write_json
 from minbert.sums import SUMS, fault, sums
 from minbert.temporary_names import NEW, OLD, kind_of, target_name
+from multitask.config import PLACES, difference
 
 BEST = "best"  # the folder of the best epoch's weights, beside the checkpoints
 STEP = re.compile(r"step-\d+")
 # What earlier versions called the folder that they wrote, and the one that they replaced.
 EARLIER = re.compile(r"(?P<name>best|step-\d+)\.(?P<kind>tmp|old)")
+CONFIG = "run_config.json"  # in a checkpoint; its config.json is the encoder's
+MACHINE = ("device", "linear")  # settings that may differ between a checkpoint and its run
 
 
 class CheckpointError(UserError):
     """A checkpoint that cannot be used."""
 
 
-def publish(folder: Path, write: Callable[[Path], None]) -> None:
+def publish(
+    folder: Path,
+    write: Callable[[Path], None],
+    config: Mapping[str, object] | None = None,
+) -> None:
     """Let `write` fill a temporary folder and put it in the place of `folder` once it is whole.
 
+    `config`, as JSON, is that of the run that writes it.
     Whole: every file and its checksum are on the disk, not only with the operating system. Where
     that fails, as on a full disk, the temporary folder goes and the old one stays.
     """
@@ -32,6 +44,8 @@ def publish(folder: Path, write: Callable[[Path], None]) -> None:
     with written_aside(folder) as new:
         new.mkdir(parents=True)
         write(new)
+        if config is not None:
+            write_json(new / CONFIG, config)
         seal(new)
 
 
@@ -57,6 +71,29 @@ def recover(folder: Path) -> None:
         else:
             earlier.rename(folder)
     files.recover(folder)
+
+
+def of_run(folder: Path, config: Mapping[str, object]) -> bool:
+    """Whether a checkpoint holds the configuration of its run; those of older versions do not.
+
+    Files and folders are compared by their names: they may have been moved. Raises CheckpointError,
+    with the first setting that differs, for a checkpoint of another run than that of `config`.
+    """
+    if not (folder / CONFIG).exists():
+        return False
+    stored = read_json(folder / CONFIG, CheckpointError)
+    if found := difference(with_names(config), with_names(stored), ignored=MACHINE):
+        raise CheckpointError(
+            f"{folder}: expected a checkpoint of this run, found one of another configuration: "
+            f"{found}"
+        )
+    return True
+
+
+def with_names(config: Mapping[str, object]) -> dict[str, object]:
+    """A configuration as JSON with the names of its files and folders without their paths."""
+    names = {key: Path(str(config[key])).name for key in PLACES if config.get(key)}
+    return {**config, **names}
 
 
 def newest_first(folder: Path) -> list[Path]:

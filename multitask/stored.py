@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
-from minbert.json_files import read_json
+from minbert.json_files import read_json, read_sealed
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sealed import BEST, published
+from multitask.sealed import BEST, CONFIG, CheckpointError, of_run, published
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
@@ -36,11 +37,21 @@ def finished_metrics(folder: Path) -> dict[str, Any] | None:
     path = folder / "metrics.json"
     if not path.exists():
         return None
-    metrics = read_json(path, RunError)
+    metrics = read_metrics(path)
     for key in METRICS_KEYS:
         if key not in metrics:
             raise RunError(f"{path}: expected the metrics of a run, found no key {key!r}")
     return metrics
+
+
+def read_metrics(file: Path) -> dict[str, Any]:
+    """What a `metrics.json` holds; RunError for one that was edited.
+
+    Those of older versions have no checksum and are read as they are: a run has none of the two, a
+    checksum of its metrics and its configuration in `checkpoint/best`, or both.
+    """
+    required = (best_folder(file.parent) / CONFIG).exists()
+    return read_sealed(file, RunError, "restore it, or --overwrite the run", required)
 
 
 def encoder_of(folder: Path) -> str:
@@ -58,7 +69,7 @@ def config_of_tasks(folder: Path) -> RunConfig:
 
     RunError where there is none, or one of pre-training, whose heads nobody asks for.
     """
-    best_weights(folder)
+    published_weights(folder)
     exported = folder / EXPORTED
     file = exported if exported.exists() else folder / "config.json"
     content = read_json(file, RunError)
@@ -72,8 +83,38 @@ def best_folder(run: Path) -> Path:
     return run / "checkpoint" / BEST
 
 
-def best_weights(folder: Path) -> Path:
-    """Where the weights of a run's best epoch are, or an export's; RunError without any."""
+def best_weights(folder: Path, config: Mapping[str, object] | None = None) -> Path:
+    """Where the weights of a run's best epoch are, or an export's.
+
+    Raises RunError without any, and CheckpointError where they are of another configuration than
+    `config`, by default the one in the folder. Weights of an older version, which did not write
+    down whose they are, are used with a message.
+    """
+    best = published_weights(folder)
+    if best == folder:
+        return best
+    if config is None:
+        if not (folder / "config.json").exists():
+            raise RunError(f"{folder}: expected a run with a config.json, found none")
+        config = read_json(folder / "config.json", RunError)
+    try:
+        known = of_run(best, config)
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"{error}; restore {folder / 'config.json'}, or the checkpoint of its run"
+        ) from error
+    if not known:
+        print(
+            f"{best}: written by an older version, without the configuration of its run: whether "
+            f"{folder / 'config.json'} is that of these weights is not checked",
+            file=sys.stderr,
+            flush=True,
+        )
+    return best
+
+
+def published_weights(folder: Path) -> Path:
+    """The same, whichever run's they are: an export's own folder; RunError without any."""
     if (folder / EXPORTED).exists():
         return folder
     best = published(best_folder(folder))

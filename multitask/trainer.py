@@ -15,6 +15,7 @@ from multitask.combiners import build_combiner
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.distributed import Processes
+from multitask.environment import now
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.interrupts import Interrupts
@@ -87,9 +88,10 @@ class Trainer:
         )
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
-        self.checkpoints = Checkpoints(folder / "checkpoint")
+        self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
         self.kept = self.moment  # of the newest checkpoint
         self.kept_at = time.monotonic()
+        self.began = now()  # of a resumed run when it began first
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
 
@@ -193,7 +195,7 @@ class Trainer:
         with self.interrupts.held():
             better = self.score(metrics)
             if better and self.processes.first:
-                publish(self.best_folder, self.model.save)
+                publish(self.best_folder, self.model.save, self.checkpoints.config)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
@@ -238,4 +240,4 @@ class Trainer:
 
     def load_best(self) -> None:
         """Put the best epoch's weights into the model."""
-        self.model.load(best_weights(self.folder))
+        self.model.load(best_weights(self.folder, self.checkpoints.config))

@@ -9,10 +9,13 @@ from typing import Any
 
 from minbert.errors import UserError
 from minbert.front_door import start
-from minbert.json_files import read_json, write_json
+from minbert.json_files import read_json, read_sealed, write_sealed
 from multitask.config import PLACES, RunConfig, difference
 from multitask.errors import RunError
 from multitask.stored import finished_metrics
+from tasks.metrics import impossible
+
+REMEDY = "delete it and run its command again"
 
 
 def cell(run: Path) -> dict[str, Any]:
@@ -38,15 +41,22 @@ def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def kept_cell(file: Path, config: RunConfig) -> bool:
-    """Whether the cell is there; UserError if it was made with another configuration."""
-    if not file.exists():
-        return False
-    kept = read_json(file, UserError).get("config")
-    if not isinstance(kept, dict):
-        raise UserError(f"{file}: expected a cell with a config, found none")
-    check_config(file, config, kept, ignored=("linear",))  # a run writes down which it chose
-    return True
+def write_cell(file: Path, content: Mapping[str, Any]) -> None:
+    """Keep figures, with their checksum."""
+    write_sealed(file, content)
+
+
+def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
+    """What `write_cell` wrote.
+
+    UserError if it was edited, has no checksum where that is `required`, or holds figures that are
+    not finite or out of the range of their metric.
+    """
+    content = read_sealed(file, UserError, REMEDY, required)
+    figures = {k: v for k, v in content.items() if k not in ("config", "environment")}
+    if wrong := impossible(figures):
+        raise UserError(f"{file}: {wrong}; {REMEDY}")
+    return content
 
 
 def check_config(
@@ -76,7 +86,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     args.file.parent.mkdir(parents=True, exist_ok=True)
-    write_json(args.file, cell(args.run))
+    write_cell(args.file, cell(args.run))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minbert.errors import UserError
-from multitask.sealed import published
-from multitask.stored import best_folder
+from multitask.stored import best_weights
 from reports.drawing import new_figure
 from reports.scored import Scored
 from reports.store import StoredRun
@@ -39,11 +38,9 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     if data is None or TASK not in run.config["tasks"]:
         return None
     try:
-        best = published(best_folder(run.folder))
+        best = best_weights(run.folder)
         examples = build_task(TASK).read(data_folder(str(data)), "dev").some(COUNT)
     except (UserError, OSError):
-        return None
-    if best is None:
         return None
     assert examples.targets is not None
     from minbert.bi_encoder import BiEncoder

@@ -16,8 +16,8 @@ import numpy as np
 
 from minbert.errors import UserError
 from minbert.front_door import start
-from minbert.json_files import read_json
 from multitask.combiners.epo import non_uniformity
+from reports.cells import read_cell
 from reports.drawing import blank_figure, save_figure
 from reports.tables import text_table
 
@@ -140,8 +140,12 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
 
 
 def read_fronts(folders: Sequence[Path]) -> list[Front]:
-    """The fronts of finished sweeps; UserError unless they can be compared."""
-    fronts = [Front.from_json(read_json(folder / "front.json", UserError)) for folder in folders]
+    """The fronts of finished sweeps; UserError unless they can be compared.
+
+    Those of older versions have no checksum.
+    """
+    files = [folder / "front.json" for folder in folders]
+    fronts = [Front.from_json(read_cell(file, required=False)) for file in files]
     first = fronts[0]
     for folder, front in zip(folders, fronts, strict=True):
         for what in ("objectives", "preferences", "reference"):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from minbert.json_files import write_json
+from minbert.json_files import write_json, write_sealed
 from multitask.run_folder import owned, remove_run, stored_config
 from multitask.sealed import publish
 from multitask.stored import best_folder
@@ -54,7 +54,7 @@ def write_merged_run(
         target = folder / "predictions"
         target.mkdir(exist_ok=True)
         if save_model is not None:
-            publish(best_folder(folder), save_model)
+            publish(best_folder(folder), save_model, config)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():
@@ -63,4 +63,4 @@ def write_merged_run(
                     file = target / output.name(split)
                     write_predictions(file, output, table.ids, table.predictions)
                 write_scores(target / scores_name(task, split), table)
-        write_json(folder / "metrics.json", dict(metrics))
+        write_sealed(folder / "metrics.json", metrics)

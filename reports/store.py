@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from minbert.errors import UserError
 from minbert.json_files import read_json
 from minbert.typed import fits
+from multitask import stored
 from multitask.config import check_settings, default_values
 from multitask.sealed import newest_first
 from multitask.stored import settings_of
 from reports.tables import text_table
 from tasks import OwnTasks, find_task
-from tasks.metrics import LEADERBOARD
+from tasks.metrics import LEADERBOARD, impossible
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -118,7 +119,7 @@ def read_run(folder: Path) -> StoredRun:
 
 def read_metrics(file: Path) -> dict[str, Any]:
     """What a run found; UserError where what reports show of it has another form."""
-    found = read_json(file, UserError)
+    found = stored.read_metrics(file)
     for key, hint in METRICS.items():
         if key in found and not fits(found[key], hint):
             raise UserError(f"{file}: {key}: expected a run's, found {str(found[key])[:60]!r}")
@@ -127,6 +128,8 @@ def read_metrics(file: Path) -> dict[str, Any]:
             raise UserError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
     if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
         raise UserError(f"{file}: history: expected epochs with their dev scores, found others")
+    if wrong := impossible({key: found[key] for key in METRICS if key in found}):
+        raise UserError(f"{file}: {wrong}")
     return found
 
 

@@ -12,7 +12,7 @@ from multitask.config import RunConfig
 class Asked:
     """Which rows and seeds, with what; `results` keeps a file a cell, `runs` the folders.
 
-    None stands for what the paper, or its study, has.
+    None stands for what the paper, or its study, has. With `kept_only` nothing is trained.
     """
 
     base: RunConfig
@@ -24,6 +24,7 @@ class Asked:
     epochs: int | None = None
     lr: float | None = None
     vectors: str | None = None
+    kept_only: bool = False
 
     @property
     def report(self) -> Path:

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from minbert.front_door import start
-from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.rays import ray_text
 from multitask.run import complete
 from multitask.stored import finished_metrics
 from multitask.telemetry import read_steps
-from reports.cells import as_kept, kept_cell
+from reports.cells import as_kept, write_cell
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
+from studies.kept import Cell, kept_cell, stale_run
 from tasks import SIMILARITIES, TASK_NAMES
 
 
@@ -104,11 +104,12 @@ def main() -> None:
     config = configuration(args)
     name = f"{args.task}-r{args.preference:g}"
     args.results.mkdir(parents=True, exist_ok=True)
-    kept_cell(args.results / f"{name}.json", config)  # of another configuration it is not replaced
+    one = Cell(name, config)
+    kept_cell(one, args.results)  # of another configuration it is not replaced
     folder = args.runs / f"{name}-{config.digest()}"
-    complete(config, folder, RunControl(resume=True))
+    complete(config, folder, RunControl(resume=True, overwrite=stale_run(one, folder)))
     found = measured(folder, config)
-    write_json(args.results / f"{name}.json", found)
+    write_cell(args.results / f"{name}.json", found)
     draw(found, args.results / f"{name}.png")
     total = sum(found["statuses"].values())
     rows = [[status, f"{n / total:.0%}"] for status, n in found["statuses"].items()]

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from minbert.files import write_whole
-from minbert.json_files import write_json
 from multitask.config import RunConfig
-from reports.cells import kept_cell, run_of_cell
+from reports.cells import read_cell, write_cell
 from reports.ensembles import ensemble_runs
 from reports.soups import soup_runs
 from reports.tables import markdown_table
 from studies.asked import Asked
-from studies.cells import Cell, read_cells, run_cells
+from studies.cells import run_cells
+from studies.faults import left_out
+from studies.kept import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD
 
@@ -62,18 +63,22 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
 def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; with all of it, soups, ensemble, and results/best.md."""
     every = cells(replace(asked.base, lr=asked.lr or asked.base.lr), asked.runs, asked.epochs)
-    for one in every:  # one of another configuration is told before hours of work
-        kept_cell(asked.results / f"{one.name}.json", one.config)
+    for one in every:  # one of another configuration is refused before hours of work
+        kept_cell(one, asked.results)
     chosen = [one for one in every if asked.rows is None or one.name in asked.rows]
-    run_cells(chosen, asked.results, asked.runs)
-    kept = read_cells(asked.results, [one.name for one in every])
+    if not asked.kept_only:
+        run_cells(chosen, asked.results, asked.runs)
+    kept = read_cells(every, asked.results)
     merged: dict[str, Mapping[str, Any]] = {}
-    if all(run_of_cell(asked.runs / one.name, one.config) for one in every):
+    if not asked.kept_only and all(finished_folder(one, asked.runs) for one in every):
         merged = merge(every, asked.results, asked.runs)
-    elif len(kept) == len(every):  # folders of runs are not kept, what was made of them is
-        merged = read_cells(asked.results, [file_of(name) for name in MERGED])
-        merged = {name: merged[file_of(name)] for name in MERGED if file_of(name) in merged}
-    text = report(kept, merged, command, notes)
+    else:  # folders of runs are not kept, what was made of them is
+        for name in MERGED:
+            file = asked.results / f"{file_of(name)}.json"
+            if file.exists() and made_of(found := read_cell(file), kept):
+                merged[name] = found
+    faults = left_out(faults_of(every, asked.results))
+    text = report(kept, merged, command, notes, faults)
     write_whole(asked.report, text)
     return text
 
@@ -89,7 +94,7 @@ def merge(every: Sequence[Cell], results: Path, runs: Path) -> dict[str, Mapping
     }
     found["ensemble"] = ensemble_runs(members, "average", 0, runs / "ensemble", overwrite=True)
     for name, metrics in found.items():
-        write_json(results / f"{file_of(name)}.json", metrics)
+        write_cell(results / f"{file_of(name)}.json", metrics)
     return found
 
 
@@ -102,8 +107,9 @@ def report(
     merged: Mapping[str, Mapping[str, Any]],
     command: str,
     notes: str,
+    faults: str = "",
 ) -> str:
-    """results/best.md."""
+    """results/best.md; `faults` is a sentence on runs that are left out."""
     header = ["run", "starts from", *(f"{t} {m}" for t, m in LEADERBOARD.items()), "minutes"]
     rows = [
         [name, str(cell["config"]["init"] or "-"), *scores(cell), minutes(cell)]
@@ -111,7 +117,7 @@ def report(
     ]
     rows += [[name, "", *scores(metrics), ""] for name, metrics in merged.items()]
     parts = ["# The best this encoder gives", f"`{command}`", notes, __doc__ or ""]
-    parts += ["## Dev", markdown_table(header, rows)]
+    parts += ["## Dev", *([faults] if faults else []), markdown_table(header, rows)]
     if "ensemble" in merged:
         dev = merged["ensemble"]["dev"]
         parts.append(

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from minbert.errors import UserError
 from minbert.files import write_whole
 from minbert.json_files import read_json, write_json
 from minbert.sums import digest
-from minbert.typed import fits
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.nli import entailments
 from pretrain.run_tasks import tasks_of
-from reports.cells import cell, kept_cell
+from reports.cells import cell, write_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
+from studies.faults import left_out
+from studies.kept import Cell, faults_of, kept_cell, stale_run
 from tasks import CS224N, data_folder
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run, and another that has to be finished `before` because it starts from it."""
-
-    name: str
-    config: RunConfig
-    before: Cell | None = None
-
 
 READING = (
     "Distinct sentences, and pairs in either order, of each held-out split that another split has "
@@ -44,9 +32,11 @@ READING = (
 
 
 def run_cells(cells: Sequence[Cell], results: Path, runs: Path) -> None:
-    """Bring every cell to its end that has no file in `results` yet; run folders are in `runs`."""
+    """Bring every cell to its end that is not in `results` yet; run folders are in `runs`."""
     results.mkdir(parents=True, exist_ok=True)
-    left = [one for one in cells if not kept_cell(results / f"{one.name}.json", one.config)]
+    left = [one for one in cells if not kept_cell(one, results)]
+    if faults := left_out(faults_of(cells, results)):
+        print(faults, flush=True)
     print(
         f"{len(cells) - len(left)} of {len(cells)} cells are there, {len(left)} to run", flush=True
     )
@@ -116,23 +106,13 @@ def keep_data(cells: Sequence[Cell], results: Path) -> None:
 
 
 def finish(one: Cell, results: Path, runs: Path) -> None:
-    """Train a cell, going on where it was, and keep its file."""
+    """Train a cell, going on where it was, and keep its file; a run that a fault made goes."""
     if one.before is not None:
         finish(one.before, results, runs)
-    complete(one.config, runs / one.name, RunControl(resume=True), tasks_of)
-    write_json(results / f"{one.name}.json", cell(runs / one.name))
-
-
-def read_cells(results: Path, names: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """The finished ones among these cells, by name, in their order."""
-    files = {name: results / f"{name}.json" for name in names}
-    found: dict[str, Mapping[str, Any]] = {
-        name: read_json(file, UserError) for name, file in files.items() if file.exists()
-    }
-    for name, kept in found.items():
-        if not fits(kept.get("dev"), dict[str, dict[str, float] | float]):
-            raise UserError(f"{files[name]}: dev: expected a run's metrics, found none")
-    return found
+    folder = runs / one.name
+    again = RunControl(resume=True, overwrite=stale_run(one, folder))
+    complete(one.config, folder, again, tasks_of)
+    write_cell(results / f"{one.name}.json", cell(folder))
 
 
 def study_parser(
@@ -151,4 +131,14 @@ def study_parser(
     parser.add_argument(
         "--cells", nargs="*", choices=names, default=list(names), metavar="CELL", help="only these"
     )
+    add_kept_only(parser)
     return parser
+
+
+def add_kept_only(parser: argparse.ArgumentParser) -> None:
+    """The flag of a study that writes its tables without training."""
+    parser.add_argument(
+        "--kept-only",
+        action="store_true",
+        help="tables of kept cells, without training",
+    )

@@ -11,7 +11,8 @@ from pathlib import Path
 from minbert.errors import UserError
 from multitask.assembly import plain_tasks
 from studies.asked import Asked
-from studies.seeds import SeedCell, kept
+from studies.faults import left_out
+from studies.seeds import SeedCell, faults_of_seeds, kept, run_seed_cells
 from tasks import data_folder
 
 
@@ -28,6 +29,16 @@ def chosen_cells(
     if asked.seeds is not None:
         found = [replace(one, seeds=chosen_seeds(one, asked.seeds)) for one in found]
     return there(found)
+
+
+def run_chosen(
+    every: Sequence[SeedCell], wanted: Callable[[SeedCell], bool], asked: Asked
+) -> tuple[list[SeedCell], list[str]]:
+    """Run the cells asked for, none with `kept_only`: which they are, and what went wrong."""
+    if asked.kept_only:
+        return [], []
+    chosen = chosen_cells(every, wanted, asked)
+    return chosen, run_seed_cells(chosen, asked.results, asked.runs)
 
 
 def chosen_seeds(one: SeedCell, count: int) -> tuple[int, ...]:
@@ -63,11 +74,16 @@ def without(absent: Collection[str], cells: Sequence[SeedCell]) -> list[SeedCell
 
 
 def how_far(cells: Sequence[SeedCell], results: Path, absent: Collection[str] = ()) -> str:
-    """How many cells have all their seeds, of those whose data is there; what is not there."""
+    """How many cells have all their seeds, of those whose data is there; what is not there.
+
+    Also how many runs are left out, and why.
+    """
     cells = without(absent, cells)
     done = sum(len(kept(one, results)) >= len(one.seeds) for one in cells)
-    text = f"{done} of {len(cells)} cells are finished."
-    return f"{text} Without data here: {', '.join(absent)}." if absent else text
+    parts = [f"{done} of {len(cells)} cells are finished."]
+    parts += [f"Without data here: {', '.join(absent)}."] if absent else []
+    parts += [left_out(faults_of_seeds(cells, results))]
+    return " ".join(filter(None, parts))
 
 
 def absent_tasks(cells: Sequence[SeedCell]) -> dict[str, Path]:

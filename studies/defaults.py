@@ -16,7 +16,9 @@ from typing import Any
 from minbert.front_door import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table, mean_and_spread
-from studies.cells import Cell, read_cells, run_cells
+from studies.cells import add_kept_only, run_cells
+from studies.faults import left_out
+from studies.kept import Cell, faults_of, read_cells
 
 SEEDS = (11711, 1, 2)
 
@@ -124,6 +126,7 @@ def main() -> None:
     )
     parser.add_argument("--results", type=Path, help="of finished cells (default: results/STUDY)")
     parser.add_argument("--runs", type=Path, help="folders of runs (default: runs/STUDY)")
+    add_kept_only(parser)
     args = parser.parse_args()
     comparison = STUDIES[args.study]
     given = {
@@ -137,8 +140,10 @@ def main() -> None:
         names = ", ".join(one.name for one in cells)
         parser.error(f"--cells: expected the beginning of some of {names}; found {args.cells[0]}")
     results = args.results or Path("results") / args.study
-    run_cells(chosen, results, args.runs or Path("runs") / args.study)
-    text = table(comparison, read_cells(results, [one.name for one in cells]))
+    if not args.kept_only:
+        run_cells(chosen, results, args.runs or Path("runs") / args.study)
+    tables = [table(comparison, read_cells(cells, results)), left_out(faults_of(cells, results))]
+    text = "\n\n".join(filter(None, tables))
     (results / "table.md").write_text(text + "\n")
     print(text)
 

@@ -7,7 +7,7 @@ run again; the table of all finished ones is printed and written beside them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from minbert.front_door import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table
 from studies.arguments import seed
-from studies.cells import Cell, read_cells, run_cells, study_parser
+from studies.cells import run_cells, study_parser
+from studies.faults import left_out
+from studies.kept import Cell, faults_of, read_cells
 
 TASKS = ("sst", "qqp", "sts")
 CELLS: dict[str, dict[str, Any]] = {
@@ -46,11 +48,11 @@ def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
     return replace(config, batches_per_step=per_step, steps_per_epoch=max(1, steps))
 
 
-def table(folder: Path) -> str:
-    """The finished cells, best overall score first."""
-    cells = read_cells(folder, CELLS)
+def table(cells: Sequence[Cell], folder: Path) -> str:
+    """The finished cells, best overall score first; how many are left out, and why."""
+    found = read_cells(cells, folder)
     rows = []
-    for name, kept in sorted(cells.items(), key=lambda item: -item[1]["dev"]["overall"]):
+    for name, kept in sorted(found.items(), key=lambda item: -item[1]["dev"]["overall"]):
         config, dev = kept["config"], kept["dev"]
         rates = [pair["conflict_rate"] for pair in kept["conflicts"].values()]
         rows.append(
@@ -68,7 +70,9 @@ def table(folder: Path) -> str:
             ]
         )
     header = "cell sampling schedule combiner SST QQP STS overall conflicts time"
-    return markdown_table(header.split(), rows)
+    text = markdown_table(header.split(), rows)
+    faults = left_out(faults_of(cells, folder))
+    return f"{text}\n\n{faults}" if faults else text
 
 
 def main() -> None:
@@ -85,9 +89,10 @@ def main() -> None:
         epochs=EPOCHS,
         seed=args.seed,
     )
-    cells = [Cell(name, cell_config(CELLS[name], base)) for name in args.cells]
-    run_cells(cells, args.results, args.runs)
-    text = table(args.results)
+    cells = [Cell(name, cell_config(settings, base)) for name, settings in CELLS.items()]
+    if not args.kept_only:
+        run_cells([one for one in cells if one.name in args.cells], args.results, args.runs)
+    text = table(cells, args.results)
     (args.results / "table.md").write_text(text + "\n")
     print(text)
 

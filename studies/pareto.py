@@ -15,6 +15,7 @@ from multitask.control import RunControl
 from multitask.errors import RunError
 from multitask.evaluation import mean_losses
 from multitask.run import complete
+from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
 SUBSET = 1000  # training examples of each task on which the losses are measured
@@ -46,7 +47,7 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
         result = complete(one, ray, control)
         found.append([result["training_losses"][name] for name in before])
     front = Front(config.combiner, tuple(before), rays, np.array(found), np.array(sizes))
-    write_json(folder / "front.json", front.to_json())
+    write_cell(folder / "front.json", front.to_json())
     draw_fronts([front], folder / "front.png")
     return front
 

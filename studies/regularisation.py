@@ -16,7 +16,9 @@ from minbert.front_door import start
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
 from reports.tables import markdown_table, mean_and_spread
-from studies.cells import Cell, read_cells, run_cells, study_parser
+from studies.cells import run_cells, study_parser
+from studies.faults import left_out
+from studies.kept import Cell, faults_of, read_cells
 from studies.lines import draw_curve
 from tasks import build_task
 
@@ -100,16 +102,21 @@ def curve(cells: Mapping[str, Mapping[str, Any]], task: str) -> tuple[list[float
     return weights, scores
 
 
-def write_reports(folder: Path, names: Sequence[str]) -> str:
-    """The table and both figures of what is there; returns the table."""
-    cells = read_cells(folder, names)
-    text = table(cells)
+def write_reports(folder: Path, every: Sequence[Cell]) -> str:
+    """The table and both figures of what is there; returns the table.
+
+    How many cells are left out and why stands below it; a figure of cells that are no more goes.
+    """
+    cells = read_cells(every, folder)
+    text = "\n\n".join(filter(None, [table(cells), left_out(faults_of(every, folder))]))
     (folder / "table.md").write_text(text + "\n")
     for task in FIGURES:
         weights, scores = curve(cells, task)
+        file = folder / f"smart-weight-{task}.png"
         if len(weights) > 1:
-            file = folder / f"smart-weight-{task}.png"
             draw_curve(weights, scores, f"{task} dev {metric_of(task)}", file)
+        else:
+            file.unlink(missing_ok=True)
     return text
 
 
@@ -126,8 +133,9 @@ def main() -> None:
         precision=args.precision,
     )
     found = {cell.name: cell for cell in build_cells(base, args.runs)}
-    run_cells([found[name] for name in args.cells], args.results, args.runs)
-    print(write_reports(args.results, names))
+    if not args.kept_only:
+        run_cells([found[name] for name in args.cells], args.results, args.runs)
+    print(write_reports(args.results, list(found.values())))
 
 
 if __name__ == "__main__":

@@ -16,15 +16,15 @@ import numpy as np
 
 from minbert.errors import UserError
 from minbert.files import alone
-from minbert.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.telemetry import read_steps
 from pretrain.run_tasks import tasks_of
-from reports.cells import as_kept, check_config
+from reports.cells import as_kept, check_config, read_cell, write_cell
 from reports.tables import mean_and_spread
 from studies.cells import until
+from studies.faults import Fault, fault_of, left_out
 from studies.ids import keep_ids
 
 KEPT = (
@@ -65,6 +65,8 @@ def run_seed_cells(cells: Sequence[SeedCell], results: Path, runs: Path) -> list
     left = [(one, seed) for one in cells for seed in one.seeds if seed not in kept(one, results)]
     count = sum(len(one.seeds) for one in cells)
     print(f"{count - len(left)} of {count} runs are kept, {len(left)} to do", flush=True)
+    if faults := left_out(faults_of_seeds(cells, results)):
+        print(faults, flush=True)
     begin, busy, failed = time.monotonic(), [], []
     for number, (one, seed) in enumerate(left):
         more = len(left) - number
@@ -108,7 +110,7 @@ def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = T
         found = one.work(config, folder)
         with alone(runs / one.name):
             seeds = {**{str(s): m for s, m in kept(one, results).items()}, str(seed): found}
-            write_json(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
+            write_cell(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
         shutil.rmtree(folder)
     return True
 
@@ -123,13 +125,34 @@ def mean_weights(folder: Path) -> dict[str, float]:
 
 
 def kept(one: SeedCell, results: Path) -> dict[int, Mapping[str, Any]]:
-    """The figures of a cell by seed; UserError if its file is of another configuration."""
+    """The figures of a cell by seed, without those that a mended fault touches.
+
+    UserError if its file was edited or is of another configuration.
+    """
+    found = kept_with_faults(one, results)
+    return {seed: metrics for seed, (metrics, fault) in found.items() if fault is None}
+
+
+def kept_with_faults(
+    one: SeedCell, results: Path
+) -> dict[int, tuple[Mapping[str, Any], Fault | None]]:
+    """All figures of a cell by seed, each with the mended fault that it was made with."""
     file = file_of(one, results)
     if not file.exists():
         return {}
-    content = read_json(file, UserError)
+    content = read_cell(file)
     check_config(file, one.config, content["config"], ignored=("seed", "linear"))
-    return {int(seed): metrics for seed, metrics in content["seeds"].items()}
+    found = {}
+    for seed, metrics in content["seeds"].items():
+        made = str(metrics.get("environment", {}).get("date", ""))
+        found[int(seed)] = metrics, fault_of(content["config"] | {"seed": int(seed)}, made)
+    return found
+
+
+def faults_of_seeds(cells: Iterable[SeedCell], results: Path) -> list[Fault]:
+    """The fault of each kept run that is left out."""
+    every = (found for one in cells for found in kept_with_faults(one, results).values())
+    return [fault for _, fault in every if fault is not None]
 
 
 def file_of(one: SeedCell, results: Path) -> Path:

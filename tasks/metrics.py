@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,29 @@ METRICS = {  # by the names that tasks give them
     "pearson": Metric(pearson, -1.0),
     "spearman": Metric(spearman, -1.0),
 }
+
+
+FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}  # at worst
+ROUNDING = 1e-6
+
+
+def impossible(found: Any, name: str = "") -> str | None:
+    """What cannot be among the figures of a run, as JSON, in a clause; None if nothing is wrong.
+
+    Every number is finite, and a metric's, or each in its list, between its worst value and 1.
+    """
+    if isinstance(found, Mapping):
+        return next((wrong for key, one in found.items() if (wrong := impossible(one, key))), None)
+    if isinstance(found, list):
+        return next((wrong for one in found if (wrong := impossible(one, name))), None)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    if not np.isfinite(found):
+        return f"{name}: expected a finite number, found {found}"
+    worst = METRICS[name].worst if name in METRICS else FURTHER.get(name)
+    if worst is not None and not worst - ROUNDING <= found <= 1 + ROUNDING:
+        return f"{name}: expected a number from {worst:.3g} to 1, found {found:g}"
+    return None
 
 
 def measured(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minbert.errors import UserError
 from minbert.files import write_whole
-from minbert.json_files import read_json, write_json
-from reports.cells import kept_cell, run_of_cell
+from reports.cells import read_cell, write_cell
 from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs
 from reports.figures import confusion, similarity_distribution
@@ -22,7 +19,9 @@ from reports.systems import group_runs
 from studies.asked import Asked
 from studies.bees.rows import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
 from studies.bees.table import Cells, report
-from studies.cells import Cell, read_cells, run_cells
+from studies.cells import run_cells
+from studies.faults import left_out
+from studies.kept import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
 from studies.lines import draw_curve
 from tasks.metrics import LEADERBOARD
 
@@ -49,22 +48,21 @@ class Reproduction:
     def cell(self, row: str, seed: int = SEEDS[0]) -> Cell:
         return row_cell(row, seed, self.asked.base, self.runs, self.asked.epochs, self.asked.lr)
 
+    def every(self) -> list[Cell]:
+        """All cells, asked for or not."""
+        return [self.cell(row, seed) for row in EVERY for seed in SEEDS]
+
     def finished(self) -> list[str]:
         """Names of all cells that are kept, asked for or not.
 
         Raises UserError for one of another configuration: the report is of one.
         """
-        every = [self.cell(row, seed) for row in EVERY for seed in SEEDS]
-        return [
-            one.name for one in every if kept_cell(self.results / f"{one.name}.json", one.config)
-        ]
+        return [one.name for one in self.every() if kept_cell(one, self.results)]
 
     def folder(self, row: str) -> Path | None:
         """The folder of a row's run with the first seed; None if it is not here."""
         one = self.cell(row)
-        folder = self.runs / one.name
-        kept = kept_cell(self.results / f"{one.name}.json", one.config)
-        return folder if kept and run_of_cell(folder, one.config) else None
+        return finished_folder(one, self.runs) if kept_cell(one, self.results) else None
 
 
 def names() -> list[str]:
@@ -77,12 +75,14 @@ def reproduce(request: Asked, command: str, notes: str) -> str:
     if request.seeds is not None and request.seeds > len(SEEDS):
         raise UserError(f"--seeds: expected {len(SEEDS)} at most, found {request.seeds}")
     asked = Reproduction(request)
-    asked.finished()  # a cell of another configuration is told before hours of work
-    run_cells(asked.cells(), asked.results, asked.runs)
-    cells = read_cells(asked.results, asked.finished())
+    asked.finished()  # a cell of another configuration is refused before hours of work
+    if not request.kept_only:
+        run_cells(asked.cells(), asked.results, asked.runs)
+    cells = read_cells(asked.every(), asked.results)
     ensemble = merge_members(asked, cells)
     draw_figures(asked, {name: kept["dev"] for name, kept in cells.items()})
-    text = report(cells, ensemble, command, notes)
+    faults = left_out(faults_of(asked.every(), asked.results))
+    text = report(cells, ensemble, command, notes, faults)
     write_whole(request.report, text)
     return text
 
@@ -90,42 +90,38 @@ def reproduce(request: Asked, command: str, notes: str) -> str:
 def merge_members(asked: Reproduction, cells: Cells) -> Mapping[str, Any] | None:
     """BEES' ensemble of the first seed's runs, its test predictions included; kept in `results`.
 
-    None until all its members are finished; where their folders are not here, what is kept of it,
-    if it was made of these cells.
+    None until all its members are finished; where their folders are not here, or only kept figures
+    are asked for, what is kept of it, if it was made of these cells.
     """
     kept = asked.results / "ensemble.json"
     folders = {task: [asked.folder(row) for row in rows] for task, rows in ENSEMBLE.items()}
     members = {task: [f for f in several if f is not None] for task, several in folders.items()}
-    if all(len(members[task]) == len(rows) for task, rows in ENSEMBLE.items()):
+    whole = all(len(members[task]) == len(rows) for task, rows in ENSEMBLE.items())
+    if whole and not asked.asked.kept_only:
         result = ensemble_runs(members, "vote", 0, asked.runs / "ensemble", overwrite=True)
-        write_json(kept, result)
+        write_cell(kept, result)
         return result
-    found = read_json(kept, UserError) if kept.exists() else None
+    found = read_cell(kept) if kept.exists() else None
     return found if found is not None and made_of(found, cells) else None
 
 
-def made_of(ensemble: Mapping[str, Any], cells: Cells) -> bool:
-    """Whether the members' scores are those of the cells."""
-    return all(
-        f"{row}-seed{SEEDS[0]}" in cells
-        and np.isclose(
-            ensemble["members"][task]["dev"][f"{row}-seed{SEEDS[0]}"][LEADERBOARD[task]],
-            cells[f"{row}-seed{SEEDS[0]}"]["dev"][task][LEADERBOARD[task]],
-        )
-        for task, rows in ENSEMBLE.items()
-        for row in rows
-    )
-
-
 def draw_figures(asked: Reproduction, dev: Mapping[str, Any]) -> None:
-    """Figures 2 and 3 (weights of SMART), 4 (confusion of M14) and 5 (similarities of M17)."""
+    """Figures 2 and 3 (weights of SMART), 4 (confusion of M14) and 5 (similarities of M17).
+
+    One of cells that are not kept, or no more, goes.
+    """
     for task, rows in CURVES.items():
+        file = asked.results / f"smart-weight-{task}.png"
         found = {w: dev.get(f"{name}-seed{SEEDS[0]}") for w, name in rows.items()}
         points = [(w, one[task][LEADERBOARD[task]]) for w, one in found.items() if one is not None]
         if len(points) > 1:
             weights, scores = zip(*points, strict=True)
-            file = asked.results / f"smart-weight-{task}.png"
             draw_curve(weights, scores, f"{task} dev {LEADERBOARD[task]}", file)
+        else:
+            file.unlink(missing_ok=True)
+    for row, name in (("M14", "confusion.png"), ("M17", "similarities.png")):
+        if f"{row}-seed{SEEDS[0]}" not in dev:
+            (asked.results / name).unlink(missing_ok=True)
     if scored := read_scored(asked, "M14"):
         save_figure(confusion(scored, "sst"), asked.results / "confusion.png")
     if (scored := read_scored(asked, "M17")) and (figure := similarity_distribution([scored])):

@@ -126,13 +126,20 @@ READING = (
 )
 
 
-def report(cells: Cells, ensemble: Mapping[str, Any] | None, command: str, notes: str) -> str:
-    """results/bees.md: command, caveats, tables."""
+def report(
+    cells: Cells,
+    ensemble: Mapping[str, Any] | None,
+    command: str,
+    notes: str,
+    faults: str = "",
+) -> str:
+    """results/bees.md: command, caveats, tables; `faults` is a sentence on cells left out."""
     done = sum(bool(seeds_of(cells, name)) for name in EVERY)
     parts = [
         "# BEES, beside ours",
         f"`{command}`",
         f"{done} of {len(EVERY)} rows have a run. {READING}",
+        *([faults] if faults else []),
         notes,
         "## Table 1",
         markdown_table(*table_one(cells, ensemble)),

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from minbert.files import write_whole
-from minbert.json_files import write_json
 from multitask.config import RunConfig
+from reports.cells import write_cell
 from studies.asked import Asked
-from studies.chosen import absent_tasks, all_chosen, chosen_cells
+from studies.chosen import absent_tasks, all_chosen, run_chosen
 from studies.lacon.embeddings import draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon.experiments import MAPPED, METHODS, SEEDS, Experiments
 from studies.lacon.figures import draw_figures
 from studies.lacon.report import report
 from studies.lacon.results import Results, ranks_file
 from studies.maps import draw_spaces, drawn_run
-from studies.seeds import run_seed_cells, tell_failed
+from studies.seeds import tell_failed
 
 RATE = 2e-5  # the middle one of section 3.1
 SHOWN = ("ce", "scl", "lacon")  # Figure 4
@@ -32,8 +32,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     rate = asked.lr or RATE
     cells = Experiments(asked.base, asked.epochs, rate)
     rows = asked.rows or ("",)
-    chosen = chosen_cells(cells.every(), lambda one: one.name.startswith(rows), asked)
-    failed = run_seed_cells(chosen, asked.results, asked.runs)
+    chosen, failed = run_chosen(cells.every(), lambda one: one.name.startswith(rows), asked)
     results = Results(cells, asked.results)
     draw_figures(results)
     notes = f"{notes} Learning rate {rate:g}."
@@ -60,4 +59,4 @@ def draw_trained(cells: Experiments, task: str, results: Path, runs: Path) -> No
     draw_spaces(spaces, results / f"maps-{task}.png")
     draw_spectra(encoders, results / f"spectrum-{task}.png")
     ranks = {title: effective_rank(spectrum(space)) for title, space in encoders.items()}
-    write_json(ranks_file(results, task), ranks)
+    write_cell(ranks_file(results, task), ranks)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.json_files import read_json
+from reports.cells import read_cell
 from studies.lacon.experiments import AT_MEAN, METHODS, METRICS, Experiments
 from studies.seeds import SeedCell, values
 
@@ -48,7 +48,7 @@ class Results:
     def ranks(self, task: str) -> dict[str, float]:
         """Effective ranks of the test embeddings of a task that was drawn, by method."""
         file = ranks_file(self.folder, task)
-        return read_json(file) if file.exists() else {}
+        return read_cell(file) if file.exists() else {}
 
 
 def always(share: float, classes: int, metric: str | None) -> float:

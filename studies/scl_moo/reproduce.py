@@ -7,13 +7,13 @@ from dataclasses import replace
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import absent_tasks, all_chosen, chosen_cells
+from studies.chosen import absent_tasks, all_chosen, run_chosen
 from studies.scl_moo.experiments import SPACES, SWEEPS, Experiments
 from studies.scl_moo.figures import draw_shots, draw_sweeps
 from studies.scl_moo.maps import draw_trained, mapped
 from studies.scl_moo.report import report
 from studies.scl_moo.results import Results
-from studies.seeds import SeedCell, run_seed_cells, tell_failed
+from studies.seeds import SeedCell, tell_failed
 
 RATE = 1e-5  # section 4.1
 WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
@@ -28,8 +28,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
     cells = Experiments(replace(asked.base, lr=rate, head_lr=rate), asked.epochs)
-    chosen = chosen_cells(cells.every(), lambda one: wanted(one, asked.rows), asked)
-    failed = run_seed_cells(chosen, asked.results, asked.runs)
+    chosen, failed = run_chosen(cells.every(), lambda one: wanted(one, asked.rows), asked)
     results = Results(cells, asked.results)
     draw_shots(results)
     draw_sweeps(results)

@@ -10,9 +10,9 @@ from minbert.files import alone, write_whole
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked
-from studies.chosen import absent_tasks, all_chosen, chosen_cells
+from studies.chosen import absent_tasks, all_chosen, run_chosen
 from studies.maps import draw_maps, map_folder
-from studies.seeds import SeedCell, run_seed_cells, tell_failed
+from studies.seeds import SeedCell, tell_failed
 from studies.supercontext.experiments import (
     FIRST,
     LOSSES,
@@ -42,8 +42,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     check(asked)
     vectors = Vectors.of(Path(asked.vectors)) if asked.vectors else None
     cells = Experiments(asked.base, asked.epochs, asked.lr, vectors)
-    chosen = chosen_cells(cells.every(), lambda one: wanted(one, asked.rows), asked)
-    failed = run_seed_cells(chosen, asked.results, asked.runs)
+    chosen, failed = run_chosen(cells.every(), lambda one: wanted(one, asked.rows), asked)
     results = Results(cells, asked.results)
     draw_sweeps(results)
     text = report(results, command, notes, absent_tasks(cells.every()))

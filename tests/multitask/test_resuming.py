@@ -16,6 +16,7 @@ from multitask.control import Every, RunControl, parse_every
 from multitask.errors import RunError
 from multitask.interrupts import ECHO, Interrupts
 from multitask.resuming import fingerprint, resume
+from multitask.run import figures_of
 from multitask.sampling import SAMPLERS
 from multitask.sealed import CheckpointError, newest_first
 from multitask.stepping import SKIPPED
@@ -200,6 +201,15 @@ def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monke
     assert resume(again)
     assert "5 lines that cannot be read are left out" in capsys.readouterr().out
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
+
+
+def test_a_resumed_run_has_the_date_of_its_beginning(make_trainer, monkeypatch):
+    monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
+    stopped(make_trainer("run"), monkeypatch, 2)
+    monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
+    again = make_trainer("run")
+    assert resume(again)
+    assert figures_of(again, 0.0)["environment"]["date"] == "2026-11-20T08:00:00+00:00"
 
 
 # Examples that changed in the meantime

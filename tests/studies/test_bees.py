@@ -11,7 +11,7 @@ import tasks.sample
 from minbert.json_files import write_json
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
-from reports.cells import as_kept
+from reports.cells import as_kept, write_cell
 from studies.asked import Asked
 from studies.bees.reproduce import Reproduction, made_of
 from studies.bees.rows import (
@@ -163,7 +163,7 @@ def test_a_run_of_another_configuration_is_no_member(made):
     kept = {"config": as_kept(asked.cell("M6").config)}
     make()
     assert asked.folder("M6") is None  # there is no cell yet
-    write_json(asked.results / "M6-seed11711.json", kept)
+    write_cell(asked.results / "M6-seed11711.json", kept)
     assert asked.folder("M6") == asked.runs / "M6-seed11711"
     assert asked.finished() == ["M6-seed11711"]
     make(lr=1.0)

@@ -5,6 +5,7 @@ import pytest
 
 from minbert.json_files import read_json
 from multitask.config import RunConfig
+from reports.cells import read_cell
 from studies.lacon import paper as paper
 from studies.lacon.embeddings import effective_rank, space_of, spectrum
 from studies.lacon.experiments import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
@@ -145,7 +146,7 @@ def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
     assert status == 0, said.err
     for file in ("maps-cola.png", "spectrum-cola.png"):
         assert (tmp_path / "lacon" / file).exists()
-    ranks = read_json(tmp_path / "lacon" / "ranks-cola.json", ValueError)
+    ranks = read_cell(tmp_path / "lacon" / "ranks-cola.json")
     assert ranks.keys() == {"CE", "LaCon-vanilla", "LaCon, projected"}
     row = " | ".join(f"{rank:.1f}" for rank in ranks.values())
     assert f"| cola | {row} |" in (tmp_path / "lacon.md").read_text()

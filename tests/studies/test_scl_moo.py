@@ -8,9 +8,11 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from cell_files import keep_seeds
 
 from minbert.errors import UserError
 from multitask.config import RunConfig
+from reports.cells import write_cell
 from studies import seeds
 from studies.ids import keep_ids
 from studies.scl_moo import paper
@@ -164,8 +166,7 @@ def invented(results, better):
                              "mean_weights": {f"{task}/pull": 0.1, f"{task}/push": 0.2}}
                     for s, v in base.items()
                 }  # fmt: skip
-                content = {"config": replace(one.config).to_json(), "seeds": figures}
-                (results / f"{one.name}.json").write_text(json.dumps(content))
+                keep_seeds(results / f"{one.name}.json", one.config.to_json(), figures)
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])
@@ -192,7 +193,7 @@ def test_a_pair_is_of_all_numbers_of_examples(tmp_path):
     file = tmp_path / f"{CELLS.few_shot('rte', 20, 'epo').name}.json"
     content = json.loads(file.read_text())
     del content["seeds"]["1"]
-    file.write_text(json.dumps(content))
+    write_cell(file, content)
     found, _ = Results(CELLS, tmp_path).pairs("epo", "ce")
     assert len(found) == 2 * len(SEEDS) - 1
 
@@ -210,8 +211,7 @@ def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
             for split, share in zip(("dev", "test"), shares, strict=True)
         }
         seeds = {str(seed): found for seed in one.seeds}
-        content = {"config": one.config.to_json(), "seeds": seeds}
-        (tmp_path / f"{one.name}.json").write_text(json.dumps(content))
+        keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
     _, rows = chosen_table(Results(CELLS, tmp_path))
     cells = [f"{mean} ± 0.0 (5)" for mean in ("70.0", "55.0", "50.0")]
     assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cell_files import keep_seeds
 
 import cli
 from minbert.sums import digest
@@ -197,8 +198,7 @@ def invented(folder, better):
             figures[str(seed)] = {"linear": both, "pretrained": both}
             if tuned(one):
                 figures[str(seed)]["tuned"] = both
-        content = {"config": one.config.to_json(), "seeds": figures}
-        (folder / f"{one.name}.json").write_text(json.dumps(content))
+        keep_seeds(folder / f"{one.name}.json", one.config.to_json(), figures)
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])

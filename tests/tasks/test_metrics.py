@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn
 
-from tasks.metrics import accuracy, f1, overall_plain_mean, overall_score, pearson, spearman
+from tasks.metrics import (
+    accuracy,
+    f1,
+    impossible,
+    overall_plain_mean,
+    overall_score,
+    pearson,
+    spearman,
+)
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "overall_score.json").read_text())
 FIGURES = st.floats(-1e3, 1e3, allow_nan=False, width=32)
@@ -88,3 +96,23 @@ def test_overall_scores_by_hand():
     assert overall_plain_mean(0.6, 0.9, 0.8) == pytest.approx((0.6 + 0.9 + 0.8) / 3)
     assert overall_score(1, 1, 1) == overall_plain_mean(1, 1, 1) == 1
     assert overall_score(0, 0, -1) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"dev": {"sst": {"accuracy": 1.0}, "overall": 0.5}, "steps": 3000, "x": None}, None),
+        ({"dev": {"sts": {"pearson": -1.0, "spearman": 1.0 + 1e-9}}}, None),
+        ({"dev": {"sst": {"accuracy": 1.7}}}, "accuracy: expected a number from 0 to 1, found 1.7"),
+        ({"dev": {"sts": {"pearson": -1.2}}}, "pearson: expected a number from -1 to 1"),
+        ({"dev": {"overall": -0.1}}, "overall: expected a number from 0 to 1"),
+        ({"dev": {"overall_plain_mean": 2}}, "overall_plain_mean: expected a number from -0.333"),
+        ({"seeds": {"1": {"mrr": [0.5, {"f1": -0.5}]}}}, "f1: expected a number from 0 to 1"),
+        ({"f1_by_class": [0.5, 3.0]}, "f1_by_class: expected a number from 0 to 1, found 3"),
+        ({"losses": [1.0, float("nan")]}, "losses: expected a finite number, found nan"),
+        ({"training_seconds": float("inf")}, "training_seconds: expected a finite number"),
+    ],
+)
+def test_what_no_figure_can_be(found, expected):
+    wrong = impossible(found)
+    assert wrong is None if expected is None else expected in wrong
