@@ -9,12 +9,13 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from minbert.files import remove
 from minbert.json_files import read_json, write_json
 from minbert.sums import fault
+from minbert.tensor_files import read_tensors
 from multitask.sealed import CheckpointError, newest_first, publish, step_of
 
 KEPT = 2  # checkpoints: a damaged newest one leaves the one before
@@ -105,20 +106,12 @@ def save_training(
     write_json(folder / "state.json", dict(state))
 
 
-def load_tensors(file: Path) -> dict[str, Tensor]:
-    """Tensors of a safetensors file; CheckpointError in one line if it is damaged or missing."""
-    try:
-        return load_file(file)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{file}: the checkpoint cannot be read: {error}") from error
-
-
 def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
     """Restore what `save_training` wrote into model and optimiser; its `state` and `others`.
 
     Raises CheckpointError where it is the state of another model.
     """
-    tensors = load_tensors(folder / "state.safetensors")
+    tensors = read_tensors(folder / "state.safetensors", CheckpointError)
     state = read_json(folder / "state.json", CheckpointError)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
     try:
