@@ -30,6 +30,7 @@ METRICS = {
     "test": dict[str, dict[str, float]],
     "history": list[dict[str, Any]],
     "members": dict[str, dict[str, Any]],
+    "cut_texts": dict[str, tuple[int, int]],
 }
 
 

@@ -348,3 +348,25 @@ def test_scores_from_elsewhere_are_told_in_a_line(change, run_copy, refused, tmp
     (folder / "metrics.json").write_text(json.dumps(stored | change))
     command = ("--mode", "export", "--run", folder, "--output", tmp_path / "out")
     assert "metrics.json: " in refused(1, *command)
+
+
+LONG = "a cat sleeps " * 100
+
+
+def test_texts_that_are_cut_are_counted_on_standard_error(finished, run, sentences, tmp_path):
+    sentences.write_text("\n".join([*SENTENCES, LONG, LONG + "no"]) + "\n")
+    files = ("--input", sentences)
+    line = "run.py: 2 of 7 {} are longer than 128 tokens and were cut"
+    found = run(*PREDICT, finished[0], *files)
+    assert found.stderr.splitlines() == [line.format("rows")]
+    assert len(read(found.stdout)) == 8
+    flags = ("--encoder", "tiny", *files)
+    found = run("--mode", "encode", *flags, "--output", tmp_path / "a.npy")
+    assert line.format("sentences") in found.stderr.splitlines()
+    found = run("--mode", "mine", *flags)
+    assert line.format("sentences") in found.stderr.splitlines()
+    assert read(found.stdout)[0] == ["cosine", "row", "other row", "sentence", "other sentence"]
+    kept = ("--embedded", tmp_path / "a.npy")
+    found = run("--mode", "similar", *flags, *kept, "--query", LONG.strip())
+    expected = "run.py: 1 of 1 sentences is longer than 128 tokens and was cut"
+    assert found.stderr.splitlines() == [expected]
