@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import cli
+from serving import MultiTaskModel
 
 ROOT = Path(cli.__file__).parents[1]
 PREDICT = ("--mode", "predict", "--run")
@@ -370,3 +371,60 @@ def test_texts_that_are_cut_are_counted_on_standard_error(finished, run, sentenc
     found = run("--mode", "similar", *flags, *kept, "--query", LONG.strip())
     expected = "run.py: 1 of 1 sentences is longer than 128 tokens and was cut"
     assert found.stderr.splitlines() == [expected]
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2], ids=["lines", "labels", "indices"])
+@pytest.mark.parametrize("change", ["shorter", "longer"])
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    finished, run, tmp_path, monkeypatch, columns, change
+):
+    source, target = tmp_path / ("s.txt" if not columns else "s.tsv"), tmp_path / "out.tsv"
+    header = ("", "a\tstars\n", "a\tb\tindex\n")[columns]
+    fields = ("", "\t1", "\tother {0}\t{0}")[columns]
+    rows = [f"text {i}{fields.format(i)}\n" for i in range(3000)]  # more than a buffer holds
+    source.write_text(header + "".join(rows))
+    predict = MultiTaskModel.predict_window
+
+    def changing(*args):
+        if change == "shorter":
+            source.write_text(header)
+        else:
+            source.write_text(header + "".join(rows * 2))
+        return predict(*args)
+
+    monkeypatch.setattr("serving.model.WINDOW", 10)
+    monkeypatch.setattr(MultiTaskModel, "predict_window", changing)
+    flags = (
+        (),
+        ("--column", "a", "--tasks", "sst", "--label", "stars"),
+        ("--column", "a", "b", "--tasks", "sts", "--glue"),
+    )[columns]
+    found = run(*PREDICT, finished[0], "--input", source, *flags, "--output", target)
+    assert found.returncode == 1
+    line = f"run.py: {source}: expected the same file to the end, found it changed"
+    assert found.stderr.splitlines()[-1] == line
+    assert "Traceback" not in found.stderr
+    assert [file.name for file in tmp_path.iterdir()] == [source.name]
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_file_that_shrinks_under_its_last_window_is_refused(
+    finished, run, tmp_path, monkeypatch, labels
+):
+    """Which no later window would find: the model is loaded between its first row and the rest."""
+    source, target = tmp_path / "s.csv", tmp_path / "out.tsv"
+    source.write_text("a,stars\n" + "text,1\n" * 5000)
+    load = MultiTaskModel.load
+
+    def shrinking(*args):
+        model = load(*args)
+        with source.open("r+") as file:
+            file.truncate(len("a,stars\n" + "text,1\n" * 2))
+        return model
+
+    monkeypatch.setattr(MultiTaskModel, "load", shrinking)
+    flags = ("--column", "a", "--tasks", "sst", *(("--label", "stars") if labels else ()))
+    found = run(*PREDICT, finished[0], "--input", source, *flags, "--output", target)
+    assert found.returncode == 1
+    assert "found it changed" in found.stderr.splitlines()[-1]
+    assert [file.name for file in tmp_path.iterdir()] == ["s.csv"]
