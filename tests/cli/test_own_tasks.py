@@ -40,13 +40,18 @@ def test_its_runs_are_listed_compared_and_merged(moods, tmp_path, run):
     for seed, folder in enumerate(folders, 1):
         single = ("--mode", "single", "--task", moods, *RUN, "--seed", seed)
         assert run(*single, "--output", folder).returncode == 0
-    assert "moods" in run("--mode", "runs", "--root", tmp_path).stdout
+    header, _, *rows = run("--mode", "runs", "--root", tmp_path).stdout.splitlines()
+    assert "moods accuracy" in header
+    for folder, row in zip(folders, rows, strict=True):
+        metrics = json.loads((folder / "metrics.json").read_text())
+        assert f"{metrics['dev']['moods']['accuracy']:.4f}" in row
     named = [f"{name}={folder}" for name, folder in zip(("one", "two"), folders, strict=True)]
     page = ("--output", tmp_path / "page")
     compared = run("--mode", "compare", "--runs", *named, *page)
     assert compared.returncode == 0, compared.stderr
     assert "moods accuracy" in compared.stdout
-    assert "number 1" in (tmp_path / "page" / "comparison.html").read_text()
+    title = "moods: where the systems disagree the most"
+    assert title in (tmp_path / "page" / "comparison.html").read_text()
     for name, runs in (("vote", folders), ("average", [f"moods={f}" for f in folders])):
         merged = ("--mode", "ensemble", "--runs", *runs, "--method", name)
         found = run(*merged, "--output", tmp_path / name)
