@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn, TextIO
 
 from safetensors import SafetensorError
 
@@ -71,11 +71,18 @@ def truncation_reported(program: str) -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def report(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        def report(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             if issubclass(category, TruncationWarning):
                 tell(program, str(message), 0)
             else:
-                show(message, category, *where)
+                show(message, category, filename, lineno, file, line)
 
         warnings.simplefilter("always", TruncationWarning)
         warnings.showwarning = report
