@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 from cli.corpus import check_output, shown_in
 from cli.flags import add_machine_flags, add_precision
 from cli.predict_answers import SUBMITTED, header_of, lines_of, shown, submitted
-from cli.predict_rows import indices_of, labels_of, rows_of
+from cli.predict_rows import check_unchanged, indices_of, labels_of, rows_of, version_of
 from cli.values import column_name, path
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     from serving.scoring import targets_of
     from tasks.text_files import DataError
 
-    rows = rows_of(args)
+    version, rows = version_of(args), rows_of(args)
     first = next(rows, None)  # what is wrong with the input is told before the model is loaded
     model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
     loaded = time.perf_counter()
@@ -142,6 +142,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
         for window, found in model.predict_stream(
             chain([first], rows), args.tasks, args.precision, progress.update
         ):
+            check_unchanged(args, version)
             if not count:
                 writer.writerow(shown_in(file, header_of(args, window, found)))
             if task and args.label:
@@ -153,6 +154,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
                 writer.writerows(rows_shown)
             file.flush()
             count += len(window)
+    check_unchanged(args, version)  # after the last row, too: a shorter file ends early
     judged = shown(task, values, targets) if task and targets is not None else ""
     return count, loaded, judged
 

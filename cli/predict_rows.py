@@ -36,6 +36,27 @@ def rows_of(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             yield (line.rstrip("\r\n"),)
 
 
+def version_of(args: argparse.Namespace) -> tuple[tuple[int, int], ...]:
+    """Size and time of the input, or of each file of a folder; nothing of standard input."""
+    if args.input is None:
+        return ()
+    source = Path(args.input)
+    try:
+        files = sorted(source.rglob("*")) if source.is_dir() else [source]
+        found = [file.stat() for file in files]
+    except OSError:  # it is not there: whoever reads it reports that
+        return ()
+    return tuple((one.st_size, one.st_mtime_ns) for one in found)
+
+
+def check_unchanged(args: argparse.Namespace, version: tuple[tuple[int, int], ...]) -> None:
+    """DataError where the input is not what it was: rows, labels and indices are read apart."""
+    from tasks.text_files import DataError
+
+    if version_of(args) != version:
+        raise DataError(f"{args.input}: expected the same file to the end, found it changed")
+
+
 def labels_of(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Each row's place and label."""
     for line, row in named_rows(args, [args.label]):

@@ -1,4 +1,4 @@
-"""List the runs of a folder, finished or not: run.py --mode runs"""
+"""List the runs of a folder, finished or not, with their dev scores: run.py --mode runs"""
 
 from __future__ import annotations
 

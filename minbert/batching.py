@@ -20,11 +20,13 @@ class TokenLists:
     """Token ids of n sequences, one after the other, tokenised once.
 
     `ids` (total,) int32; `offsets` (n + 1,) int64: sequence i is `ids[offsets[i]:offsets[i + 1]]`;
-    `segments` (total,) int8 or None: the token types of two texts joined in one sequence.
+    `cut` (n,) bool: which were longer than the tokenizer's limit, and were cut to it; `segments`
+    (total,) int8 or None: the token types of two texts joined in one sequence.
     """
 
     ids: np.ndarray
     offsets: np.ndarray
+    cut: np.ndarray
     segments: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -41,6 +43,7 @@ class TokenLists:
         return TokenLists(
             self.ids[index],
             np.concatenate([[0], np.cumsum(self.lengths[rows])]),
+            self.cut[rows],
             None if self.segments is None else self.segments[index],
         )
 

@@ -22,6 +22,7 @@ from minbert.progress import bar
 from minbert.sources import find_folder
 from minbert.stored import AnyEncoder, load_encoder, read_config, save_encoder
 from minbert.tokenizer import Tokenizer, load_tokenizer
+from minbert.truncation import warn_of_truncation
 
 PRECISIONS = ("fp32", "bf16")
 
@@ -131,13 +132,18 @@ class BiEncoder(nn.Module):
                 normalisation stay in float32.
             normalize: unit length; None for what the encoder's folder says, else not.
             progress: show a bar with sentences/s.
+
+        Warns:
+            minbert.truncation.TruncationWarning: with the number of sentences that are longer than
+                `tokenizer.max_tokens`, and were cut to it.
         """
         result = np.empty((len(sentences), self.width), np.float32)
-        begin = 0
+        begin, cut = 0, 0
         total = len(sentences) if progress else None
-        for window in self.encode_stream(sentences, precision, normalize, total):
+        for window, shortened in self.encode_windows(sentences, precision, normalize, total):
             result[begin : begin + len(window)] = window
-            begin += len(window)
+            begin, cut = begin + len(window), cut + shortened
+        warn_of_truncation(cut, begin, "sentences", self.tokenizer.max_tokens)
         return result
 
     def encode_stream(
@@ -150,8 +156,22 @@ class BiEncoder(nn.Module):
         """`encode` for text of any size: yields the embeddings (n, H) of one window after another.
 
         A window is a few thousand sentences in their order; only one is held at a time. `total`,
-        the number of sentences, shows a progress bar.
+        the number of sentences, shows a progress bar. Warns as `encode` does, after the last.
         """
+        done, cut = 0, 0
+        for window, shortened in self.encode_windows(sentences, precision, normalize, total):
+            done, cut = done + len(window), cut + shortened
+            yield window
+        warn_of_truncation(cut, done, "sentences", self.tokenizer.max_tokens)
+
+    def encode_windows(
+        self,
+        sentences: Iterable[str],
+        precision: str = "fp32",
+        normalize: bool | None = None,
+        total: int | None = None,
+    ) -> Iterator[tuple[np.ndarray, int]]:
+        """`encode_stream` with how many sentences of each window were cut to the limit."""
         if isinstance(sentences, str):
             raise TypeError("sentences: expected a list of strings, found one string")
         if precision not in PRECISIONS:
@@ -162,7 +182,9 @@ class BiEncoder(nn.Module):
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
             for texts in windows(sentences):
-                yield self.encode_window(encoder, self.tokenizer(texts), normalize, progress.update)
+                tokens = self.tokenizer(texts)
+                found = self.encode_window(encoder, tokens, normalize, progress.update)
+                yield found, int(tokens.cut.sum())
 
     @torch.inference_mode()
     def encode_window(

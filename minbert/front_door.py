@@ -6,13 +6,16 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from typing import NoReturn
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TextIO
 
 from safetensors import SafetensorError
 
 from minbert.errors import UserError, one_line
 from minbert.memory import out_of_memory
+from minbert.truncation import TruncationWarning
 
 
 def start(program: str, work: Callable[[], int | None]) -> NoReturn:
@@ -40,7 +43,8 @@ def told_elsewhere(found: threading.ExceptHookArgs) -> None:
 def ended(program: str, work: Callable[[], int | None]) -> int:
     """The exit status of `work`: what a user can mend is told in one line, without a traceback."""
     try:
-        status = work() or 0
+        with truncation_reported(program):
+            status = work() or 0
         sys.stdout.flush()  # here, where a reader that went away is expected
         return status
     except KeyboardInterrupt:
@@ -59,6 +63,30 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
         name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
         return tell(program, f"{name}: {reason}" if name else reason, 1)
+
+
+@contextmanager
+def truncation_reported(program: str) -> Iterator[None]:
+    """Print each TruncationWarning as one line on standard error, whatever the filters are."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def report(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, TruncationWarning):
+                tell(program, str(message), 0)
+            else:
+                show(message, category, filename, lineno, file, line)
+
+        warnings.simplefilter("always", TruncationWarning)
+        warnings.showwarning = report
+        yield
 
 
 def tell(program: str, message: str, status: int) -> int:

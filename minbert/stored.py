@@ -12,7 +12,7 @@ from minbert.config import EncoderConfig, config_from_transformers, config_to_tr
 from minbert.encoder import Encoder
 from minbert.errors import EncoderError
 from minbert.json_files import read_json, write_json
-from minbert.tensor_files import save_tensors
+from minbert.tensor_files import check_weights, save_tensors
 from minbert.weights import load_transformer, read_checkpoint, save_transformer
 
 AnyEncoder = Encoder | BiLSTM
@@ -51,6 +51,7 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]
             raise EncoderError(
                 f"{source}: found a tensor that this encoder does not have: {name!r}"
             )
+    check_weights(tensors, source)
     encoder = BiLSTM(config)  # PyTorch keeps an LSTM's weights in lists that `assign` would miss
     encoder.load_state_dict(tensors)
     return encoder, []

@@ -1,18 +1,22 @@
-"""Tensors in a safetensors file."""
+"""Files of tensors: written whole; read with each name once, weights floating-point and finite."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from minbert.files import written_aside
+from minbert.errors import EncoderError, UserError
+from minbert.files import check_regular, written_aside
 
 OS_ERROR = re.compile(r"os error (\d+)")  # how the library reports a full disk
 
@@ -36,3 +40,38 @@ def save_tensors(
             reason = os.strerror(code) if number else str(error)
             raise OSError(code, reason, str(new)) from error
         new.chmod(mode & 0o777)
+
+
+def read_tensors(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Tensor]:
+    """The tensors of a safetensors file.
+
+    Raises `error_class` where the file is damaged or missing, or has a name twice: of two tensors
+    of one name the library returns the last.
+    """
+    check_regular(file, error_class)
+    try:
+        tensors = load_file(file)
+        with file.open("rb") as opened:
+            size = int.from_bytes(opened.read(8), "little")
+            header = json.loads(opened.read(size), object_pairs_hook=list)
+    except (SafetensorError, OSError) as error:
+        raise error_class(f"{file}: the weights cannot be read: {error}") from error
+    name, times = Counter(name for name, _ in header).most_common(1)[0] if header else ("", 0)
+    if times > 1:
+        raise error_class(f"{file}: {name!r}: expected one tensor of this name, found {times}")
+    return tensors
+
+
+def check_weights(
+    tensors: Mapping[str, Tensor], file: Path, error_class: type[UserError] = EncoderError
+) -> None:
+    """Raise `error_class` for a weight that is not floating-point, or not finite in float32."""
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            found = str(tensor.dtype).removeprefix("torch.")
+            raise error_class(f"{file}: {name!r}: expected floating-point numbers, found {found}")
+        if tensor.numel():
+            # NaN is both the smallest and the largest: one pass, no array of the same size.
+            for number in map(float, tensor.float().aminmax()):
+                if not isfinite(number):
+                    raise error_class(f"{file}: {name!r}: expected finite numbers, found {number}")

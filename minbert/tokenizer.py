@@ -53,6 +53,7 @@ class Tokenizer:
         if pairs is not None and len(pairs) != len(texts):
             raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
         ids, segments, lengths = Flat(np.int32), Flat(np.int8), Flat(np.int64)
+        cut = Flat(np.bool_)
         for begin in range(0, len(texts), CHUNK):
             inputs: list[Any] = self.cased(texts[begin : begin + CHUNK])
             if pairs is not None:
@@ -60,11 +61,13 @@ class Tokenizer:
             found = self.backend.encode_batch_fast(inputs)
             ids.append(np.concatenate([np.array(one.ids, np.int32) for one in found]))
             lengths.append(np.array([len(one.ids) for one in found], np.int64))
+            cut.append(np.array([bool(one.overflowing) for one in found]))
             if pairs is not None:
                 segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in found]))
         return TokenLists(
             ids=ids.array(),
             offsets=np.concatenate([[0], np.cumsum(lengths.array(), dtype=np.int64)]),
+            cut=cut.array(),
             segments=None if pairs is None or not len(texts) else segments.array(),
         )
 

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from minbert.config import EncoderConfig
 from minbert.encoder import Encoder
 from minbert.errors import EncoderError
 from minbert.files import check_regular
-from minbert.tensor_files import save_tensors
+from minbert.tensor_files import check_weights, read_tensors, save_tensors
 
 # Ours -> theirs. Several of theirs are stacked along the first axis: one matrix product for
 # query, key and value. BERT and RoBERTa share these names.
@@ -64,16 +62,10 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
         check_regular(file, EncoderError)
     try:
         if single.exists():
-            return single, load_file(single)
+            return single, read_tensors(single)
         if index.exists():
             shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-            for shard in shards:
-                check_regular(folder / Path(shard).name, EncoderError)
-            return index, {
-                name: tensor
-                for shard in shards
-                for name, tensor in load_file(folder / Path(shard).name).items()
-            }
+            return index, joined([folder / Path(shard).name for shard in shards])
         if pickled.exists():
             # weights_only refuses a pickle that would run code.
             return pickled, tensors_of(torch.load(pickled, "cpu", weights_only=True), pickled)
@@ -84,10 +76,21 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
             f"{pickled}: expected tensors alone, found a pickle that is damaged or would run code; "
             "nothing of it was run"
         ) from error
-    except (SafetensorError, RuntimeError, OSError, EOFError, *MALFORMED) as error:
+    except (RuntimeError, OSError, EOFError, *MALFORMED) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise EncoderError(f"{folder}: the weights cannot be read: {reason}") from error
     raise EncoderError(f"{folder}: expected model.safetensors or pytorch_model.bin, found neither")
+
+
+def joined(shards: list[Path]) -> dict[str, Tensor]:
+    """The tensors of all shards; EncoderError for a name that two of them have."""
+    tensors: dict[str, Tensor] = {}
+    for shard in shards:
+        for name, tensor in read_tensors(shard).items():
+            if name in tensors:
+                raise EncoderError(f"{shard}: {name!r}: expected in one shard, found in two")
+            tensors[name] = tensor
+    return tensors
 
 
 def tensors_of(content: Any, file: Path) -> dict[str, Tensor]:
@@ -121,17 +124,25 @@ def from_checkpoint(
     """Checkpoint tensors -> (our state dict in float32, names of known extras left out).
 
     Understands the prefixes `bert.` and `roberta.` and the old names gamma and beta.
-    Raises EncoderError naming a tensor that is missing, unexpected or of the wrong shape.
+    Raises EncoderError naming a tensor that is missing, unexpected, there twice, of the wrong
+    shape, not floating-point or not finite.
     """
-    theirs, extras = {}, []
+    theirs: dict[str, Tensor] = {}
+    originals: dict[str, str] = {}
+    extras = []
     for original, tensor in tensors.items():
         name = PREFIX.sub("", original)
         for old, new in OLD_NAMES:
             name = name.replace(old, new)
         if KNOWN_EXTRAS.match(name):
             extras.append(original)
+        elif name in theirs:
+            raise EncoderError(
+                f"{source}: {name!r}: expected one tensor, found {originals[name]!r} and "
+                f"{original!r}"
+            )
         else:
-            theirs[name] = tensor
+            theirs[name], originals[name] = tensor, original
     with torch.device("meta"):
         shapes = {name: value.shape for name, value in Encoder(config).state_dict().items()}
     ours = {}
@@ -146,6 +157,7 @@ def from_checkpoint(
                 raise EncoderError(
                     f"{source}: {part!r}: expected shape {expected}, found {tuple(tensor.shape)}"
                 )
+        check_weights(dict(zip(parts, stacked, strict=True)), source)
         # `cat` copies even a single tensor: the loaded one may be a window onto the file.
         ours[name] = torch.cat(stacked).to(torch.float32)
     if theirs:

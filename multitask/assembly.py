@@ -15,6 +15,7 @@ from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
 from minbert.errors import one_line
 from minbert.json_files import read_json
+from minbert.truncation import truncation
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
@@ -182,7 +183,7 @@ def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
 def load_splits(
     config: RunConfig, chosen: Mapping[str, Task], bi_encoder: BiEncoder
 ) -> dict[str, dict[str, Split]]:
-    """All splits of all tasks, tokenised; what was read is said aloud."""
+    """All splits of all tasks, tokenised; prints what was read, left out and cut."""
     folder = data_folder(config.data)
     splits = {}
     for name, task in chosen.items():
@@ -204,4 +205,9 @@ def load_splits(
             if blank := found.examples.blank_labels:
                 where = task.source.where(folder, split)
                 print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)
+            cut, texts = found.cut
+            if cut:
+                kind = f"{split} {'pairs' if task.joint else 'texts'}"
+                limit = bi_encoder.tokenizer.max_tokens
+                print(f"{name}: {truncation(cut, texts, kind, limit)}", flush=True)
     return splits

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from minbert.files import check_regular, remove
+from minbert.files import remove
 from minbert.json_files import read_json, write_json
 from minbert.sums import fault
-from minbert.tensor_files import save_tensors
+from minbert.tensor_files import read_tensors, save_tensors
 from multitask.sealed import (
     BEST,
     CheckpointError,
@@ -133,21 +131,12 @@ def save_training(
     write_json(folder / "state.json", dict(state))
 
 
-def load_tensors(file: Path) -> dict[str, Tensor]:
-    """Tensors of a safetensors file; CheckpointError in one line if it is damaged or missing."""
-    check_regular(file, CheckpointError)
-    try:
-        return load_file(file)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{file}: the checkpoint cannot be read: {error}") from error
-
-
 def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
     """Restore what `save_training` wrote into model and optimiser; its `state` and `others`.
 
     Raises CheckpointError where it is the state of another model.
     """
-    tensors = load_tensors(folder / "state.safetensors")
+    tensors = read_tensors(folder / "state.safetensors", CheckpointError)
     state = read_json(folder / "state.json", CheckpointError)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
     try:

@@ -14,8 +14,8 @@ from minbert.bi_encoder import BiEncoder, autocast
 from minbert.dropout import Dropout, DropoutStream
 from minbert.pooling import Pool
 from minbert.stored import load_encoder
-from minbert.tensor_files import save_tensors
-from multitask.checkpoint import load_tensors
+from minbert.tensor_files import check_weights, read_tensors, save_tensors
+from multitask.sealed import CheckpointError
 from tasks.base import Task
 from tasks.heads import PoolsTokens
 
@@ -116,11 +116,19 @@ class EncoderWithHeads(nn.Module):
 
     def load_heads(self, folder: Path) -> None:
         """The heads alone."""
-        self.heads.load_state_dict(load_tensors(folder / "heads.safetensors"))
+        self.heads.load_state_dict(self.saved_heads(folder))
+
+    def saved_heads(self, folder: Path) -> dict[str, Tensor]:
+        """Tensors that `save_heads` wrote; CheckpointError for weights that cannot be used."""
+        file = folder / "heads.safetensors"
+        saved = read_tensors(file, CheckpointError)
+        weights = [n for n, value in self.heads.state_dict().items() if value.is_floating_point()]
+        check_weights({n: saved[n] for n in weights if n in saved}, file, CheckpointError)
+        return saved
 
     def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
         """Start from the heads of these names of another run where shapes agree; their names."""
-        saved = load_tensors(folder / "heads.safetensors")
+        saved = self.saved_heads(folder)
         taken = []
         for name, head in self.heads.items():
             if name not in names:

@@ -146,6 +146,8 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         "seconds": round(time.perf_counter() - begin, 1),
         "environment": environment(device)
         | {"date": trainer.began, "processes": trainer.processes.count},
+        # Training texts of each task that were cut to the encoder's limit, and all of them.
+        "cut_texts": {name: splits["train"].cut for name, splits in trainer.splits.items()},
         "history": progress.history,
     }
     if trainer.control.command:

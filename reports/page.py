@@ -32,7 +32,7 @@ def comparison_page(
     figures = {**all_figures(systems), **(further or {})}
     examples = []
     for task in tasks_of(systems):
-        if found := disagreements(systems, task):
+        if (found := disagreements(systems, task)) is not None:
             names = [one.system.name for one in systems if task in one.metrics]
             examples.append((task, names, found))
     runs = sum(len(one.system.runs) for one in systems)

@@ -15,8 +15,8 @@ from multitask.config import check_settings, default_values
 from multitask.sealed import newest_first
 from multitask.stored import settings_of
 from reports.tables import text_table
-from tasks import OwnTasks, find_task
-from tasks.metrics import LEADERBOARD, impossible
+from tasks import SIMILARITIES, OwnTasks, find_task, in_order
+from tasks.metrics import LEADERBOARD, MAIN_METRICS, impossible
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -31,6 +31,7 @@ METRICS = {
     "test": dict[str, dict[str, float]],
     "history": list[dict[str, Any]],
     "members": dict[str, dict[str, Any]],
+    "cut_texts": dict[str, tuple[int, int]],
 }
 
 
@@ -52,6 +53,11 @@ class StoredRun:
         classes = self.classes(name)
         with settings_of(self.folder):
             return find_task(name, self.own_tasks, **({"classes": classes} if classes else {}))
+
+    def main_metric(self, task: str) -> str:
+        """Of a task as the run has it, without PyTorch; `task(name).kind` has the same."""
+        plain = "similarity" if task in SIMILARITIES else "classification"
+        return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", plain)]
 
     def classes(self, task: str) -> str | None:
         """How many classes are not left out; None for all of them."""
@@ -134,13 +140,13 @@ def read_metrics(file: Path) -> dict[str, Any]:
 
 
 def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
-    """A line a run."""
-    rows = []
+    """A line a run, with the main metric of every task on dev."""
+    rows, columns = [], columns_of(runs)
     for run in runs:
         dev = (run.metrics or {}).get("dev", {})
         scores = [
             f"{dev[task][metric]:.4f}" if metric in dev.get(task, {}) else ""
-            for task, metric in LEADERBOARD.items()
+            for task, metric in columns
         ]
         overall = f"{dev['overall']:.4f}" if "overall" in dev else ""
         settings = ", ".join(f"{key} {shown(value)}" for key, value in run.settings.items())
@@ -156,8 +162,23 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
                 overall,
             ]
         )
-    header = ["run", "mode", "tasks", "seed", "settings", "state", *LEADERBOARD, "overall"]
+    figures = [f"{task} {metric}" for task, metric in columns]
+    header = ["run", "mode", "tasks", "seed", "settings", "state", *figures, "overall"]
     return text_table(header, rows)
+
+
+def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
+    """Tasks with their main metrics: the leaderboard's, then those that any of the runs has.
+
+    Own tasks of one name may be of different types.
+    """
+    found = set(LEADERBOARD.items())
+    for run in runs:
+        dev = (run.metrics or {}).get("dev", {})
+        every = [(task, run.main_metric(task)) for task in dev if isinstance(dev[task], Mapping)]
+        found.update((task, metric) for task, metric in every if metric in dev[task])
+    names = in_order(sorted(task for task, _ in found))
+    return sorted(found, key=lambda column: (names.index(column[0]), column[1]))
 
 
 def shown(value: Any) -> str:

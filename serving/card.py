@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from multitask.config import RunConfig
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel
+from tasks.described import FILES
 from tasks.heads import PoolsTokens
 
 FLATTERED = (
@@ -71,7 +73,7 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         "The heads are in `heads.safetensors`; the toolkit that made them reads them:",
         HEADS.format(folder="DIR", example=example(model)),
         "## Training",
-        markdown_table(["setting", "value"], settings(model)),
+        markdown_table(["setting", "value"], settings(model) + lengths(model, metrics)),
     ]
     if isinstance(metrics.get("command"), str):
         parts.append(f"```\n{without_places(metrics['command'])}\n```")
@@ -103,15 +105,33 @@ def example(model: MultiTaskModel) -> str:
 
 
 def settings(model: MultiTaskModel) -> list[list[str]]:
-    """What decides most, and the data of each own task."""
+    """What decides most, and the data of the tasks."""
     config = model.config
-    kept = ("mode", "data", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
+    kept = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
     rows = [[name.replace("_", " "), str(getattr(config, name))] for name in kept]
-    rows[1][1] = Path(config.data).name
+    rows[1:1] = data(config)
     if config.objective is not None:
         rows.append(["objective", config.objective])
+    return rows
+
+
+def data(config: RunConfig) -> list[list[str]]:
+    """The folder of the built-in tasks, if any, and the names of the files of own tasks."""
+    built_in = [name for name in config.tasks if name not in config.own_tasks]
+    title = f"data of {', '.join(built_in)}" if config.own_tasks else "data"
+    rows = [[title, Path(config.data).name]] if built_in else []
     for name, one in config.own_tasks.items():
-        rows.append([f"data of {name}", f"{Path(str(one['train'])).name}, {one['type']}"])
+        files = [Path(str(one[key])).name for key in FILES if one[key]]
+        rows.append([f"data of {name}", ", ".join([*dict.fromkeys(files), str(one["type"])])])
+    return rows
+
+
+def lengths(model: MultiTaskModel, metrics: Mapping[str, Any]) -> list[list[str]]:
+    """The encoder's limit, and how many training texts were cut to it, if the run counted them."""
+    rows = [["longest text", f"{model.model.bi_encoder.tokenizer.max_tokens} tokens"]]
+    if counts := metrics.get("cut_texts"):
+        shown = [f"{name} {cut:,} of {texts:,}" for name, (cut, texts) in counts.items()]
+        rows.append(["longer training texts, cut", ", ".join(shown)])
     return rows
 
 

@@ -14,6 +14,7 @@ from minbert.bi_encoder import PRECISIONS, BiEncoder
 from minbert.device import choose_device
 from minbert.encoding import WINDOW, in_bfloat16
 from minbert.stored import AnyEncoder
+from minbert.truncation import warn_of_truncation
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
@@ -100,6 +101,10 @@ class MultiTaskModel:
 
         Raises:
             RunError: for a task that the run does not have, or that wants pairs.
+
+        Warns:
+            minbert.truncation.TruncationWarning: with the number of rows that are longer than the
+                encoder's limit, and were cut to it.
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
@@ -110,10 +115,14 @@ class MultiTaskModel:
         columns = [[row[place] for row in pairs] for place in range(width)]
         names = self.chosen(tasks, width)
         parts: dict[str, list[Prediction]] = {name: [] for name in names}
+        cut = 0
         for begin in range(0, max(1, len(pairs)), WINDOW):
             window = [column[begin : begin + WINDOW] for column in columns]
-            for name, found in self.predict_window(window, names, precision).items():
+            several, shortened = self.predict_window(window, names, precision)
+            cut += shortened
+            for name, found in several.items():
                 parts[name].append(found)
+        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
         return {name: joined(several) for name, several in parts.items()}
 
     def predict_stream(
@@ -125,9 +134,11 @@ class MultiTaskModel:
     ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
         """`predict` for rows without end: a few thousand with their predictions at a time.
 
-        `count` is told how many rows are done, for a progress bar.
+        `count` is called with how many rows are done, for a progress bar. Warns as `predict` does,
+        after the last.
         """
         window: list[tuple[str, ...]] = []
+        number, cut = 0, 0
         for number, row in enumerate(rows, 1):
             if window and len(row) != len(window[0]):
                 raise RunError(
@@ -136,10 +147,15 @@ class MultiTaskModel:
                 )
             window.append(row)
             if len(window) == WINDOW:
-                yield window, self.predict_rows(window, tasks, precision, count)
+                found, shortened = self.predict_rows(window, tasks, precision, count)
+                cut += shortened
+                yield window, found
                 window = []
         if window:
-            yield window, self.predict_rows(window, tasks, precision, count)
+            found, shortened = self.predict_rows(window, tasks, precision, count)
+            cut += shortened
+            yield window, found
+        warn_of_truncation(cut, number, "rows", self.model.bi_encoder.tokenizer.max_tokens)
 
     def predict_rows(
         self,
@@ -147,7 +163,7 @@ class MultiTaskModel:
         tasks: Sequence[str] | None,
         precision: str,
         count: Callable[[int], object] | None,
-    ) -> dict[str, Prediction]:
+    ) -> tuple[dict[str, Prediction], int]:
         columns = [list(column) for column in zip(*rows, strict=True)]
         found = self.predict_window(columns, self.chosen(tasks, len(columns)), precision)
         if count is not None:
@@ -169,8 +185,8 @@ class MultiTaskModel:
     @torch.inference_mode()
     def predict_window(
         self, columns: Columns, names: Sequence[str], precision: str
-    ) -> dict[str, Prediction]:
-        """All rows at once."""
+    ) -> tuple[dict[str, Prediction], int]:
+        """All rows at once; how many of them have a text that was cut."""
         tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
         vectors = embed_together(self.model, self.encoder(precision), tokens)
         found = {}
@@ -178,7 +194,8 @@ class MultiTaskModel:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
             found[name] = prediction(task, scores)
-        return found
+        cut = np.any([one.cut for several in tokens.values() for one in several], axis=0)
+        return found, int(np.sum(cut))
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
         """Of each text that the task reads, cleaned as its files are."""

@@ -57,5 +57,6 @@ def concatenated(several: Sequence[TokenLists]) -> TokenLists:
     return TokenLists(
         np.concatenate([one.ids for one in several]),
         np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([one.cut for one in several]),
         np.concatenate(segments) if segments else None,
     )

@@ -27,6 +27,12 @@ class Split:
         """Tokens of each example's longest text: (n,)."""
         return np.max([tokens.lengths for tokens in self.tokens], axis=0)
 
+    @property
+    def cut(self) -> tuple[int, int]:
+        """How many texts were cut to the tokenizer's limit, and of how many; views count once."""
+        texts = {id(tokens): tokens for tokens in self.tokens}.values()
+        return sum(int(one.cut.sum()) for one in texts), sum(len(one) for one in texts)
+
     def batch(self, rows: np.ndarray) -> Batch:
         return pack(self.tokens, rows)
 

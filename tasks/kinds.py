@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from losses import squared_difference, symmetric_kl
-from tasks.metrics import measured
+from tasks.metrics import MAIN_METRICS, measured
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or what the loss of its kind wants
 
@@ -64,7 +64,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
         metrics=measured(*metrics),
-        main_metric="accuracy",
+        main_metric=MAIN_METRICS["classification"],
         worst=0.0,
         divergence=symmetric_kl,
         classes=classes,
@@ -79,7 +79,7 @@ def similarity(scale: float) -> Kind:
         scores=lambda values: values,
         predictions=identity,
         metrics=measured("pearson", "spearman"),
-        main_metric="pearson",
+        main_metric=MAIN_METRICS["similarity"],
         worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
     )

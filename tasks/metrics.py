@@ -107,6 +107,8 @@ def overall_plain_mean(
     return (sentiment_accuracy + paraphrase_accuracy + similarity_pearson) / 3
 
 
+# The main metric of each type of task, which selects the best epoch.
+MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson"}
 # The main metric of each task, of which the leaderboard makes its overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 

@@ -63,13 +63,18 @@ def test_its_runs_are_listed_compared_and_merged(moods, tmp_path, run):
     for seed, folder in enumerate(folders, 1):
         single = ("--mode", "single", "--task", moods, *RUN, "--seed", seed)
         assert run(*single, "--output", folder).returncode == 0
-    assert "moods" in run("--mode", "runs", "--root", tmp_path).stdout
+    header, _, *rows = run("--mode", "runs", "--root", tmp_path).stdout.splitlines()
+    assert "moods accuracy" in header
+    for folder, row in zip(folders, rows, strict=True):
+        metrics = json.loads((folder / "metrics.json").read_text())
+        assert f"{metrics['dev']['moods']['accuracy']:.4f}" in row
     named = [f"{name}={folder}" for name, folder in zip(("one", "two"), folders, strict=True)]
     page = ("--output", tmp_path / "page")
     compared = run("--mode", "compare", "--runs", *named, *page)
     assert compared.returncode == 0, compared.stderr
     assert "moods accuracy" in compared.stdout
-    assert "number 1" in (tmp_path / "page" / "comparison.html").read_text()
+    title = "moods: where the systems disagree the most"
+    assert title in (tmp_path / "page" / "comparison.html").read_text()
     for name, runs in (("vote", folders), ("average", [f"moods={f}" for f in folders])):
         merged = ("--mode", "ensemble", "--runs", *runs, "--method", name)
         found = run(*merged, "--output", tmp_path / name)
@@ -158,3 +163,61 @@ def test_its_file_is_not_overwritten_by_its_run(moods, tmp_path, run, refused):
     again = ("--mode", "single", "--task", task, *RUN, "--output", folder, "--overwrite")
     assert "expected it outside of" in refused(1, *again)
     assert inside.exists()
+
+
+@pytest.fixture
+def lengthy(tmp_path):
+    """30 training rows of one text, three of them too long; 8 of dev, one of them too long."""
+    for name, rows, long in (("learn", 30, 3), ("check", 8, 1)):
+        texts = [f"{'a b ' * (100 if i < long else 1)}{i},{'yn'[i % 2]}" for i in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["t,y", *texts]) + "\n")
+    files = f"{tmp_path}/learn.csv:dev={tmp_path}/check.csv,test={tmp_path}/check.csv"
+    return f"lengthy={files},type=classification,text=t,label=y"
+
+
+def test_texts_that_are_cut_are_counted_by_task_and_split(lengthy, tmp_path, run):
+    tasks = ("--tasks", "sts", "--task", lengthy)
+    command = ("--mode", "multitask", *tasks, *RUN, "--batch-size", "8")
+    found = run(*command, "--output", tmp_path / "run")
+    assert found.returncode == 0, found.stderr
+    assert [line for line in found.stdout.splitlines() if line.endswith("cut")] == [
+        "lengthy: 3 of 30 train texts are longer than 128 tokens and were cut",
+        "lengthy: 1 of 8 dev texts is longer than 128 tokens and was cut",
+        "lengthy: 1 of 8 test texts is longer than 128 tokens and was cut",
+    ]
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["cut_texts"] == {"sts": [0, 80], "lengthy": [3, 30]}
+    export = ("--mode", "export", "--run", tmp_path / "run", "--output", tmp_path / "out")
+    assert run(*export).returncode == 0
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| longest text | 128 tokens |" in card
+    assert "| longer training texts, cut | sts 0 of 80, lengthy 3 of 30 |" in card
+    (tmp_path / "run" / "metrics.json").unlink()  # then it is not known
+    assert run(*export, "--overwrite").returncode == 0
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| longest text | 128 tokens |" in card
+    assert "longer training texts" not in card
+
+
+def test_the_card_of_a_run_on_own_data_names_its_files_only(lengthy, moods, tmp_path, run):
+    export = ("--mode", "export", "--run", tmp_path / "run", "--output", tmp_path / "out")
+
+    def card_of(*mode):
+        found = run("--mode", *mode, *RUN, "--output", tmp_path / "run", "--overwrite")
+        assert found.returncode == 0, found.stderr
+        assert run(*export, "--overwrite").returncode == 0
+        return (tmp_path / "out" / "README.md").read_text()
+
+    card = card_of("single", "--task", lengthy)
+    assert rows_of_data(card) == ["| data of lengthy | learn.csv, check.csv, classification |"]
+    assert "sample" not in card
+    assert str(tmp_path) not in card
+    assert rows_of_data(card_of("multitask", "--tasks", "sst", "--task", moods)) == [
+        "| data of sst | sample |",
+        "| data of moods | moods.csv, classification |",
+    ]
+    assert rows_of_data(card_of("single", "--task", "sst")) == ["| data | sample |"]
+
+
+def rows_of_data(card):
+    return [line for line in card.splitlines() if line.startswith("| data")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 
 import cli
+from cli.predict_answers import lines_of
+from serving import MultiTaskModel
 
 ROOT = Path(cli.__file__).parents[1]
 PREDICT = ("--mode", "predict", "--run")
@@ -347,3 +350,76 @@ def test_scores_from_elsewhere_are_told_in_a_line(change, run_copy, refused, tmp
     (folder / "metrics.json").write_text(json.dumps(stored | change))
     command = ("--mode", "export", "--run", folder, "--output", tmp_path / "out")
     assert "metrics.json: " in refused(1, *command)
+
+
+LONG = "a cat sleeps " * 100
+
+
+def test_texts_that_are_cut_are_counted_on_standard_error(finished, run, sentences, tmp_path):
+    sentences.write_text("\n".join([*SENTENCES, LONG, LONG + "no"]) + "\n")
+    files = ("--input", sentences)
+    line = "run.py: 2 of 7 {} are longer than 128 tokens and were cut"
+    found = run(*PREDICT, finished[0], *files)
+    assert found.stderr.splitlines() == [line.format("rows")]
+    assert len(read(found.stdout)) == 8
+    flags = ("--encoder", "tiny", *files)
+    found = run("--mode", "encode", *flags, "--output", tmp_path / "a.npy")
+    assert line.format("sentences") in found.stderr.splitlines()
+    found = run("--mode", "mine", *flags)
+    assert line.format("sentences") in found.stderr.splitlines()
+    assert read(found.stdout)[0] == ["cosine", "row", "other row", "sentence", "other sentence"]
+    kept = ("--embedded", tmp_path / "a.npy")
+    found = run("--mode", "similar", *flags, *kept, "--query", LONG.strip())
+    expected = "run.py: 1 of 1 sentences is longer than 128 tokens and was cut"
+    assert found.stderr.splitlines() == [expected]
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2], ids=["lines", "labels", "indices"])
+@pytest.mark.parametrize("change", ["shorter", "longer"])
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    finished, run, tmp_path, monkeypatch, columns, change
+):
+    source, target = tmp_path / ("s.txt" if not columns else "s.tsv"), tmp_path / "out.tsv"
+    header = ("", "a\tstars\n", "a\tb\tindex\n")[columns]
+    fields = ("", "\t1", "\tother {0}\t{0}")[columns]
+    rows = [f"text {i}{fields.format(i)}\n" for i in range(3000)]  # more than a buffer holds
+    source.write_text(header + "".join(rows))
+    predict = MultiTaskModel.predict_window
+
+    def changing(*args):
+        if change == "shorter":
+            source.write_text(header)
+        else:
+            source.write_text(header + "".join(rows * 2))
+        return predict(*args)
+
+    monkeypatch.setattr("serving.model.WINDOW", 10)
+    monkeypatch.setattr(MultiTaskModel, "predict_window", changing)
+    flags = (
+        (),
+        ("--column", "a", "--tasks", "sst", "--label", "stars"),
+        ("--column", "a", "b", "--tasks", "sts", "--glue"),
+    )[columns]
+    found = run(*PREDICT, finished[0], "--input", source, *flags, "--output", target)
+    assert found.returncode == 1
+    line = f"run.py: {source}: expected the same file to the end, found it changed"
+    assert found.stderr.splitlines()[-1] == line
+    assert "Traceback" not in found.stderr
+    assert [file.name for file in tmp_path.iterdir()] == [source.name]
+
+
+def test_a_file_that_ends_early_after_a_window_is_refused(finished, run, tmp_path, monkeypatch):
+    source, target = tmp_path / "s.txt", tmp_path / "out.tsv"
+    source.write_text(f"{'a text':63}\n" * 3000)
+    window = source.stat().st_blksize // 64  # a buffer's rows: after them, the file is read again
+
+    def shrinking(*args):
+        os.truncate(source, 64 * window)
+        return lines_of(*args)
+
+    monkeypatch.setattr("serving.model.WINDOW", window)
+    monkeypatch.setattr("cli.predict.lines_of", shrinking)
+    found = run(*PREDICT, finished[0], "--input", source, "--output", target)
+    assert found.returncode == 1
+    assert "found it changed" in found.stderr.splitlines()[-1]
+    assert [file.name for file in tmp_path.iterdir()] == ["s.txt"]

@@ -18,6 +18,7 @@ def token_lists(rows, segments=None):
     return TokenLists(
         ids=flat(rows, np.int32),
         offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+        cut=np.zeros(len(rows), np.bool_),
         segments=None if segments is None else flat(segments, np.int8),
     )
 

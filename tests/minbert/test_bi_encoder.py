@@ -11,6 +11,10 @@ from minbert import BiEncoder, bi_encoder, encoding
 from minbert.batching import pack
 from minbert.errors import EncoderError
 from minbert.pooling import POOLINGS
+from minbert.truncation import TruncationWarning
+
+# One of TEXTS is longer than the limit.
+pytestmark = pytest.mark.filterwarnings("ignore::minbert.truncation.TruncationWarning")
 
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more
 TEXTS = [
@@ -301,3 +305,21 @@ def test_ours_to_ours_is_exact_and_repeatable(tmp_path, kind):
     assert again.encoder.config == model.encoder.config
     assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
     assert again.skipped_tensors == ()
+
+
+def test_sentences_that_are_cut_are_counted_in_one_warning(tiny, monkeypatch):
+    monkeypatch.setattr(encoding, "WINDOW", 2)
+    limit = tiny.tokenizer.max_tokens
+    whole, longer = "x " * (limit - 2), "x " * (limit - 1)
+    expected = f"2 of 5 sentences are longer than {limit} tokens and were cut"
+    for encode in (tiny.encode, lambda texts: list(tiny.encode_stream(texts))):
+        with pytest.warns(TruncationWarning) as caught:
+            encode([longer, "a", "", whole, longer + "y"])
+        assert [str(one.message) for one in caught] == [expected]
+        assert caught[0].filename == __file__
+
+
+def test_sentences_that_fit_give_no_warning(tiny, recwarn):
+    tiny.encode(["a", "x " * (tiny.tokenizer.max_tokens - 2)])
+    tiny.encode([])
+    assert not [one for one in recwarn if one.category is TruncationWarning]

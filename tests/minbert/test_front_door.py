@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 from minbert.errors import UnknownEncoderError, UserError
 from minbert.front_door import ended
+from minbert.truncation import TruncationWarning, warn_of_truncation
 
 
 def fail(error):
@@ -72,3 +74,22 @@ def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
     )
     assert found.returncode == 0
     assert ("Traceback" in found.stderr) is told
+
+
+def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
+    def work():
+        for _ in range(2):
+            warn_of_truncation(1, 1000, "sentences", 256)
+
+    line = "program: 1 of 1,000 sentences is longer than 256 tokens and was cut\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ended("program", work) == 0
+        assert capsys.readouterr() == ("", 2 * line)
+        with pytest.raises(TruncationWarning):  # afterwards, warnings are as they were
+            work()
+
+
+def test_other_warnings_are_left_alone():
+    with pytest.warns(UserWarning, match="another"):
+        ended("program", lambda: warnings.warn("another", stacklevel=1))

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import peer_models
 import pytest
 
+from minbert import tokenizer
 from minbert.errors import EncoderError
 from minbert.tokenizer import load_tokenizer
 
@@ -178,3 +180,19 @@ def test_what_is_no_text_is_refused_by_its_place(tiny, texts, told):
         tiny.encode(texts)
     with pytest.raises(TypeError, match=told):
         tiny.tokenizer(["x"] * len(texts), texts)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("chunk", [3, 1000])
+def test_texts_that_are_cut_are_those_longer_than_the_limit(folder, monkeypatch, paired, chunk):
+    monkeypatch.setattr(tokenizer, "CHUNK", chunk)
+    peer_models.write_wordpiece(folder)
+    texts = [*TEXTS, *(f"{'cat ' * n}" for n in range(20))]
+    pairs = [texts[::-1]] if paired else []
+    long = load_tokenizer(folder, "bert", 10_000)(texts, *pairs)
+    short = load_tokenizer(folder, "bert", 12)(texts, *pairs)
+    assert not long.cut.any()
+    assert short.cut.tolist() == (long.lengths > 12).tolist()
+    assert 0 < short.cut.sum() < len(texts)
+    rows = np.array([len(texts) - 1, 0, 3])
+    assert short.at(rows).cut.tolist() == short.cut[rows].tolist()

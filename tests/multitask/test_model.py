@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 from plain import step_terms
+from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
+from multitask.sealed import CheckpointError
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
 
@@ -64,3 +66,23 @@ def test_another_metric_may_select_the_epoch():
     assert both["cola"].kind.worst == -1
     with pytest.raises(RunError, match="expected a metric of the tasks: sst has accuracy"):
         build_tasks(replace(CONFIG, select_by="pearson"))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (float("nan"), "expected finite numbers, found nan"),
+        (1, "expected floating-point numbers, found int64"),
+    ],
+)
+def test_heads_that_are_not_numbers_are_refused(make_trainer, tmp_path, value, expected):
+    model = make_trainer().model
+    model.save_heads(tmp_path)
+    file = tmp_path / "heads.safetensors"
+    saved = load_file(file)
+    name = next(iter(saved))
+    save_file(saved | {name: torch.full(saved[name].shape, value)}, file)
+    for load in (model.load_heads, lambda folder: model.load_matching_heads(folder, ["sst"])):
+        with pytest.raises(CheckpointError) as caught:
+            load(tmp_path)
+        assert str(caught.value) == f"{file}: {name!r}: {expected}"

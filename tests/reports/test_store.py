@@ -1,12 +1,15 @@
 """What is found of runs on disk, finished or not."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from minbert.json_files import write_json
 from multitask.config import RunConfig
-from reports.store import find_runs, runs_table
+from reports.store import StoredRun, find_runs, runs_table
+from tasks import TASK_NAMES, build_task
+from tasks.described import Described
 
 CONFIG = RunConfig(mode="single", tasks=("sts",), epochs=5, smart_weight={"sts": 3.0}, lr=2e-5)
 
@@ -67,3 +70,48 @@ def test_the_mode(root, capsys, tmp_path_factory):
     with pytest.raises(SystemExit) as ended:
         cli.main(["--mode", "runs", "--root", str(empty / "nowhere")])
     assert ended.value.code == 2
+
+
+def described(name, kind):
+    """An own task, as a configuration holds it."""
+    labels = ("a", "b") if kind == "classification" else ()
+    return Described(name, kind, "m.csv", ("t", "u"), "y", labels=labels).to_json()
+
+
+def test_every_task_has_a_column_of_its_main_metric(tmp_path):
+    for name, own, dev in (
+        ("one", {"mine": "classification"}, {"mine": {"matthews": 0.1, "accuracy": 0.61239}}),
+        ("two", {"mine": "similarity"}, {"mine": {"spearman": 0.2, "pearson": 0.71239}}),
+        ("three", {}, {"rte": {"f1": 0.3, "accuracy": 0.81239}, "sst": {"accuracy": 0.91239}}),
+        ("pretrained", {"other": "classification"}, {"other": {"knn_accuracy": 0.4}}),
+    ):
+        (tmp_path / name).mkdir()
+        settled = {task: described(task, kind) for task, kind in own.items()}
+        config = replace(CONFIG, mode="multitask", tasks=tuple(dev), own_tasks=settled)
+        write_json(tmp_path / name / "config.json", config.to_json())
+        write_json(tmp_path / name / "metrics.json", {"dev": dev})
+    runs, problems = find_runs(tmp_path)
+    assert not problems
+    header, _, *lines = runs_table(runs, tmp_path).splitlines()
+    shown = ("sst accuracy", "qqp accuracy", "sts pearson", "rte accuracy", "mine accuracy")
+    places = [header.index(name) for name in (*shown, "mine pearson", "overall")]
+    assert places == sorted(places)
+    assert "other" not in header
+    figures = {line.split()[0]: re.findall(r"\b0\.\d{4}\b", line) for line in lines}
+    assert figures["one"] == ["0.6124"]
+    assert figures["two"] == ["0.7124"]
+    assert figures["three"] == ["0.9124", "0.8124"]
+    column = header.index("mine pearson")
+    cells = {line.split()[0]: line[column : column + len("mine pearson")] for line in lines}
+    assert {name: cell.strip() for name, cell in cells.items()} == {
+        "one": "",
+        "two": "0.7124",
+        "three": "",
+        "pretrained": "",
+    }
+
+
+@pytest.mark.parametrize("name", TASK_NAMES)
+def test_the_main_metric_is_the_tasks_own(tmp_path, name):
+    run = StoredRun(tmp_path, {"tasks": [name]}, None)
+    assert run.main_metric(name) == build_task(name).kind.main_metric

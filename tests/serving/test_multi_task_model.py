@@ -8,6 +8,7 @@ import torch
 from tolerances import assert_near, encoder_terms
 
 import cli
+from minbert.truncation import TruncationWarning
 from multitask.errors import RunError
 from serving import MultiTaskModel
 from serving.together import concatenated
@@ -136,3 +137,19 @@ def test_distinct_sequences(model):
     assert which.tolist() == [0, 1, 0, 1, 2]
     assert tokens.at(rows).ids.tolist() == tokenizer(["a", "b", "c"]).ids.tolist()
     assert torch.is_inference_mode_enabled() is False
+
+
+def test_rows_that_are_cut_are_counted_in_one_warning(model, monkeypatch):
+    monkeypatch.setattr("serving.model.WINDOW", 2)
+    limit = model.model.bi_encoder.tokenizer.max_tokens
+    half, longer = "a " * (limit // 2), "a " * limit
+    # The first is too long for the head of joint pairs only.
+    rows = [(half, half), ("a", "b"), ("a", longer), (longer, longer), ("a", "b")]
+    expected = f"3 of 5 rows are longer than {limit} tokens and were cut"
+    for predict in (model.predict, lambda rows: list(model.predict_stream(iter(rows)))):
+        with pytest.warns(TruncationWarning) as caught:
+            predict(rows)
+        assert [str(one.message) for one in caught] == [expected]
+        assert caught[0].filename == __file__
+    with pytest.warns(TruncationWarning, match="1 of 5 rows is longer"):
+        model.predict(rows, ["sst"])
