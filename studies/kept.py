@@ -38,7 +38,8 @@ class Cell:
 def kept_content(one: Cell, results: Path) -> Content | None:
     """What is kept of a cell, stale or not; None without a file.
 
-    UserError if it was edited, or made with another configuration.
+    UserError if it was edited, or made with another configuration, unless it is stale: a fault may
+    have been mended by another setting.
     """
     file = results / f"{one.name}.json"
     if not file.exists():
@@ -46,8 +47,9 @@ def kept_content(one: Cell, results: Path) -> Content | None:
     if not isinstance(read_json(file, UserError).get("config"), dict):
         raise UserError(f"{file}: expected a cell with a config, found none")
     content = read_cell(file)
-    # A run writes down which kernel it chose.
-    check_config(file, one.config, content["config"], ignored=("linear",))
+    if stale(one, content) is None:
+        # A run writes down which kernel it chose.
+        check_config(file, one.config, content["config"], ignored=("linear",))
     return content
 
 

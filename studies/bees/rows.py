@@ -21,6 +21,7 @@ SEEDS = (11711, 1, 2, 3, 4)
 # Section 5.3. Dropout of the heads, 0.3, is theirs everywhere here. What the paper does not tell,
 # warm-up, decay and clipping, is as in any run.
 PAPER = {"lr": 2e-5, "head_lr": 2e-5, "weight_decay": 0.01, "batch_size": 16}
+SCALE = 5.0  # of the similarities whose squared error is the loss (Eq. 4)
 MULTITASK = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
 
 
@@ -222,6 +223,7 @@ def row_cell(
     row = EVERY[name]
     settings = {"mode": "single", **PAPER, **row.settings}
     settings |= {"lr": lr, "head_lr": lr} if lr else {}
+    settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
     total = epochs or row.epochs
     if "first_epochs" in settings:
         share = settings["first_epochs"] / row.epochs
