@@ -27,8 +27,8 @@ PRECISION = {"bees": "bf16"}  # fp32 of the others
 BY_BEGINNING = ("scl-moo", "supercontext", "lacon")  # whose rows are named by how they begin
 PAPERS = {
     "bees": "the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
-    "on the dev set that is reported, by the paper as by us. With --limit N tasks are equally large, "
-    "so that sampling by size is uniform, and the claims about mixtures are not tested fairly.",
+    "on the dev set that is reported, by the paper as by us. With --limit N tasks are equally "
+    "large, so that sampling by size is uniform, and claims about mixtures are not tested fairly.",
     "best": "settings drawn from the trials in results/; Quora's figures are flattered, for the "
     "encoder's own training data holds duplicates of Quora.",
     "scl-moo": "the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
