@@ -47,6 +47,18 @@ def faults(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
 
 def unused(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     """Settings that have no effect in this configuration, though they differ from the default."""
+    for name, (owner, used) in owners_of(config).items():
+        if not used and getattr(config, name) != defaults[name]:
+            yield f"{name}: expected {owner}, found {getattr(config, name)!r} without it"
+
+
+def without_effect(config: RunConfig) -> tuple[str, ...]:
+    """Names of settings that this configuration does not use, whatever their values."""
+    return tuple(name for name, (_, used) in owners_of(config).items() if not used)
+
+
+def owners_of(config: RunConfig) -> dict[str, tuple[str, bool]]:
+    """What each setting that not every run uses belongs to, and whether this run has it."""
     owners: dict[str, tuple[str, bool]] = {
         "temperature": ("sampling temperature", config.sampling == "temperature"),
         "size_cap": ("sampling temperature", config.sampling == "temperature"),
@@ -68,9 +80,7 @@ def unused(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     for name, objectives in choices.OBJECTIVE_SETTINGS.items():
         fits = config.objective in objectives
         owners.setdefault(name, (f"objective {' or '.join(objectives)}", fits))
-    for name, (owner, used) in owners.items():
-        if not used and getattr(config, name) != defaults[name]:
-            yield f"{name}: expected {owner}, found {getattr(config, name)!r} without it"
+    return owners
 
 
 def of_training(config: RunConfig) -> Iterator[str]:
@@ -256,8 +266,6 @@ def of_objective(config: RunConfig) -> Iterator[str]:
         yield "scl_weight: expected a number below 1, or nothing trains the heads"
     if name == "epo" and not all(config.scl_preference):
         yield "scl_preference: expected numbers between 0 and 1 for EPO, found 0"
-    if name in choices.POOLING and config.pooling is not None and classes == list(config.tasks):
-        yield f"pooling: expected another objective than {name}, which pools by itself"
     if name == "projection" and not config.projection_layers:
         yield "projection_layers: expected 1 or more with objective projection, found 0"
     if name in choices.LACON and config.label_terms == ("ler",):

@@ -12,6 +12,7 @@ from minbert.front_door import start
 from minbert.json_files import read_json, read_sealed, write_sealed
 from multitask.config import PLACES, RunConfig, difference
 from multitask.errors import RunError
+from multitask.rules import without_effect
 from multitask.stored import finished_metrics
 from tasks.metrics import impossible
 
@@ -62,7 +63,11 @@ def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
 def check_config(
     file: Path, config: RunConfig, kept: Mapping[str, Any], ignored: tuple[str, ...]
 ) -> None:
-    """UserError where a cell's file was made with another configuration."""
+    """UserError where a cell's file was made with another configuration.
+
+    Settings that the configuration does not use may differ.
+    """
+    ignored = (*ignored, *without_effect(config))
     if found := difference(as_kept(config), kept, ignored=ignored):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
@@ -75,7 +80,8 @@ def run_of_cell(folder: Path, config: RunConfig) -> bool:
     if not (folder / "metrics.json").exists() or not (folder / "config.json").exists():
         return False
     stored = as_kept(read_json(folder / "config.json", UserError))
-    return difference(as_kept(config), stored, ignored=("linear",)) is None
+    ignored = ("linear", *without_effect(config))
+    return difference(as_kept(config), stored, ignored=ignored) is None
 
 
 def main() -> None:

@@ -82,7 +82,8 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """What differs from the defaults, beside what every table shows; how runs were merged."""
-        plain = default_values()
+        # By default a step has a batch of each task.
+        plain = default_values() | {"batches_per_step": max(1, len(self.config["tasks"]))}
         merged = {}
         if members := self.config.get("members"):
             several = [members] if isinstance(members, list) else members.values()

@@ -62,7 +62,8 @@ def of_another_seed(config: Config) -> bool:
 def with_bees_similarity(config: Config) -> bool:
     """A row of BEES' tables that trains similarity: known by the paper's rate."""
     supervised = config.get("mode") in ("single", "multitask")
-    return supervised and config.get("lr") == 2e-5 and "sts" in config.get("tasks", ())
+    ours = supervised and config.get("lr") == 2e-5 and "sts" in config.get("tasks", ())
+    return ours and config.get("similarity_scale", 1.0) == 1.0
 
 
 FAULTS = (

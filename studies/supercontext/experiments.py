@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from multitask.choices import PRETRAINING_SETTINGS
 from multitask.config import RunConfig
 from studies.seeds import SeedCell
 from studies.supercontext.judged import Vectors, Words, pretrained_and_judged
@@ -174,8 +175,9 @@ class Experiments:
                 "batch_size": numbers.batch_size,
                 "per_class": True,
                 "projection_head": "nonlinear",
-                "contrast_temperature": TEMPERATURE,
             }
+            if loss in PRETRAINING_SETTINGS["contrast_temperature"]:
+                settings["contrast_temperature"] = TEMPERATURE
         config = replace(
             self.base,
             tasks=(task,),

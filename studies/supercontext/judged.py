@@ -11,7 +11,8 @@ from minbert.errors import UserError
 from minbert.sums import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
-from multitask.config import RunConfig
+from multitask.choices import PRETRAINING_SETTINGS
+from multitask.config import RunConfig, defaults
 from multitask.environment import environment
 from multitask.run import complete
 from multitask.stored import best_weights
@@ -68,19 +69,14 @@ def pretrained_and_judged(
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
-    plain = RunConfig(mode="probe", tasks=config.tasks)
+    plain = defaults()
     after = replace(
         config,
         mode="probe",
         encoder=str(best_weights(folder / "pretrained")),
         objective=None,
         per_class=False,
-        projection_head=plain.projection_head,
-        super_loss=plain.super_loss,
-        hard_negatives=plain.hard_negatives,
-        hard_after=plain.hard_after,
-        positives=None,
-        negatives=None,
+        **{name: plain[name] for name in PRETRAINING_SETTINGS},
     )
     linear, _ = linear_evaluation(after)
     kept = ("dev", "test")

@@ -21,7 +21,8 @@ def trained(tmp_path_factory) -> Path:
     (folder / "own.csv").write_text("a,b,y\n" + rows)
     own = f"own={folder}/own.csv:type=classification,text=a,text=b,label=y,pair=joint"
     command = [
-        *("--mode", "multitask", "--task", own, "--encoder", "tiny", "--epochs", "1"),
+        *("--mode", "multitask", "--tasks", "sst", "qqp", "sts", "--task", own),
+        *("--encoder", "tiny", "--epochs", "1"),
         *("--limit", "40", "--batch-size", "8", "--output", str(folder / "run")),
     ]
     assert cli.main(command) == 0
