@@ -83,7 +83,7 @@ def plain_side(smart: bool, args: argparse.Namespace) -> Callable[[], float]:
         mask = inputs["attention_mask"]
 
         # smart-pytorch's example for BERT and mt-dnn perturb the output of the embedding module.
-        seen = encoder.get_extended_attention_mask(mask, mask.shape)
+        seen = mask[:, None, None, :].bool()  # by every head and token
 
         def logits(embedded: torch.Tensor) -> torch.Tensor:
             states = encoder.encoder(embedded, attention_mask=seen).last_hidden_state
