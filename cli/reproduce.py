@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.flags import PRECISIONS
-from cli.values import COUNT, RATE, path
+from cli.values import COUNT, RATE, limit, path
 
 # Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {
@@ -72,9 +72,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(
         "--limit",
-        type=COUNT,
+        type=limit,
         metavar="N",
-        help="training examples of a task, of lacon a class; not of few-shot and imbalanced rows",
+        help="training examples of each task, or a share of them such as 0.25, of lacon of each "
+        "class; not of few-shot and imbalanced rows",
     )
     parser.add_argument(
         "--dev-limit", type=COUNT, metavar="N", help="of supercontext: dev examples of a task"
@@ -118,7 +119,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         mode="single",
         tasks=(),
         data=args.data,
-        limit=args.limit,
+        limit=args.limit[1] if args.limit else None,
         dev_limit=args.dev_limit,
         encoder=args.encoder,
         precision=args.precision,
@@ -151,6 +152,12 @@ def check_rows(
             some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
             what = "how some of these begin:" if begins else "some of"
             parser.error(f"--rows: expected {what} {some}; found {row}")
+    if args.limit is not None:
+        task, number = args.limit
+        if task is not None:
+            parser.error(f"--limit: expected one for all tasks, found one of {task}")
+        if args.table == "lacon" and not isinstance(number, int):
+            parser.error(f"--limit: expected examples of a class with lacon, found {number}")
     if args.rows and args.further:
         parser.error("--rows and --further: expected one of them")
     if args.further and args.table != "bees":
@@ -170,6 +177,8 @@ def command_of(args: argparse.Namespace) -> str:
     parts += ["--further"] if args.further else []
     for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
         value = getattr(args, name)
+        if name == "limit" and value is not None:
+            value = value[1]
         flag = name.replace("_", "-")
         parts += [f"--{flag} {value}"] if value is not None else []
     parts += ["--vectors FILE"] if args.vectors else []
@@ -179,7 +188,11 @@ def command_of(args: argparse.Namespace) -> str:
 def notes_of(args: argparse.Namespace) -> str:
     """What a reader has to know before he sets the figures side by side."""
     of = "a class" if args.table == "lacon" else "a task"
-    limit = f"{args.limit:,} training examples of {of}" if args.limit else "all training data"
+    limit = "all training data"
+    if args.limit:
+        _, number = args.limit
+        many = f"{number:,}" if isinstance(number, int) else f"a share of {number:g} of the"
+        limit = f"{many} training examples of {of}"
     if args.table == "lacon" and not args.limit:
         limit = (
             "at most 5,000 training examples a class of two, 1,000 a class of more, all of MRPC, "

@@ -7,11 +7,12 @@ import json
 from collections.abc import Container, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from minbert.errors import UserError
 from multitask.errors import RunError, SettingsError
-from multitask.rules import faults
+from multitask.rules import faults, without_effect
 from multitask.values import value_faults
 from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
@@ -19,6 +20,7 @@ from tasks.settings import ObjectiveSettings
 
 PLACES = ("data", "init", "nli", "text")  # settings that are files or folders
 SEQUENCES = ("tasks", "preference", "loss_sizes", "scl_preference", "label_terms")
+TRAINED = ("single", "multitask", "pretrain", "pareto")
 ROUNDING = 1e-9  # how far a preference may be from adding up to 1
 
 
@@ -146,16 +148,9 @@ class RunConfig:
             object.__setattr__(self, "preference", tuple(w / total for w in self.preference))
 
     @property
-    def has_first_epochs(self) -> bool:
-        """Whether one task has the first epochs to itself."""
-        return self.sampling == "hybrid" or self.schedule == "first-then-joint"
-
-    @property
     def step_batches(self) -> int:
         """Batches of one optimiser step: one of each task, unless the configuration says other."""
-        if self.schedule == "individual" or self.mode == "pretrain":
-            return self.batches_per_step or 1
-        return self.batches_per_step or max(1, len(self.tasks))
+        return self.batches_per_step or step_batches(vars(self))
 
     def to_json(self) -> dict[str, object]:
         """Every setting as JSON; batches per step as the number that the run takes."""
@@ -163,19 +158,23 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
-        """What `to_json` wrote; a key that an older one lacks has its default.
+        """What `to_json` wrote, for use of the run; a key that an older one lacks has its default.
 
         Raises RunError for a key that is none of a configuration, and for what is no value of it:
-        what is read from a file is checked as what is made in Python.
+        what is read from a file is checked as what is made in Python. Settings that the run did not
+        use, which older versions kept as they were given, have their defaults.
         """
         known = {field.name for field in fields(cls)}
         for key in content:
             if key not in known:
                 raise RunError(f"expected the settings of a run, found {key!r}")
-        values = dict(content)
+        values = as_now(content)
         for name in ("mode", "tasks"):
             if name not in values:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
+        check_settings(values)
+        for name in without_effect(SimpleNamespace(**defaults() | values)):
+            values.pop(name, None)
         try:
             return cls(**values)
         except SettingsError as error:  # of a file, not of the command line
@@ -190,6 +189,12 @@ class RunConfig:
     def difference(self, other: Mapping[str, object]) -> str | None:
         """The first key in which `other`, a configuration read from JSON, differs; None if none."""
         return difference(self.to_json(), other)
+
+
+def step_batches(settings: Mapping[str, Any]) -> int:
+    """Batches of a step where nothing else is set: one of each task that it may train."""
+    alone = settings.get("schedule") == "individual" or settings["mode"] == "pretrain"
+    return 1 if alone else max(1, len(settings["tasks"]))
 
 
 def check_settings(content: Mapping[str, Any]) -> None:
@@ -210,8 +215,10 @@ def check_settings(content: Mapping[str, Any]) -> None:
 
 def check_complete(config: RunConfig) -> None:
     """SettingsError for a configuration that others are made from: without a mode or tasks."""
-    if not config.mode:
-        raise SettingsError("mode: expected one, found none")
+    if config.mode not in TRAINED:
+        raise SettingsError(
+            f"mode: expected one of {', '.join(TRAINED)}, found {config.mode or 'none'}"
+        )
     if config.mode == "pretrain" and config.objective is None:
         raise SettingsError("objective: expected one in mode pretrain, found none")
     if not config.tasks and config.text is None and config.nli is None:
@@ -223,13 +230,25 @@ def difference(
 ) -> str | None:
     """The first key in which two configurations as JSON differ; None if none.
 
-    A key that an older configuration lacks has its default.
+    A key that an older configuration lacks has its default, or what older versions did.
     """
-    mine, theirs = {**default_values(), **mine}, {**default_values(), **theirs}
+    mine, theirs = ({**default_values(), **as_now(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
         if key not in ignored and mine.get(key) != theirs.get(key):
             return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
     return None
+
+
+def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored configuration with what its version did where a setting's default has changed.
+
+    SMART's noise was added to the word embeddings, and its radius and step were no shares.
+    """
+    weights = content.get("smart_weight")
+    if not weights or "smart_place" in content:
+        return dict(content)
+    lengths = ("smart_radius", "smart_step_size")
+    return {k: v for k, v in content.items() if k not in lengths} | {"smart_place": "words"}
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitask import choices
 from multitask.combiners import ONE_AT_A_TIME, POSITIVE, PREFERRING
-from multitask.schedule import FIRST
+from multitask.schedule import FIRST, has_first_epochs
 from tasks import MANY_CLASSES, PAIRS, PULL_PUSH, SIMILARITIES, TASK_NAMES
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ SMART = tuple(
     f"smart_{name}"
     for name in ("steps", "step_size", "radius", "norm", "variant", "place", "dropout")
 )
+PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
+ROUNDING = 1e-9
 BF16_RADIUS = 2**-8  # the spacing of bfloat16 numbers: smaller shares are rounded away
 
 
@@ -33,7 +35,7 @@ def faults(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     """
     yield from of_training(config)
     if config.mode == "pretrain":
-        yield from of_pretraining(config)
+        yield from of_pretraining(config, defaults)
     elif config.objective in choices.TEXT_OBJECTIVES + choices.CLASS_OBJECTIVES and config.mode:
         yield f"objective: expected mode pretrain for {config.objective}, found {config.mode}"
     if config.tasks:
@@ -42,7 +44,7 @@ def faults(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
         yield from of_data(config)
         if config.mode != "pretrain":
             yield from of_mixing(config)
-            yield from of_objective(config)
+            yield from of_objective(config, defaults)
 
 
 def unused(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
@@ -52,21 +54,23 @@ def unused(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: expected {owner}, found {getattr(config, name)!r} without it"
 
 
-def without_effect(config: RunConfig) -> tuple[str, ...]:
-    """Names of settings that this configuration does not use, whatever their values."""
+def without_effect(config: Any) -> tuple[str, ...]:
+    """Names of settings that a configuration, or what has its attributes, does not use."""
     return tuple(name for name, (_, used) in owners_of(config).items() if not used)
 
 
-def owners_of(config: RunConfig) -> dict[str, tuple[str, bool]]:
+def owners_of(config: Any) -> dict[str, tuple[str, bool]]:
     """What each setting that not every run uses belongs to, and whether this run has it."""
     owners: dict[str, tuple[str, bool]] = {
         "temperature": ("sampling temperature", config.sampling == "temperature"),
         "size_cap": ("sampling temperature", config.sampling == "temperature"),
-        "first_task": (f"sampling hybrid or schedule {FIRST}", config.has_first_epochs),
-        "first_epochs": (f"sampling hybrid or schedule {FIRST}", config.has_first_epochs),
+        "first_task": (f"sampling hybrid or schedule {FIRST}", has_first_epochs(config)),
+        "first_epochs": (f"sampling hybrid or schedule {FIRST}", has_first_epochs(config)),
         "cones": ("combiner pareto-mtl", config.combiner == "pareto-mtl"),
         "preference": (f"combiner {' or '.join(PREFERRING)}", config.combiner in PREFERRING),
+        "loss_sizes": ("mode pareto", config.mode == "pareto"),
         "proximal_momentum": ("a proximal_weight above 0", any(config.proximal_weight.values())),
+        "similarity_scale": ("a task of similarities", any_similar(config)),
         "leaks_of": ("drop_leaks", config.drop_leaks),
         "text_column": ("text", config.text is not None),
         "hard_after": ("hard_negatives", bool(config.hard_negatives)),
@@ -93,15 +97,21 @@ def of_training(config: RunConfig) -> Iterator[str]:
         if config.probe_epochs >= config.epochs:
             found = config.probe_epochs
             yield f"probe_epochs: expected fewer than epochs {config.epochs}, found {found}"
-        if config.has_first_epochs:
+        if has_first_epochs(config):
             yield "probe_epochs: expected all tasks in the first epochs, found one task only"
-    if config.has_first_epochs and config.first_epochs >= config.epochs:
+    if has_first_epochs(config) and config.first_epochs >= config.epochs:
         found = config.first_epochs
         yield f"first_epochs: expected fewer than epochs {config.epochs}, found {found}"
     if config.hard_after and config.hard_after >= config.epochs:
         yield f"hard_after: expected fewer than epochs {config.epochs}, found {config.hard_after}"
     if len(config.hard_negatives) > 1:
         yield f"hard_negatives: expected one of them, found {', '.join(config.hard_negatives)}"
+    radius = config.smart_radius
+    if config.precision == "bf16" and radius is not None and radius < BF16_RADIUS:
+        yield (
+            f"smart_radius: expected {BF16_RADIUS:.4f} at least with precision bf16, which rounds "
+            f"by more than such noise, found {radius}"
+        )
     weighted = [name for name in TERM_WEIGHTS if any(getattr(config, name).values())]
     if config.freeze_encoder and weighted:
         yield f"{weighted[0]} and freeze_encoder: expected one of them"
@@ -143,6 +153,8 @@ def option_faults(task: str, options: Any) -> Iterator[str]:
         known["pair"] = choices.PAIR_OPTIONS
     if task in MANY_CLASSES:
         known["classes"] = tuple(map(str, range(2, MANY_CLASSES[task] + 1)))
+    if options.get("pair") == "joint" and set(options) & {"head", "loss"}:
+        yield f"task_options: {task}: pair joint: expected neither head nor loss beside it"
     for option, value in options.items():
         if option not in known:
             names = ", ".join(known) or "none"
@@ -155,8 +167,6 @@ def option_faults(task: str, options: Any) -> Iterator[str]:
 def of_data(config: RunConfig) -> Iterator[str]:
     """Which examples are used."""
     if isinstance(config.limit, dict):
-        if config.mode == "pretrain":
-            yield "limit: expected one for all tasks in mode pretrain, found one by task"
         for task in config.limit:
             if task not in config.tasks:
                 yield f"limit: expected one of {', '.join(config.tasks)}, found {task!r}"
@@ -234,18 +244,12 @@ def preference_faults(config: RunConfig, every: list[str]) -> Iterator[str]:
         yield f"preference: expected numbers above 0 for combiner {config.combiner}, found {shown}"
 
 
-def of_objective(config: RunConfig) -> Iterator[str]:
+def of_objective(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     """What tasks with classes are trained by."""
     name, classes = config.objective, [t for t in config.tasks if has_classes(config, t)]
     if (name or config.per_class) and not classes:
         what = f"objective {name}" if name else "per_class"
         yield f"{what}: expected a task with classes, found {', '.join(config.tasks)}"
-    radius = config.smart_radius
-    if config.precision == "bf16" and radius is not None and radius < BF16_RADIUS:
-        yield (
-            f"smart_radius: expected {BF16_RADIUS:.4f} at least with precision bf16, which rounds "
-            f"by more than such noise, found {radius}"
-        )
     if not name:
         return
     if name not in choices.HEADS_ALONE:
@@ -262,17 +266,31 @@ def of_objective(config: RunConfig) -> Iterator[str]:
         for task in classes:
             if "head" in config.task_options.get(task, {}):
                 yield f"task_options: {task}: head: expected another objective than {name}"
+    if name in choices.ONE_VECTOR:
+        for task in classes:
+            if two_vectors(config, task):
+                yield f"objective {name}: expected single texts or pair joint, found {task}"
+    if name in choices.LACON:
+        if "icl" not in config.label_terms and config.batch_size == 1:
+            yield "batch_size: expected 2 or more without icl among label_terms, found 1"
+        for setting, term in (("label_spread", "ler"), ("label_heads", "icl")):
+            found = getattr(config, setting)
+            if term not in config.label_terms and found != defaults[setting]:
+                yield f"{setting}: expected {term} among label_terms, found {found}"
     if config.scl_weight == 1 and name in choices.CONTRASTIVE:
         yield "scl_weight: expected a number below 1, or nothing trains the heads"
-    if name == "epo" and not all(config.scl_preference):
-        yield "scl_preference: expected numbers between 0 and 1 for EPO, found 0"
+    wish = config.scl_preference
+    if name in ("ls", "epo") and abs(sum(wish) - 1) > ROUNDING:
+        yield f"scl_preference: expected two numbers that add up to 1, found {wish}"
+    if name == "epo" and not all(wish):
+        yield f"scl_preference: expected numbers between 0 and 1 for EPO, found {wish}"
     if name == "projection" and not config.projection_layers:
         yield "projection_layers: expected 1 or more with objective projection, found 0"
     if name in choices.LACON and config.label_terms == ("ler",):
         yield "label_terms: expected icl or lcl, or nothing trains the encoder"
 
 
-def of_pretraining(config: RunConfig) -> Iterator[str]:
+def of_pretraining(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     """Where the texts come from, and what of them is learnt."""
     name = config.objective
     if name in choices.OBJECTIVES:
@@ -288,11 +306,43 @@ def of_pretraining(config: RunConfig) -> Iterator[str]:
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
     if config.freeze_encoder or config.probe_epochs:
         yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"
-    if config.combiner != "sum" or config.gradients != "parameters":
-        yield f"combiner: expected sum in mode pretrain, found {config.combiner}"
+    for setting in ("combiner", "gradients", "sampling", "schedule", "loss_sizes"):
+        if (found := getattr(config, setting)) != defaults[setting]:
+            yield f"{setting}: expected {defaults[setting]} in mode pretrain, found {found}"
+    if config.batches_per_step not in (None, 1):
+        found = config.batches_per_step
+        yield f"batches_per_step: expected 1 in mode pretrain, found {found}"
+    if isinstance(config.limit, dict):
+        yield "limit: expected one for all tasks in mode pretrain, found one by task"
+    if name in choices.TEXT_OBJECTIVES:
+        for setting in ("protocol", "per_class", "drop_leaks", "task_options"):
+            if (found := getattr(config, setting)) != defaults[setting]:
+                yield f"{setting}: expected an objective of classes, found {name} with {found}"
+    if name in choices.PAIRS_OF_TEXTS and config.text is None:
+        for task in config.tasks:
+            if task not in PAIRED:
+                yield f"tasks: expected {' or '.join(PAIRED)} with objective {name}, found {task}"
+    if name in choices.CLASS_OBJECTIVES:
+        for task in config.tasks:
+            if not has_classes(config, task):
+                yield f"objective {name}: expected tasks with classes, found {task}"
+            elif two_vectors(config, task):
+                yield f"objective {name}: expected single texts or pair joint, found {task}"
     for weights in TERM_WEIGHTS:
         if getattr(config, weights):
             yield f"{weights}: expected none in mode pretrain, found {getattr(config, weights)}"
+
+
+def any_similar(config: Any) -> bool:
+    return any(not has_classes(config, task) for task in config.tasks)
+
+
+def two_vectors(config: RunConfig, task: str) -> bool:
+    """Whether the examples of a task are pairs with an embedding for each text."""
+    own = config.own_tasks.get(task)
+    if own is not None:
+        return len(own.get("texts", ())) == 2 and not own.get("joint")
+    return task in PAIRS and config.task_options.get(task, {}).get("pair") != "joint"
 
 
 def has_classes(config: RunConfig, task: str) -> bool:

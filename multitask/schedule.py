@@ -54,7 +54,7 @@ def build_plan(
     own (Liu et al., 2019). First-then-joint: BEES' max-data-task-first and complex-task-first. The
     hybrid sampler is the largest task first, then round-robin (BEES, section 4.5.1).
     """
-    first_epochs = config.first_epochs if config.has_first_epochs else 0
+    first_epochs = config.first_epochs if has_first_epochs(config) else 0
     work = Workload(
         sizes=tuple(sizes),
         batch_size=config.batch_size,
@@ -69,6 +69,11 @@ def build_plan(
     # What is annealed is annealed over the epochs that are left to it.
     joint = replace(work, epochs=max(1, config.epochs - first_epochs))
     return Plan(work, SAMPLERS[config.sampling](joint), first, first_epochs)
+
+
+def has_first_epochs(config: RunConfig) -> bool:
+    """Whether one task has the first epochs to itself."""
+    return config.sampling == "hybrid" or config.schedule == FIRST
 
 
 def first_task(config: RunConfig, available: Sequence[int]) -> int:

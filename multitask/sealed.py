@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from minbert import files
 from minbert.errors import UserError
@@ -16,6 +17,7 @@ from minbert.json_files import read_json, write_json
 from minbert.sums import SUMS, fault, sums
 from minbert.temporary_names import NEW, OLD, kind_of, target_name
 from multitask.config import PLACES, difference
+from tasks.described import FILES as DATA_FILES
 
 BEST = "best"  # the folder of the best epoch's weights, beside the checkpoints
 STEP = re.compile(r"step-\d+")
@@ -90,10 +92,15 @@ def of_run(folder: Path, config: Mapping[str, object]) -> bool:
     return True
 
 
-def with_names(config: Mapping[str, object]) -> dict[str, object]:
+def with_names(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON with the names of its files and folders without their paths."""
-    names = {key: Path(str(config[key])).name for key in PLACES if config.get(key)}
-    return {**config, **names}
+    keys = (*PLACES, "encoder")
+    names = {key: Path(str(config[key])).name for key in keys if config.get(key)}
+    own = {
+        name: {**one, **{k: Path(str(one[k])).name for k in DATA_FILES if one.get(k)}}
+        for name, one in config.get("own_tasks", {}).items()
+    }
+    return {**config, **names, "own_tasks": own}
 
 
 def newest_first(folder: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from minbert.json_files import read_json, read_sealed
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.sealed import BEST, CONFIG, CheckpointError, of_run, published
+from tasks.metrics import impossible
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
 OF_A_SOUP = ("method", "members")  # beside the configuration of a run
@@ -20,6 +21,7 @@ SETTINGS_ERRORS = (
     *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
     ZeroDivisionError,
 )
+REMEDY = "restore it, or --overwrite the run"
 METRICS_KEYS = (
     "dev",
     "best_epoch",
@@ -51,7 +53,10 @@ def read_metrics(file: Path) -> dict[str, Any]:
     checksum of its metrics and its configuration in `checkpoint/best`, or both.
     """
     required = (best_folder(file.parent) / CONFIG).exists()
-    return read_sealed(file, RunError, "restore it, or --overwrite the run", required)
+    content = read_sealed(file, RunError, REMEDY, required)
+    if wrong := impossible(content.get("dev", {})):
+        raise RunError(f"{file}: dev: {wrong}; {REMEDY}")
+    return content
 
 
 def encoder_of(folder: Path) -> str:

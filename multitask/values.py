@@ -152,7 +152,7 @@ def value_faults(settings: Mapping[str, Any], hints: Mapping[str, Any]) -> Itera
                 names = ", ".join(filter(None, CHOICES[name]))
                 yield f"{name}: expected one of {names}, found {shown(value)}"
         elif name == "limit":
-            limits = value.values() if isinstance(value, Mapping) else (value,)
+            limits = value.values() if isinstance(value, dict) else (value,)
             if not limits or not all(map(is_limit, limits)):
                 yield f"limit: expected {LIMIT}, or one by task, found {shown(value)}"
         elif not fits(value, hint):
@@ -174,10 +174,10 @@ def part_faults(name: str, value: Any) -> Iterator[str]:
                 yield f"hard_negatives: expected one of {', '.join(HARD)}, found {key!r}"
             elif not HARD[key].holds(part):
                 yield f"hard_negatives: {key}: expected {HARD[key].expected}, found {shown(part)}"
-    if name == "label_terms" and (not value or len(set(value)) < len(value)):
-        yield f"label_terms: expected some of {', '.join(choices.TERMS)}, found {shown(value)}"
-    if name == "label_terms" and not set(value) <= set(choices.TERMS):
-        yield f"label_terms: expected some of {', '.join(choices.TERMS)}, found {shown(value)}"
+    if name == "label_terms":
+        once = len(set(value)) == len(value) > 0
+        if not once or not set(value) <= set(choices.TERMS):
+            yield f"label_terms: expected some of {', '.join(choices.TERMS)}, found {shown(value)}"
     if name == "device" and not DEVICE.fullmatch(value):
         yield f"device: expected auto, cpu, cuda or cuda:N, found {shown(value)}"
     if name in TEXTS and not value.strip():

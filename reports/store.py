@@ -11,7 +11,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json
 from minbert.typed import fits
 from multitask import stored
-from multitask.config import check_settings, default_values
+from multitask.config import check_settings, default_values, step_batches
 from multitask.sealed import newest_first
 from multitask.stored import settings_of
 from reports.tables import text_table
@@ -82,8 +82,7 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """What differs from the defaults, beside what every table shows; how runs were merged."""
-        # By default a step has a batch of each task.
-        plain = default_values() | {"batches_per_step": max(1, len(self.config["tasks"]))}
+        plain = default_values() | {"batches_per_step": step_batches(self.config)}
         merged = {}
         if members := self.config.get("members"):
             several = [members] if isinstance(members, list) else members.values()

@@ -115,6 +115,12 @@ def finish(one: Cell, results: Path, runs: Path) -> None:
     write_cell(results / f"{one.name}.json", cell(folder))
 
 
+def write_table(results: Path, text: str) -> None:
+    """Keep a study's table beside its cells."""
+    results.mkdir(parents=True, exist_ok=True)
+    write_whole(results / "table.md", text + "\n")
+
+
 def study_parser(
     module: str, description: str | None, names: Sequence[str], limit: int
 ) -> argparse.ArgumentParser:

@@ -16,7 +16,7 @@ from typing import Any
 from minbert.front_door import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table, mean_and_spread
-from studies.cells import add_kept_only, run_cells
+from studies.cells import add_kept_only, run_cells, write_table
 from studies.faults import left_out
 from studies.kept import Cell, faults_of, read_cells
 
@@ -144,7 +144,7 @@ def main() -> None:
         run_cells(chosen, results, args.runs or Path("runs") / args.study)
     tables = [table(comparison, read_cells(cells, results)), left_out(faults_of(cells, results))]
     text = "\n\n".join(filter(None, tables))
-    (results / "table.md").write_text(text + "\n")
+    write_table(results, text)
     print(text)
 
 

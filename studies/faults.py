@@ -23,7 +23,7 @@ class Fault:
     """What was wrong, in a clause, with cells whose configuration it `touches`.
 
     Those made from `since` on and before `mended`, each a date or a date with a time, in UTC. A
-    date without a time, as older cells have it, stands for the beginning of its day.
+    cell whose date has no time, as older ones have it, may be of any moment of its day.
     """
 
     what: str
@@ -75,17 +75,17 @@ FAULTS = (
     ),
     Fault(
         "SMART's noise was added to the word embeddings before their LayerNorm",
-        mended="2026-11-23",
+        mended="2026-11-23T04:31:00+00:00",
         touches=with_smart,
     ),
     Fault(
         "of tasks cut to one size by --limit the first was trained first, not the largest",
-        mended="2026-11-23",
+        mended="2026-11-23T05:21:00+00:00",
         touches=of_equal_sizes,
     ),
     Fault(
         "in BEES' rows similarity's squared error was that of labels from 0 to 1, not from 0 to 5",
-        mended="2026-11-23",
+        mended="2026-11-23T00:00:00+00:00",
         touches=with_bees_similarity,
     ),
     Fault(
@@ -102,9 +102,15 @@ def fault_of(config: Config, made: str) -> Fault | None:
     `made` is when, as in the cell's environment; of a cell without it the worst is assumed.
     """
     for one in FAULTS:
-        if (not made or one.since <= made < one.mended) and one.touches(config):
+        within = one.since <= latest(made) and made < one.mended
+        if (not made or within) and one.touches(config):
             return one
     return None
+
+
+def latest(made: str) -> str:
+    """The last moment that a cell's date may mean: without a time, the end of its day."""
+    return made if "T" in made else f"{made}T24"
 
 
 def left_out(faults: Iterable[Fault]) -> str:

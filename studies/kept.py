@@ -96,8 +96,11 @@ def finished_folder(one: Cell, runs: Path) -> Path | None:
 
 
 def stale_run(one: Cell, folder: Path) -> bool:
-    """Whether a folder holds a finished run of a cell that a fault touches."""
-    if not run_of_cell(folder, one.config):
+    """Whether a folder holds a finished run of a cell that a fault touches.
+
+    A fault may have been mended by another setting: the run's own configuration decides.
+    """
+    if not (folder / "metrics.json").exists() or not (folder / "config.json").exists():
         return False
     config = as_kept(read_json(folder / "config.json", UserError))
     return stale(one, {"config": config} | read_metrics(folder / "metrics.json")) is not None

@@ -14,9 +14,10 @@ from typing import Any
 
 from minbert.front_door import start
 from multitask.config import RunConfig
+from multitask.schedule import has_first_epochs
 from reports.tables import markdown_table
 from studies.arguments import seed
-from studies.cells import run_cells, study_parser
+from studies.cells import run_cells, study_parser, write_table
 from studies.faults import left_out
 from studies.kept import Cell, faults_of, read_cells
 
@@ -41,7 +42,7 @@ def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
     """A cell's configuration: `PASSES * limit` examples, whatever a step and an epoch are."""
     config = replace(base, **settings)
     per_step = 1 if config.schedule == "individual" else len(TASKS)
-    alone = config.first_epochs if config.has_first_epochs else 0  # epochs of one batch a step
+    alone = config.first_epochs if has_first_epochs(config) else 0  # epochs of one batch a step
     batches_per_round = alone + (config.epochs - alone) * per_step  # with one step an epoch
     limit = base.limit if isinstance(base.limit, int) else 0
     steps = round(PASSES * limit / (batches_per_round * config.batch_size))
@@ -93,7 +94,7 @@ def main() -> None:
     if not args.kept_only:
         run_cells([one for one in cells if one.name in args.cells], args.results, args.runs)
     text = table(cells, args.results)
-    (args.results / "table.md").write_text(text + "\n")
+    write_table(args.results, text)
     print(text)
 
 

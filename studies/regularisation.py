@@ -16,7 +16,7 @@ from minbert.front_door import start
 from multitask.config import RunConfig
 from pretrain import DEFAULTS
 from reports.tables import markdown_table, mean_and_spread
-from studies.cells import run_cells, study_parser
+from studies.cells import run_cells, study_parser, write_table
 from studies.faults import left_out
 from studies.kept import Cell, faults_of, read_cells
 from studies.lines import draw_curve
@@ -109,7 +109,7 @@ def write_reports(folder: Path, every: Sequence[Cell]) -> str:
     """
     cells = read_cells(every, folder)
     text = "\n\n".join(filter(None, [table(cells), left_out(faults_of(every, folder))]))
-    (folder / "table.md").write_text(text + "\n")
+    write_table(folder, text)
     for task in FIGURES:
         weights, scores = curve(cells, task)
         file = folder / f"smart-weight-{task}.png"

@@ -109,7 +109,8 @@ def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = T
         keep_ids(config, results, runs)
         found = one.work(config, folder)
         with alone(runs / one.name):
-            seeds = {**{str(s): m for s, m in kept(one, results).items()}, str(seed): found}
+            others = kept_with_faults(one, results)
+            seeds = {**{str(s): metrics for s, (metrics, _) in others.items()}, str(seed): found}
             write_cell(file_of(one, results), {"config": as_kept(one.config), "seeds": seeds})
         shutil.rmtree(folder)
     return True
@@ -141,11 +142,12 @@ def kept_with_faults(
     if not file.exists():
         return {}
     content = read_cell(file)
-    check_config(file, one.config, content["config"], ignored=("seed", "linear"))
     found = {}
     for seed, metrics in content["seeds"].items():
         made = str(metrics.get("environment", {}).get("date", ""))
         found[int(seed)] = metrics, fault_of(content["config"] | {"seed": int(seed)}, made)
+    if any(fault is None for _, fault in found.values()):
+        check_config(file, one.config, content["config"], ignored=("seed", "linear"))
     return found
 
 

@@ -10,9 +10,10 @@ import pytest
 from multitask.combiners import COMBINERS
 from multitask.config import RunConfig, check_complete, check_settings, default_values
 from multitask.errors import RunError, SettingsError
-from multitask.rules import objectives_of
+from multitask.rules import objectives_of, without_effect
 from multitask.run import complete
 from multitask.values import CHOICES, EACH, NUMBERS
+from pretrain.run_tasks import tasks_of
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
@@ -91,6 +92,11 @@ def test_a_stored_setting_is_checked_as_one_made_in_python():
         written = {k: v for k, v in changes.items() if not isinstance(v, tuple)}
         if len(written) < len(changes) or "schedule" in changes:
             continue  # JSON has no tuples; batches per step are written as a number
+        (name, _), *_ = changes.items()
+        if name in without_effect(RunConfig(**ALL)) and " one of " not in line:
+            kept = RunConfig.from_json(stored | written)
+            assert kept.to_json() == stored, "what a run did not use does not matter"
+            continue
         with pytest.raises(RunError) as error:
             RunConfig.from_json(stored | json.loads(json.dumps(written)))
         assert line in str(error.value)
@@ -143,6 +149,108 @@ def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line():
             RunConfig(**(ALL | {name: value}))
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 1500
+
+
+PRETRAINING = {"mode": "pretrain", "encoder": "tiny"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (
+            {"objective": "supcon", "tasks": ("sts",)},
+            "supcon: expected tasks with classes",
+        ),
+        ({"objective": "superloss", "tasks": ("qqp",)}, "superloss: expected single texts or pair"),
+        (
+            {"objective": "pairs", "tasks": ("sst",)},
+            "tasks: expected qqp or sts with",
+        ),
+        (
+            {"objective": "simcse", "tasks": ("sst",), "protocol": "held-out"},
+            "protocol: expected",
+        ),
+        (
+            {"objective": "simcse", "tasks": ("sst",), "combiner": "pcgrad"},
+            "combiner: expected sum",
+        ),
+        (
+            {"objective": "simcse", "tasks": ("sst",), "sampling": "annealed"},
+            "sampling: expected",
+        ),
+        (
+            {"objective": "simcse", "tasks": (), "text": "f.txt", "limit": {"sst": 3}},
+            "limit: expected",
+        ),
+        ({"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found none"),
+    ],
+)
+def test_wrong_settings_of_pretraining_are_refused(settings, line):
+    with pytest.raises(SettingsError) as error:
+        RunConfig(**(PRETRAINING | settings))
+    assert line in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
+        ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
+        ({"objective": "ls", "scl_preference": (0.9, 0.9)}, "scl_preference: expected two numbers"),
+        (
+            {"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1},
+            "batch_size: expected 2",
+        ),
+        ({"objective": "lacon", "label_terms": ("icl",), "label_spread": 0.7}, "label_spread: exp"),
+        ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
+    ],
+)
+def test_settings_that_mean_nothing_together_are_refused(settings, line):
+    with pytest.raises(SettingsError) as error:
+        RunConfig(**(ALL | settings))
+    assert line in str(error.value)
+
+
+def test_a_run_of_an_older_version_had_its_noise_on_the_words():
+    """Before `smart_place` the noise was added there, and radius and step were no shares."""
+    now = RunConfig(**ALL, smart_weight={"sst": 1.0}, smart_variant="projected", smart_radius=0.2)
+    stored = {k: v for k, v in now.to_json().items() if k != "smart_place"}
+    before = RunConfig.from_json(stored)
+    assert (before.smart_place, before.smart_radius) == ("words", None)
+    assert "smart_place is 'words' there and 'embeddings' here" in str(now.difference(stored))
+    plain = RunConfig(**ALL)
+    assert (
+        plain.difference({k: v for k, v in plain.to_json().items() if k != "smart_place"}) is None
+    )
+
+
+def outcome(changes):
+    """What becomes of a configuration: the line that refuses it, or the tasks that it builds."""
+    try:
+        config = RunConfig(**(ALL | changes))
+        check_complete(config)
+    except ValueError as error:
+        return str(error)
+    return tasks_of(config)
+
+
+def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
+    """Values that each setting may have: together they are refused in a line, or make tasks."""
+    draw = random.Random(1)
+    for _ in range(200):
+        changes = {}
+        for name in draw.sample([*NUMBERS, *CHOICES, *EACH], 2):
+            if name in CHOICES:
+                changes[name] = draw.choice(CHOICES[name])
+            elif name in EACH:
+                weights = {"sst": 1.0} if name.endswith("_weight") else (0.2, 0.3, 0.5)
+                changes[name] = weights
+            else:
+                top = min(NUMBERS[name].high, 5)
+                changes[name] = draw.randint(1, int(top)) if NUMBERS[name].whole else 0.5
+        found = outcome(changes)
+        assert found
+        assert isinstance(found, dict) or "expected" in found
 
 
 def test_batches_per_step_are_as_many_as_there_are_tasks():

@@ -51,7 +51,6 @@ def test_a_configuration_is_read_back():
         limit={"sst": 100, "sts": 0.5},
         combiner="epo",
         preference=(0.25, 0.75),
-        loss_sizes=(1.0, 2.0),
         smart_weight={"sts": 3.0},
     )
     stored = json.loads(json.dumps(config.to_json()))
