@@ -33,7 +33,7 @@ PAPERS = {
     "encoder's own training data holds duplicates of Quora.",
     "scl-moo": "the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
     "chosen on test. The claims are not tested fairly: few-shot runs have 30 steps on [CLS] of an "
-    "encoder that averages its tokens, and on all data only contrastive methods have batches "
+    "encoder that averages its tokens (minilm), and on all data only LS and EPO have batches "
     "balanced by class.",
     "supercontext": "a tenth of train, --dev-limit of it at most, is dev; test is the files' dev, "
     "of reviews the published test file or a fixed share. Texts of dev and test are left out of "

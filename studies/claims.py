@@ -12,7 +12,7 @@ from studies.seeds import SeedCell, shared_seeds
 
 Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
-PRINTED = "better, as the paper says?"
+PRINTED = "better here, as the paper says? (not tested fairly)"
 ASKED = "better?"  # of what no paper claims
 READING = (
     "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
