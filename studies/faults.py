@@ -23,7 +23,7 @@ class Fault:
     """What was wrong, in a clause, with cells whose configuration it `touches`.
 
     Those made from `since` on and before `mended`, each a date or a date with a time, in UTC. A
-    cell whose date has no time, as older ones have it, may be of any moment of its day.
+    date without a time, as older cells have it, stands for the beginning of its day.
     """
 
     what: str
@@ -102,15 +102,9 @@ def fault_of(config: Config, made: str) -> Fault | None:
     `made` is when, as in the cell's environment; of a cell without it the worst is assumed.
     """
     for one in FAULTS:
-        within = one.since <= latest(made) and made < one.mended
-        if (not made or within) and one.touches(config):
+        if (not made or one.since <= made < one.mended) and one.touches(config):
             return one
     return None
-
-
-def latest(made: str) -> str:
-    """The last moment that a cell's date may mean: without a time, the end of its day."""
-    return made if "T" in made else f"{made}T24"
 
 
 def left_out(faults: Iterable[Fault]) -> str:

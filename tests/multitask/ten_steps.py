@@ -39,6 +39,7 @@ PRETRAINING = {
     "tasks": ("sts",),
     "objective": "simcse",
     "projection": True,
+    "sampling": "round-robin",
     "batches_per_step": 1,
     "micro_batch": 2,
 }

@@ -100,11 +100,12 @@ def test_the_repositorys_cells_are_as_their_runs_wrote_them():
         ({"mode": "pretrain", "objective": "simcse"}, "2026-11-22T08:00:00+00:00", None),
         ({"mode": "pretrain", "objective": "simcse", "limit": None}, "2026-11-22", None),
         ({"smart_weight": {"sts": 3.0}}, "2026-11-22", "SMART's noise"),
-        ({"smart_weight": {"sts": 3.0}}, "2026-11-23", None),
+        ({"smart_weight": {"sts": 3.0}}, "2026-11-23", "SMART's noise"),  # at its beginning
+        ({"smart_weight": {"sts": 3.0}}, "2026-11-23T05:00:00+00:00", None),
         ({"smart_weight": {"sts": 0.0}}, "2026-11-22", None),
         ({"smart_weight": {"sts": 3.0}}, "", "SMART's noise"),  # nobody knows when
         ({"sampling": "hybrid"}, "2026-11-22", "of tasks cut to one size"),
-        ({"sampling": "hybrid"}, "2026-11-23T00:00:00+00:00", None),
+        ({"sampling": "hybrid"}, "2026-11-23T06:00:00+00:00", None),
         ({"sampling": "hybrid", "limit": None}, "2026-11-22", None),
         ({"schedule": "first-then-joint"}, "2026-11-22", "of tasks cut to one size"),
         ({"schedule": "first-then-joint", "first_task": "sts"}, "2026-11-22", None),
