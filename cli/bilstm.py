@@ -13,7 +13,7 @@ from cli.flags import POOLINGS
 from cli.multitask import add_task_list, distinct_tasks
 from cli.protocol import add_protocol_flags, check_protocol
 from cli.run_config import training_config
-from cli.values import COUNT, DEFAULTS, default, number, path
+from cli.values import COUNT, DEFAULTS, default, limit, number, path
 from multitask.values import MANY
 from tasks import CS224N
 
@@ -27,7 +27,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--data", type=path, metavar="DIR", help="folder with the tasks' files" + default("data")
     )
-    data.add_argument("--limit", type=COUNT, metavar="N", help="the words of N examples of a task")
+    data.add_argument(
+        "--limit",
+        type=limit,
+        nargs="+",
+        metavar="N",
+        help="the words of N examples of a task, or of a share of them; TASK=N for one task",
+    )
     add_protocol_flags(data)
     shape = parser.add_argument_group("encoder")
     shape.add_argument(

@@ -13,7 +13,7 @@ from cli.flags import PRECISIONS, add_encoder_flags, add_machine_flags
 from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
 from cli.run_config import check_encoder, training_config
 from cli.task_names import add_task, has_classes, settled
-from cli.values import COUNT, default, number, path
+from cli.values import COUNT, default, limit, number, path
 from tasks import TASK_NAMES
 
 
@@ -24,7 +24,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--data", type=path, metavar="DIR", help="folder with the task's files" + default("data")
     )
-    data.add_argument("--limit", type=COUNT, metavar="N", help="fit on N examples, drawn at random")
+    data.add_argument(
+        "--limit",
+        type=limit,
+        nargs="+",
+        metavar="N",
+        help="fit on N examples, drawn at random, or of a share of them; TASK=N for one task",
+    )
     data.add_argument("--dev-limit", type=COUNT, metavar="N", help="choose on N dev examples alone")
     data.add_argument(
         "--seed",

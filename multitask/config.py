@@ -7,12 +7,11 @@ import json
 from collections.abc import Container, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache
-from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from minbert.errors import UserError
 from multitask.errors import RunError, SettingsError
-from multitask.rules import faults, without_effect
+from multitask.rules import faults
 from multitask.values import value_faults
 from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
@@ -158,27 +157,25 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
-        """What `to_json` wrote, for use of the run; a key that an older one lacks has its default.
+        """What `to_json` wrote; a key that an older one lacks has its default.
 
-        Raises RunError for a key that is none of a configuration, and for what is no value of it:
-        what is read from a file is checked as what is made in Python. Settings that the run did not
-        use, which older versions kept as they were given, have their defaults.
+        Raises RunError for a key that is none of a configuration, and for what is no value of it.
+        How settings go together is not judged again: a run that was made can be used.
         """
         known = {field.name for field in fields(cls)}
         for key in content:
             if key not in known:
                 raise RunError(f"expected the settings of a run, found {key!r}")
-        values = as_now(content)
         for name in ("mode", "tasks"):
-            if name not in values:
+            if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
+        values = defaults() | as_now(content)
         check_settings(values)
-        for name in without_effect(SimpleNamespace(**defaults() | values)):
-            values.pop(name, None)
-        try:
-            return cls(**values)
-        except SettingsError as error:  # of a file, not of the command line
-            raise RunError(str(error)) from error
+        made = object.__new__(cls)
+        for name, value in values.items():
+            sequence = name in SEQUENCES and value is not None
+            object.__setattr__(made, name, tuple(value) if sequence else value)
+        return made
 
     def digest(self) -> str:
         """A short hash of what differs from the defaults: a new setting renames no old run."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from minbert.typed import shown
 from multitask import choices
 from multitask.combiners import ONE_AT_A_TIME, POSITIVE, PREFERRING
 from multitask.schedule import FIRST, has_first_epochs
@@ -30,15 +31,15 @@ BF16_RADIUS = 2**-8  # the spacing of bfloat16 numbers: smaller shares are round
 def faults(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     """Sentences about a configuration, given the defaults of all settings.
 
-    A configuration without tasks is one that others are made from: what depends on them is looked
-    at when they have some.
+    A configuration with nothing to train on is one that others are made from: what depends on that
+    is checked when they have some.
     """
     yield from of_training(config)
     if config.mode == "pretrain":
         yield from of_pretraining(config, defaults)
     elif config.objective in choices.TEXT_OBJECTIVES + choices.CLASS_OBJECTIVES and config.mode:
         yield f"objective: expected mode pretrain for {config.objective}, found {config.mode}"
-    if config.tasks:
+    if config.tasks or config.text is not None or config.nli is not None:
         yield from unused(config, defaults)
         yield from of_tasks(config)
         yield from of_data(config)
@@ -51,7 +52,7 @@ def unused(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[str]:
     """Settings that have no effect in this configuration, though they differ from the default."""
     for name, (owner, used) in owners_of(config).items():
         if not used and getattr(config, name) != defaults[name]:
-            yield f"{name}: expected {owner}, found {getattr(config, name)!r} without it"
+            yield f"{name}: expected {owner}, found {shown(getattr(config, name))} without it"
 
 
 def without_effect(config: Any) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ def owners_of(config: Any) -> dict[str, tuple[str, bool]]:
         "preference": (f"combiner {' or '.join(PREFERRING)}", config.combiner in PREFERRING),
         "loss_sizes": ("mode pareto", config.mode == "pareto"),
         "proximal_momentum": ("a proximal_weight above 0", any(config.proximal_weight.values())),
-        "similarity_scale": ("a task of similarities", any_similar(config)),
+        "similarity_scale": ("a task of similarities", trains_similarities(config)),
         "leaks_of": ("drop_leaks", config.drop_leaks),
         "text_column": ("text", config.text is not None),
         "hard_after": ("hard_negatives", bool(config.hard_negatives)),
@@ -141,7 +142,8 @@ def of_tasks(config: RunConfig) -> Iterator[str]:
             if task not in config.tasks:
                 yield f"{name}: expected one of {', '.join(config.tasks)}, found {task!r}"
     if config.first_task is not None and config.first_task not in config.tasks:
-        yield f"first_task: expected one of {', '.join(config.tasks)}, found {config.first_task!r}"
+        first = shown(config.first_task)
+        yield f"first_task: expected one of {', '.join(config.tasks)}, found {first}"
     for task, options in config.task_options.items():
         yield from option_faults(task, options)
 
@@ -306,7 +308,7 @@ def of_pretraining(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[s
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
     if config.freeze_encoder or config.probe_epochs:
         yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"
-    for setting in ("combiner", "gradients", "sampling", "schedule", "loss_sizes"):
+    for setting in ("combiner", "gradients", "sampling", "schedule", "select_by"):
         if (found := getattr(config, setting)) != defaults[setting]:
             yield f"{setting}: expected {defaults[setting]} in mode pretrain, found {found}"
     if config.batches_per_step not in (None, 1):
@@ -333,8 +335,8 @@ def of_pretraining(config: RunConfig, defaults: Mapping[str, Any]) -> Iterator[s
             yield f"{weights}: expected none in mode pretrain, found {getattr(config, weights)}"
 
 
-def any_similar(config: Any) -> bool:
-    return any(not has_classes(config, task) for task in config.tasks)
+def trains_similarities(config: Any) -> bool:
+    return config.mode != "pretrain" and any(not has_classes(config, task) for task in config.tasks)
 
 
 def two_vectors(config: RunConfig, task: str) -> bool:

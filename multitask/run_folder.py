@@ -45,9 +45,10 @@ def owned(folder: Path) -> Iterator[None]:
     """Keep a run's folder to this process; RunError where another one that lives has it.
 
     The lock ends with its process, however that ends. A folder of somebody else's is refused before
-    anything is written into it.
+    anything is written into it. A new folder into which nothing was written goes with the lock.
     """
-    if folder.exists():
+    new = not folder.exists()
+    if not new:
         stored_config(folder)
     with ExitStack() as stack:
         try:
@@ -57,7 +58,11 @@ def owned(folder: Path) -> Iterator[None]:
             raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
         if not mine:
             raise RunError(f"{folder}: expected no run at work in it, found one")
-        yield
+        try:
+            yield
+        finally:
+            if new and [path.name for path in listed(folder)] == ["run.lock"]:
+                remove(folder, ignore_errors=True)
 
 
 def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[RunConfig, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, get_args
 
-from minbert.typed import fits
+from minbert.typed import fits, shown
 from multitask import choices
 from multitask.combiners import COMBINERS
 from multitask.sampling import SAMPLERS
@@ -198,9 +198,3 @@ KINDS = {  # what is expected of a value of another type
     **dict.fromkeys(FLAGS, "True or False"),
     **dict.fromkeys((*TEXTS, "device"), "a text that can be printed"),
 }
-
-
-def shown(value: Any) -> str:
-    """A value in a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -11,7 +11,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json
 from minbert.typed import fits
 from multitask import stored
-from multitask.config import check_settings, default_values, step_batches
+from multitask.config import as_now, check_settings, default_values, step_batches
 from multitask.sealed import newest_first
 from multitask.stored import settings_of
 from reports.tables import text_table
@@ -120,7 +120,8 @@ def read_run(folder: Path) -> StoredRun:
         check_settings(config)
     except UserError as error:
         raise UserError(f"{folder / 'config.json'}: {error}") from error
-    return StoredRun(folder, config, read_metrics(metrics) if metrics.exists() else None)
+    found = read_metrics(metrics) if metrics.exists() else None
+    return StoredRun(folder, as_now(config), found)
 
 
 def read_metrics(file: Path) -> dict[str, Any]:

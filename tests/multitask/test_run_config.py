@@ -8,11 +8,17 @@ from dataclasses import fields, replace
 import pytest
 
 from multitask.combiners import COMBINERS
-from multitask.config import RunConfig, check_complete, check_settings, default_values
+from multitask.config import (
+    RunConfig,
+    check_complete,
+    check_settings,
+    default_values,
+    type_hints,
+)
 from multitask.errors import RunError, SettingsError
-from multitask.rules import objectives_of, without_effect
+from multitask.rules import objectives_of
 from multitask.run import complete
-from multitask.values import CHOICES, EACH, NUMBERS
+from multitask.values import CHOICES, EACH, NUMBERS, value_faults
 from pretrain.run_tasks import tasks_of
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
@@ -90,15 +96,15 @@ def test_a_stored_setting_is_checked_as_one_made_in_python():
     assert RunConfig.from_json(stored).to_json() == stored
     for changes, line in WRONG:
         written = {k: v for k, v in changes.items() if not isinstance(v, tuple)}
-        if len(written) < len(changes) or "schedule" in changes:
-            continue  # JSON has no tuples; batches per step are written as a number
-        (name, _), *_ = changes.items()
-        if name in without_effect(RunConfig(**ALL)) and " one of " not in line:
-            kept = RunConfig.from_json(stored | written)
-            assert kept.to_json() == stored, "what a run did not use does not matter"
+        if len(written) < len(changes):
+            continue  # JSON has no tuples
+        content = stored | json.loads(json.dumps(written))
+        if next(value_faults(content, type_hints()), None) is None and "own_tasks" not in written:
+            made = RunConfig.from_json(content)
+            assert made.to_json() == content, "a run that was made can be used"
             continue
         with pytest.raises(RunError) as error:
-            RunConfig.from_json(stored | json.loads(json.dumps(written)))
+            RunConfig.from_json(content)
         assert line in str(error.value)
         assert error.value.status == 1, "a file is no command line"
 
@@ -110,6 +116,13 @@ def test_what_is_missing_is_refused_before_a_folder_is_made(tmp_path):
         with pytest.raises(SettingsError):
             complete(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
+    config = RunConfig(**SST, data=str(tmp_path / "missing"))
+    with pytest.raises(ValueError, match="missing"):
+        complete(config, tmp_path / "runs" / "one")
+    assert not (tmp_path / "runs" / "one").exists()
 
 
 def wrong_values(draw):
@@ -151,6 +164,7 @@ def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line():
         assert len(str(error.value)) < 1500
 
 
+TEXT = {"objective": "simcse", "tasks": (), "text": "lines.txt"}
 PRETRAINING = {"mode": "pretrain", "encoder": "tiny"}
 
 
@@ -182,6 +196,10 @@ PRETRAINING = {"mode": "pretrain", "encoder": "tiny"}
             {"objective": "simcse", "tasks": (), "text": "f.txt", "limit": {"sst": 3}},
             "limit: expected",
         ),
+        ({**TEXT, "first_task": "x"}, "first_task: expected sampling hybrid"),
+        ({**TEXT, "smart_radius": 0.3}, "smart_radius: expected a smart_weight above 0"),
+        ({**TEXT, "task_options": {"zz": {}}}, "task_options: expected"),
+        ({**TEXT, "similarity_scale": 5.0}, "similarity_scale: expected"),
         ({"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found none"),
     ],
 )
