@@ -50,8 +50,8 @@ def add_mixing_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--first-task",
         metavar="TASK",
-        help="of --schedule first-then-joint and --sampling hybrid; default: the one with the most "
-        "examples, before any --limit",
+        help="task of the first epochs with --schedule first-then-joint and --sampling hybrid "
+        "(default: the one with the most examples, before any --limit)",
     )
     group.add_argument(
         "--first-epochs",

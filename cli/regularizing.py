@@ -57,8 +57,8 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
         "--smart-step-size",
         type=RATE,
         metavar="X",
-        help="of --smart-variant projected: length of a step as a share of the vectors' norm "
-        "(default: the radius); of normalised: what the gradient is multiplied by (default: 0.001)",
+        help="length of a step as a share of the vectors' norm, with --smart-variant projected "
+        "(default: the radius); what the gradient is multiplied by, with normalised (default: 0.001)",
     )
     smart.add_argument(
         "--smart-radius",

@@ -10,7 +10,7 @@ from multitask.config import RunConfig
 from multitask.sampling import RoundRobin
 from multitask.schedule import Plan
 
-SEEN = 0.5  # of a task's examples in an epoch, below which a line says so
+SEEN = 0.5  # of a task's examples in an epoch, below which a line reports it
 
 
 def notices(config: RunConfig, plan: Plan) -> Iterator[str]:

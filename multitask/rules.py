@@ -1,4 +1,4 @@
-"""What several settings of a run say together: one sentence for each contradiction.
+"""Rules over several settings of a run: one sentence for each contradiction.
 
 No torch is imported here.
 """

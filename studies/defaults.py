@@ -124,7 +124,9 @@ def main() -> None:
     parser.add_argument(
         "--cells", nargs="+", metavar="CELL", help="only cells that begin like these"
     )
-    parser.add_argument("--results", type=Path, help="of finished cells (default: results/STUDY)")
+    parser.add_argument(
+        "--results", type=Path, help="folder of finished cells (default: results/STUDY)"
+    )
     parser.add_argument("--runs", type=Path, help="folders of runs (default: runs/STUDY)")
     add_kept_only(parser)
     args = parser.parse_args()

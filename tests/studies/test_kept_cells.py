@@ -103,7 +103,7 @@ def test_the_repositorys_cells_are_as_their_runs_wrote_them():
         ({"smart_weight": {"sts": 3.0}}, "2026-11-23", "SMART's noise"),  # at its beginning
         ({"smart_weight": {"sts": 3.0}}, "2026-11-23T05:00:00+00:00", None),
         ({"smart_weight": {"sts": 0.0}}, "2026-11-22", None),
-        ({"smart_weight": {"sts": 3.0}}, "", "SMART's noise"),  # nobody knows when
+        ({"smart_weight": {"sts": 3.0}}, "", "SMART's noise"),  # made at an unknown time
         ({"sampling": "hybrid"}, "2026-11-22", "of tasks cut to one size"),
         ({"sampling": "hybrid"}, "2026-11-23T06:00:00+00:00", None),
         ({"sampling": "hybrid", "limit": None}, "2026-11-22", None),
