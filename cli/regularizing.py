@@ -58,7 +58,8 @@ def add_regularizer_flags(parser: argparse.ArgumentParser) -> None:
         type=RATE,
         metavar="X",
         help="length of a step as a share of the vectors' norm, with --smart-variant projected "
-        "(default: the radius); what the gradient is multiplied by, with normalised (default: 0.001)",
+        "(default: the radius); what the gradient is multiplied by, with normalised (default: "
+        "0.001)",
     )
     smart.add_argument(
         "--smart-radius",
