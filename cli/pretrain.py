@@ -16,6 +16,7 @@ from cli.run_config import check_training_flags, training_config
 from cli.train import train
 from cli.values import RATE, default, path
 from multitask.choices import PAIRS_OF_TEXTS
+from multitask.rules import PAIRED
 from pretrain import DEFAULTS
 from tasks import CS224N
 
@@ -28,7 +29,6 @@ TEXTS = {
     "triplet": "a text is nearer to the one that belongs to it than to one from elsewhere",
 }
 OBJECTIVES = TEXTS | classes.OBJECTIVES
-PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from minbert.errors import UserError
 from multitask.errors import RunError, SettingsError
-from multitask.rules import faults
+from multitask.rules import ROUNDING, faults
 from multitask.values import value_faults
 from tasks import TASK_NAMES, OwnTasks
 from tasks.described import from_json
@@ -20,7 +20,6 @@ from tasks.settings import ObjectiveSettings
 PLACES = ("data", "init", "nli", "text")  # settings that are files or folders
 SEQUENCES = ("tasks", "preference", "loss_sizes", "scl_preference", "label_terms")
 TRAINED = ("single", "multitask", "pretrain", "pareto")
-ROUNDING = 1e-9  # how far a preference may be from adding up to 1
 
 
 @dataclass(frozen=True)

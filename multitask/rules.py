@@ -24,7 +24,7 @@ SMART = tuple(
     for name in ("steps", "step_size", "radius", "norm", "variant", "place", "dropout")
 )
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # how far a preference may be from adding up to 1
 BF16_RADIUS = 2**-8  # the spacing of bfloat16 numbers: smaller shares are rounded away
 
 

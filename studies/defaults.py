@@ -41,7 +41,6 @@ MAIN = RunConfig(
     tasks=("sst", "qqp", "sts"),
     sampling="annealed",
     combiner="pcgrad",
-    batches_per_step=3,
     steps_per_epoch=450,  # 64,800 examples in all
 )
 STUDIES = {
