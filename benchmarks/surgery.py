@@ -26,8 +26,7 @@ from benchmarks.peers import WIDTH, plain_model, plain_tokenizer
 from benchmarks.steps import LEARNING_RATE, plain_embeddings, tokenised
 from benchmarks.timing import described, in_turns, seconds_table, timed
 from minbert.bi_encoder import BiEncoder
-from multitask.combiners import Combined, pcgrad_weights
-from multitask.combiners.base import Stateless
+from multitask.combiners import Combined, Combiner, pcgrad_weights
 from multitask.config import RunConfig
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import EncoderWithHeads
@@ -63,7 +62,7 @@ class Setting:
             model.train(mode)
 
 
-class FixedOrder(Stateless):
+class FixedOrder(Combiner):
     """PCGrad in an order that the peer can be given as well."""
 
     needs_rows = True

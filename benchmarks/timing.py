@@ -14,7 +14,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from minbert.linear import LINEARS, has_onednn, linear
+from minbert.arithmetic import LINEARS
+from minbert.linear import has_onednn, linear
 from minbert.linear_choice import choose_linear
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers

@@ -1,4 +1,4 @@
-"""Flags and modes. Choices are plain strings, so that `--help` imports no torch."""
+"""Modes, and how their flags are read. No torch is imported here, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
-from minbert.errors import one_line
+from minbert.errors import SettingsError, one_line
 from minbert.front_door import ended
+from minbert.settings import Settings, meant
 
 MODES = {
     "single": "train one task",
@@ -26,7 +27,7 @@ MODES = {
     "runs": "list the runs of a folder",
     "tasks": "list the tasks, and what is read of them",
     "encode": "embed the sentences of a file",
-    "predict": "what a run says of new texts",
+    "predict": "predict new texts with a run",
     "demo": "a local page with a run's heads, to be tried by hand",
     "download": "data from the hub, in the files of CS224N and GLUE",
     "export": "write a run as a folder that other libraries open",
@@ -34,12 +35,22 @@ MODES = {
     "similar": "the sentences of a file that are nearest to a query",
 }
 TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together
+ALL = "--help-all"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with a wrong flag or value answered in one line and exit status 2."""
+    """argparse, with a wrong flag or value answered in one line and exit status 2.
+
+    `everything` says that help shows all flags; `outside` are methods from a file of the user.
+    """
+
+    everything = True
+    outside: tuple[type[Settings], ...] = ()
 
     def error(self, message: str) -> NoReturn:
+        unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
+        if unknown:
+            message += meant(unknown[1], self._option_string_actions)
         self.exit(2, f"run.py: {one_line(message)} (see --help)\n")
 
 
@@ -55,15 +66,18 @@ def main(argv: list[str]) -> int:
         + "\n".join(f"  --mode {name:<10} {text}" for name, text in MODES.items())
         + "\n\npython run.py --mode MODE --help shows the flags of a mode.",
     )
-    front.add_argument("--mode", choices=MODES, help=argparse.SUPPRESS)
+    front.add_argument("--mode", help=argparse.SUPPRESS).completer = lambda **_: MODES  # type: ignore
     if "_ARGCOMPLETE" in os.environ:  # the shell asks what may follow
         complete(front)
     chosen, rest = front.parse_known_args(argv)
     if chosen.mode is None:
-        if {"-h", "--help"} & set(rest):
+        if {"-h", "--help", ALL} & set(rest):
             front.print_help()
             return 0
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
+    if chosen.mode not in MODES:
+        line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
+        front.error(line + meant(chosen.mode, MODES))
     return ended("run.py", lambda: run_mode(chosen.mode, rest))
 
 
@@ -81,25 +95,47 @@ def complete(front: Parser) -> None:
 def run_mode(name: str, rest: list[str]) -> int:
     """Read the mode's flags and run it; the exit status."""
     mode = importlib.import_module(f"cli.{name}")
-    parser = Parser(prog=f"run.py --mode {name}", allow_abbrev=False, description=mode.__doc__)
-    mode.add_flags(parser)
-    if name not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
-        parser.error(
-            f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} (torchrun); "
-            f"several train together in {', '.join(TOGETHER)}"
-        )
-    from multitask.errors import SettingsError
-
-    args = parser.parse_args(rest)
+    parser = Parser(
+        prog=f"run.py --mode {name}",
+        usage=f"python run.py --mode {name} [flags]",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=mode.__doc__,
+    )
+    parser.everything = ALL in rest
+    parser.outside = used(rest)
     try:
-        return int(mode.main(args, parser))
+        mode.add_flags(parser)
+        parser.add_argument(ALL, action="help", help="show every flag")
+        if name not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
+            parser.error(
+                f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} "
+                f"(torchrun); several train together in {', '.join(TOGETHER)}"
+            )
+        return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
         parser.error(flagged(str(error), parser))
 
 
+def used(rest: list[str]) -> tuple[type[Settings], ...]:
+    """The methods of the file that `--use` names; none without it."""
+    files = [after for flag, after in pairwise(rest) if flag == "--use"]
+    files += [word.partition("=")[2] for word in rest if word.startswith("--use=")]
+    if not files:
+        return ()
+    from multitask.outside import load_methods
+
+    return tuple(method for file in files for method in load_methods(file))
+
+
 def flagged(message: str, parser: argparse.ArgumentParser) -> str:
-    """A message about a setting, with the flag of that name where the mode has one."""
-    (name,) = re.findall(r"^[a-z_]*", message)
-    flag = f"--{name.replace('_', '-')}"
+    """A message about settings, with their flags where the mode has them."""
     known = {option for action in parser._actions for option in action.option_strings}
-    return flag + message.removeprefix(name) if flag in known else message
+    head, colon, rest = message.partition(":")
+
+    def as_flag(found: re.Match[str]) -> str:
+        flag = f"--{found[0].replace('_', '-')}"
+        return flag if flag in known else found[0]
+
+    head = re.sub(r"(?<![\w-])[a-z][a-z_]*(?![\w-])", as_flag, head) if colon else head
+    return head + colon + rest

@@ -8,90 +8,66 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Annotated, Any
 
-from cli.flags import POOLINGS
+from msgspec import Meta
+
 from cli.multitask import add_task_list, distinct_tasks
-from cli.protocol import add_protocol_flags, check_protocol
-from cli.run_config import training_config
-from cli.values import COUNT, DEFAULTS, default, limit, number, path
-from multitask.values import MANY
+from cli.settings_flags import Flags, path, typed
+from cli.training import LEAKS, config_of
+from minbert.settings import Count
+from multitask.methods import methods
 from tasks import CS224N
 
 # Those of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
 UNITS, LAYERS, DROPOUT, WIDTH, TOKENS = 128, 1, 0.2, 300, 512
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    data = parser.add_argument_group("data")
-    add_task_list(parser, CS224N, "whose training text has the words")
-    data.add_argument(
-        "--data", type=path, metavar="DIR", help="folder with the tasks' files" + default("data")
-    )
-    data.add_argument(
-        "--limit",
-        type=limit,
-        nargs="+",
-        metavar="N",
-        help="the words of N examples of a task, or of a share of them; TASK=N for one task",
-    )
-    add_protocol_flags(data)
-    shape = parser.add_argument_group("encoder")
-    shape.add_argument(
-        "--vectors",
-        type=path,
+Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
+Dropped = Annotated[float, Meta(ge=0, le=0.99)]
+
+
+def add_flags(parser: Any) -> None:
+    parser.flags = flags = Flags(parser)
+    add_task_list(flags, CS224N, "whose training text has the words")
+    flags.add_config(("data", "limit", "seed", "pooling"))
+    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    flags.add_methods({"protocol": methods("protocol", parser.outside)})
+    flags.add(
+        "vectors",
+        "encoder",
+        "word vectors to begin with, as GloVe publishes them: a word and its numbers, a line each; "
+        "words without one begin at random with the same deviation",
         metavar="FILE",
-        help="word vectors to begin with, as GloVe publishes them: a word and its numbers, a line "
-        "each; words without one begin at random with the same deviation",
+        type=path,
     )
     numbers = (
-        ("units", COUNT, UNITS, "in each direction"),
-        ("layers", COUNT, LAYERS, "on each other"),
-        ("max-tokens", number(int, 3, MANY), TOKENS, "of a text; the rest is cut off"),
+        ("units", Count, UNITS, "units in each direction"),
+        ("layers", Count, LAYERS, "layers on each other"),
+        ("max_tokens", Tokens, TOKENS, "tokens of a text; the rest is cut off"),
+        ("dropout", Dropped, DROPOUT, "dropout of words and layers"),
     )
-    for name, kind, value, text in numbers:
-        shape.add_argument(
-            f"--{name}",
-            type=kind,
-            default=value,
-            metavar="N",
-            help=f"{text} (default: {value})",
-        )
-    shape.add_argument(
-        "--embedding-size",
-        type=COUNT,
+    for key, hint, value, text in numbers:
+        help = f"{text} (default: {value})"
+        flags.add(key, "encoder", help, type=typed(hint), default=value, metavar="N")
+    flags.add(
+        "embedding_size",
+        "encoder",
+        f"width of a word, where no --vectors are given (default: {WIDTH})",
+        type=typed(Count),
         metavar="N",
-        help=f"of a word, where no --vectors are given (default: {WIDTH})",
     )
-    shape.add_argument(
-        "--dropout",
-        type=number(float, 0, 0.99),
-        default=DROPOUT,
-        metavar="X",
-        help=f"of words and layers (default: {DROPOUT})",
-    )
-    shape.add_argument(
-        "--pooling", choices=POOLINGS, default=POOLINGS[0], help=f"(default: {POOLINGS[0]})"
-    )
-    shape.add_argument(
-        "--seed",
-        type=number(int, 0, 2**32 - 1),
-        metavar="N",
-        help="of the weights" + default("seed"),
-    )
-    parser.add_argument(
-        "--output", type=path, metavar="DIR", required=True, help="folder of the encoder"
-    )
+    flags.add("output", "output", "folder of the encoder", type=path, metavar="DIR", required=True)
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
-    check_protocol(args, parser, tasks)
     if args.vectors and args.embedding_size:
         parser.error("--vectors and --embedding-size: expected one of them")
     folder = Path(args.output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         parser.error(f"--output: expected a new or empty folder, found {folder}")
-    config = training_config(args, mode="bilstm", tasks=tasks)
+    config = config_of(args, parser, parser.flags, tasks, mode="bilstm")
 
     from minbert.words import build_bilstm
     from multitask.assembly import training_texts
@@ -105,8 +81,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         args.dropout,
         args.embedding_size or WIDTH,
         args.max_tokens,
-        args.pooling,
-        DEFAULTS.seed if args.seed is None else args.seed,
+        config.pooling or "mean",
+        config.seed,
     )
     print(told)
     return 0

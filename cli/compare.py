@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.values import path
+from cli.settings_flags import path
 from minbert.errors import UserError
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")

@@ -6,11 +6,12 @@ import argparse
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from cli.flags import add_encoder_flags, add_machine_flags, add_precision
-from cli.values import DEFAULTS, path
+from cli.settings_flags import Flags, path
+from cli.training import MACHINE
 from minbert.errors import UserError, harmless
+from multitask.config import RunConfig
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +56,7 @@ def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
     return [harmless(str(one)) for one in fields] if file.isatty() else fields
 
 
-def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
+def add_corpus_flags(parser: Any) -> None:
     files = parser.add_argument_group("files")
     add_sentence_file(files)
     files.add_argument(
@@ -64,18 +65,14 @@ def add_corpus_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.npy",
         help="their embeddings, which --mode encode wrote with the same encoder",
     )
-    encoder = parser.add_argument_group("encoder")
-    encoder.add_argument(
+    files.add_argument(
         "--run", type=path, metavar="RUN", help="the encoder of the best epoch of a run"
     )
-    add_encoder_flags(encoder)
-    add_precision(encoder)
-    add_machine_flags(encoder)
+    parser.flags = flags = Flags(parser)
+    flags.add_config(("encoder", "pooling", "precision", *MACHINE))
 
 
-def load_corpus(
-    args: argparse.Namespace, parser: argparse.ArgumentParser
-) -> tuple[list[str], np.ndarray, BiEncoder]:
+def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
     """The sentences, their embeddings of unit length (n, H), and the encoder."""
     if args.run and args.encoder:
         parser.error("--run and --encoder: expected one of them")
@@ -85,8 +82,9 @@ def load_corpus(
     from serving.embeddings import embeddings_of, sentences_of
 
     sentences = sentences_of(Path(args.input), args.column)
-    encoder = best_weights(Path(args.run)) if args.run else args.encoder or DEFAULTS.encoder
-    model = BiEncoder.from_pretrained(encoder, args.pooling, args.linear or "auto")
-    model.to(choose_device(args.device or "auto"))
+    args.config = config = RunConfig(**parser.flags.given(args, ()))
+    encoder = best_weights(Path(args.run)) if args.run else config.encoder
+    model = BiEncoder.from_pretrained(encoder, config.pooling, config.linear)
+    model.to(choose_device(config.device))
     kept = Path(args.embedded) if args.embedded else None
-    return sentences, embeddings_of(sentences, model, kept, args.precision), model
+    return sentences, embeddings_of(sentences, model, kept, config.precision), model

@@ -10,12 +10,18 @@ from __future__ import annotations
 import argparse
 import socket
 from pathlib import Path
+from typing import Annotated, Any
 
-from cli.flags import add_machine_flags
-from cli.values import number, path
+from msgspec import Meta
+
+from cli.settings_flags import Flags, path, typed
+from cli.training import MACHINE
+from multitask.config import RunConfig
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--run", type=path, required=True, metavar="RUN", help="folder of a run, or an exported one"
     )
@@ -27,13 +33,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)"
     )
     parser.add_argument(
-        "--port", type=number(int, 0, 65535), default=8000, metavar="N", help="(default: 8000)"
+        "--port", type=typed(Port), default=8000, metavar="N", help="(default: 8000)"
     )
-    machine = parser.add_argument_group("machine")
-    add_machine_flags(machine)
+    parser.flags = flags = Flags(parser)
+    flags.add_config(MACHINE)
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     from minbert.errors import UserError
 
     if ":" in args.host:
@@ -51,9 +57,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from serving.embeddings import embeddings_of, sentences_of
     from serving.model import MultiTaskModel
 
+    machine = RunConfig(**parser.flags.given(args, ()))
     corpus = None
     sentences = sentences_of(Path(args.input), args.column) if args.input else []
-    model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
+    model = MultiTaskModel.load(args.run, machine.device, machine.linear)
     if sentences:
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)

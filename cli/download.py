@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.values import path
+from cli.settings_flags import path
 from tasks import CS224N
 
 # A plain copy of names, held equal to them by a test.

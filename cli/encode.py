@@ -12,42 +12,43 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from cli.corpus import add_sentence_file, check_output
-from cli.flags import VERBOSE, add_encoder_flags, add_machine_flags, add_precision
-from cli.values import DEFAULTS, path
+from cli.settings_flags import Flags, path
+from cli.training import MACHINE, VERBOSE
 from minbert.errors import UserError
 from minbert.files import written_aside
 from minbert.front_door import tell
 from minbert.sources import find_folder
+from multitask.config import RunConfig
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Any) -> None:
     files = parser.add_argument_group("files")
     add_sentence_file(files)
     files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="the array")
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
-    encoder = parser.add_argument_group("encoder")
-    add_encoder_flags(encoder)
-    encoder.add_argument(
+    parser.flags = flags = Flags(parser)
+    flags.add_config(("encoder", "pooling", "precision", *MACHINE))
+    files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
-        help="embeddings of unit length; by default what the encoder's folder says, else not",
+        help="embeddings of unit length (default: what the encoder's folder says, else not)",
     )
-    add_precision(encoder)
-    add_machine_flags(encoder)
-    encoder.add_argument(
+    files.add_argument(
         "--compile",
         action="store_true",
         help="fuse what lies between the matrix products with torch.compile; pays off on much text",
     )
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     from tasks.text_files import read_sentences
 
+    args.config = RunConfig(**parser.flags.given(args, ()))
     source, target = Path(args.input), Path(args.output)
     check_output(args, parser, (".npy",))
     try:
@@ -69,19 +70,20 @@ def encode_file(args: argparse.Namespace, source: Path, total: int, target: Path
 
     from tasks.text_files import read_sentences
 
-    encoder = DEFAULTS.encoder if args.encoder is None else args.encoder
+    config: RunConfig = args.config
     with ThreadPoolExecutor(1) as meanwhile:
-        meanwhile.submit(find_folder, encoder)  # checks the weights' hash while PyTorch is loaded
+        # Checks the weights' hash while PyTorch is loaded.
+        meanwhile.submit(find_folder, config.encoder)
         from minbert.bi_encoder import BiEncoder
         from minbert.device import choose_device, warn_if_slow
         from minbert.linear_choice import choose_linear
 
-    device = choose_device("auto" if args.device is None else args.device)
-    warn_if_slow(args.precision, device)
-    choice = choose_linear("auto" if args.linear is None else args.linear)
+    device = choose_device(config.device)
+    warn_if_slow(config.precision, device)
+    choice = choose_linear(config.linear)
     if args.verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
-    model = BiEncoder.from_pretrained(encoder, args.pooling, choice.kernel)
+    model = BiEncoder.from_pretrained(config.encoder, config.pooling, choice.kernel)
     model.to(device)
     if args.compile:
         compiler = (os.environ.get("CXX") or "g++").split()[0]  # it may come with flags
@@ -94,7 +96,7 @@ def encode_file(args: argparse.Namespace, source: Path, total: int, target: Path
             os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
     sentences = read_sentences(source, args.column)
     done, begin = 0, time.perf_counter()
-    for window in model.encode_stream(sentences, args.precision, args.normalize, total):
+    for window in model.encode_stream(sentences, config.precision, args.normalize, total):
         if done + len(window) > total:
             break
         array[done : done + len(window)] = window

@@ -10,8 +10,10 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.values import DEFAULTS, number, path
+from cli.settings_flags import path, typed
 from ensemble.merge import METHODS
+from minbert.settings import Seed
+from multitask.config import RunConfig
 from tasks import TASK_NAMES, in_order
 from tasks.described import NAME
 
@@ -43,8 +45,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seed",
-        type=number(int, 0, 2**31 - 1),
-        help=f"of the halves of dev, for the greedy methods (default: {DEFAULTS.seed})",
+        type=typed(Seed),
+        help=f"of the halves of dev, for the greedy methods (default: {RunConfig().seed})",
     )
     parser.add_argument("--output", type=path, metavar="DIR", help="folder of the ensemble")
     parser.add_argument("--overwrite", action="store_true", help="replace another run there")
@@ -55,7 +57,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     if args.seed is not None and not args.method.startswith("greedy"):
         parser.error(f"--seed: expected a greedy --method, found {args.method}")
-    seed = DEFAULTS.seed if args.seed is None else args.seed
+    seed = RunConfig().seed if args.seed is None else args.seed
     members = members_of(args.runs, parser)
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)

@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cli.values import path
+from cli.settings_flags import path
 from minbert.errors import one_line
 from tasks import CS224N, build_task, data_folder
 

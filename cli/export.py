@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.values import path
+from cli.settings_flags import path
 
 FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) gives the same embeddings",

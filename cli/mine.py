@@ -13,18 +13,23 @@ from pathlib import Path
 from typing import TextIO
 
 from cli.corpus import add_corpus_flags, check_output, load_corpus, shown_in
-from cli.values import COUNT, number, path
+from cli.settings_flags import path, typed
+from minbert.settings import Cosine, Count
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     add_corpus_flags(parser)
     pairs = parser.add_argument_group("pairs")
     pairs.add_argument(
-        "--top", type=COUNT, default=100, metavar="N", help="how many, at most (default: 100)"
+        "--top",
+        type=typed(Count),
+        default=100,
+        metavar="N",
+        help="how many, at most (default: 100)",
     )
     pairs.add_argument(
         "--threshold",
-        type=number(float, -1, 1),
+        type=typed(Cosine),
         default=-1.0,
         metavar="X",
         help="only pairs of this cosine or more, to the sixth digit (default: all)",

@@ -3,57 +3,45 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from cli.flags import add_training_flags
-from cli.mixing import (
-    add_combiner_flags,
-    add_mixing_flags,
-    add_single_combiner_flags,
-    mixing_settings,
-)
-from cli.objective import add_objective_flags, objective_settings
-from cli.regularizing import add_regularizer_flags, regularizer_settings
-from cli.run_config import check_training_flags, training_config
+from cli.settings_flags import Flags
+from cli.single import ROLES, add_pcgrad
 from cli.task_names import add_own_task, settled, task
 from cli.train import train
+from cli.training import config_of, training_flags
 from tasks import CS224N, TASK_NAMES
 
+KEYS = ("batches_per_step", "gradients", "select_by")
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    add_task_list(parser, CS224N)
-    add_mixing_flags(parser)
-    add_combiner_flags(parser)
-    add_single_combiner_flags(parser)
-    add_objective_flags(parser)
-    add_regularizer_flags(parser)
-    add_training_flags(parser)
+
+def add_flags(parser: Any) -> None:
+    parser.flags = flags = training_flags(parser, ("sampling", "schedule", *ROLES), KEYS)
+    add_task_list(flags, CS224N)
+    add_pcgrad(flags)
+    flags.add_task_options(TASK_NAMES)
 
 
 def add_task_list(
-    parser: argparse.ArgumentParser,
-    chosen: tuple[str, ...],
-    what: str = "that share the encoder",
+    flags: Flags, chosen: tuple[str, ...], what: str = "that share the encoder"
 ) -> None:
     """`--tasks`, of which `chosen` are the default where no `--task` is given."""
-    parser.add_argument(
-        "--tasks",
+    flags.add(
+        "tasks",
+        "tasks",
+        f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)}; with --task none)",
+        common=True,
         nargs="+",
         type=task,
         metavar="TASK",
-        help=f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)}; with --task "
-        "none)",
     )
-    parser.set_defaults(default_tasks=chosen)
-    add_own_task(parser)
+    flags.parser.set_defaults(default_tasks=chosen)
+    add_own_task(flags)
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
-    check_training_flags(args, parser, tasks)
-    settings = mixing_settings(args, parser, tasks)
-    settings |= objective_settings(args, parser, tasks)
-    settings |= regularizer_settings(args, parser, tasks)
-    return train(training_config(args, mode="multitask", tasks=tasks, **settings), args)
+    return train(config_of(args, parser, parser.flags, tasks, mode="multitask"), args)
 
 
 def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:

@@ -4,43 +4,49 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Annotated, Any
 
-from cli.flags import add_training_flags
-from cli.mixing import add_combiner_flags, add_mixing_flags, mixing_settings
+from msgspec import Meta
+
 from cli.multitask import add_task_list, distinct_tasks
-from cli.run_config import check_training_flags, run_control, training_config
-from cli.values import number
+from cli.settings_flags import typed
+from cli.training import config_of, run_control, training_flags
+from multitask.combiners.base import Combiner
 
-METHODS = ("epo", "linear", "pareto-mtl")
+Rays = Annotated[int, Meta(ge=2, le=100)]
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    add_task_list(parser, ("sst", "sts"))
-    parser.add_argument(
-        "--preferences",
-        type=number(int, 2, 100),
+def add_flags(parser: Any) -> None:
+    parser.flags = flags = training_flags(
+        parser,
+        ("sampling", "schedule", "combiner"),
+        ("batches_per_step", "select_by"),
+        fits=lambda method: not issubclass(method, Combiner) or method.sweeps,
+        without=("preference", "cones"),
+    )
+    add_task_list(flags, ("sst", "sts"))
+    flags.add(
+        "preferences",
+        "mixing",
+        "rays of preference, at least (default: 9); a run each, finished ones are kept",
+        common=True,
+        type=typed(Rays),
         default=9,
         metavar="N",
-        help="rays of preference, at least (default: 9); a run each, finished ones are kept",
     )
-    add_mixing_flags(parser)
-    add_combiner_flags(parser, METHODS, cones=False)
-    add_training_flags(parser)
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
     if len(tasks) < 2:
         parser.error(f"--tasks: expected two or three, found {tasks[0]} alone")
-    args.combiner = args.combiner or METHODS[0]
-    check_training_flags(args, parser, tasks)
     if args.dry_run:
         parser.error("--dry-run: expected --mode multitask, which every ray repeats")
     if args.resume:
         parser.error("--resume: expected nothing, for a sweep always goes on where it was")
-    settings = mixing_settings(args, parser, tasks)
-    settings["keep"] = args.keep or "last"  # dev scores know no rays
-    config = training_config(args, mode="pareto", tasks=tasks, **settings)
+    args.keep = args.keep or "last"  # dev scores know no rays
+    args.combiner = args.combiner or parser.flags.methods["combiner"][0]
+    config = config_of(args, parser, parser.flags, tasks, mode="pareto")
 
     from multitask.run_folder import default_folder
     from reports.front import front_table

@@ -14,20 +14,22 @@ import sys
 import time
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cli.corpus import check_output, shown_in
-from cli.flags import add_machine_flags, add_precision
 from cli.predict_answers import SUBMITTED, header_of, lines_of, shown, submitted
 from cli.predict_rows import check_unchanged, indices_of, labels_of, rows_of, version_of
-from cli.values import column_name, path
+from cli.settings_flags import Flags, path, typed
+from cli.training import MACHINE
+from minbert.settings import Name
+from multitask.config import RunConfig
 
 if TYPE_CHECKING:
     from serving.model import MultiTaskModel
     from tasks.base import Task
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--run", type=path, required=True, metavar="RUN", help="folder of a run, or an exported one"
     )
@@ -69,7 +71,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
     files.add_argument(
         "--glue",
-        type=column_name,
+        type=typed(Name),
         nargs="?",
         const="index",
         metavar="INDEX",
@@ -77,14 +79,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "column INDEX (without: index; QQP has id), and what one of --tasks predicts, as its files "
         "write it; implies --quotes no",
     )
-    machine = parser.add_argument_group("machine")
-    add_precision(machine)
-    add_machine_flags(machine)
+    parser.flags = flags = Flags(parser)
+    flags.add_config(("precision", *MACHINE))
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     from minbert.files import whole_file
 
+    args.machine = RunConfig(**parser.flags.given(args, ()))
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
@@ -124,7 +126,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
 
     version, rows = version_of(args), rows_of(args)
     first = next(rows, None)  # what is wrong with the input is told before the model is loaded
-    model = MultiTaskModel.load(args.run, args.device or "auto", args.linear)
+    model = MultiTaskModel.load(args.run, args.machine.device, args.machine.linear)
     loaded = time.perf_counter()
     if first is None:
         if args.glue:
@@ -140,7 +142,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     total = 0 if args.output else None  # a bar without an end, beside a file alone
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
-            chain([first], rows), args.tasks, args.precision, progress.update
+            chain([first], rows), args.tasks, args.machine.precision, progress.update
         ):
             check_unchanged(args, version)
             if not count:

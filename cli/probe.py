@@ -8,59 +8,33 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from cli.flags import PRECISIONS, add_encoder_flags, add_machine_flags
-from cli.protocol import add_pair_flag, add_protocol_flags, check_protocol
-from cli.run_config import check_encoder, training_config
-from cli.task_names import add_task, has_classes, settled
-from cli.values import COUNT, default, limit, number, path
-from tasks import TASK_NAMES
-
-
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    classes = [name for name in TASK_NAMES if has_classes(argparse.Namespace(), name)]
-    add_task(parser, "the task to look at", classes)
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--data", type=path, metavar="DIR", help="folder with the task's files" + default("data")
-    )
-    data.add_argument(
-        "--limit",
-        type=limit,
-        nargs="+",
-        metavar="N",
-        help="fit on N examples, drawn at random, or of a share of them; TASK=N for one task",
-    )
-    data.add_argument("--dev-limit", type=COUNT, metavar="N", help="choose on N dev examples alone")
-    data.add_argument(
-        "--seed",
-        type=number(int, 0, 2**32 - 1),
-        metavar="N",
-        help="of the examples that a --protocol draws" + default("seed"),
-    )
-    encoder = parser.add_argument_group("encoder")
-    add_protocol_flags(data)
-    add_pair_flag(encoder)
-    add_encoder_flags(encoder)
-    encoder.add_argument(
-        "--init", type=path, metavar="RUN", help="the encoder of the best epoch of a run"
-    )
-    encoder.add_argument(
-        "--precision", choices=PRECISIONS, help="of the encoder" + default("precision")
-    )
-    add_machine_flags(encoder)
-    output = parser.add_argument_group("output")
-    output.add_argument("--output", type=path, metavar="DIR", help="folder for what is found")
-    output.add_argument("--overwrite", action="store_true", help="replace another run there")
+from cli.settings_flags import Flags, path
+from cli.task_names import add_task, settled
+from cli.training import DATA, LEAKS, MACHINE, config_of
+from multitask.methods import methods
+from multitask.rules import has_classes
+from tasks import CS224N, TASK_NAMES, TASKS
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def add_flags(parser: Any) -> None:
+    classes = [name for name in TASK_NAMES if not TASKS[name].similarity]
+    parser.flags = flags = Flags(parser)
+    add_task(flags, "the task to look at", classes)
+    flags.add_config((*DATA, "seed", "encoder", "pooling", "init", "precision", *MACHINE))
+    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    flags.add_methods({"protocol": methods("protocol", parser.outside)})
+    flags.add_task_options([name for name in classes if name not in CS224N])
+    flags.add("output", "output", "folder for what is found", metavar="DIR", type=path)
+    flags.add("overwrite", "output", "replace another run there", action="store_true")
+
+
+def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = settled(args, parser, [args.task], "--task")
-    if not has_classes(args, tasks[0]):
+    config = config_of(args, parser, parser.flags, tasks, mode="probe")
+    if not has_classes(config, tasks[0]):
         parser.error(f"--task: expected a task with classes, found {tasks[0]}")
-    check_protocol(args, parser, tasks)
-    check_encoder(args, parser)
-    config = training_config(args, mode="probe", tasks=tasks)
 
     from multitask.run_folder import default_folder
     from pretrain.probe import linear_evaluation

@@ -11,8 +11,10 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.flags import PRECISIONS
-from cli.values import COUNT, RATE, limit, path
+from cli.settings_flags import path, typed
+from minbert.arithmetic import PRECISIONS
+from minbert.settings import Count, Positive
+from multitask.config import Limit
 
 # Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {
@@ -64,7 +66,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seeds",
-        type=COUNT,
+        type=typed(Count),
         metavar="N",
         help="seeds of each row (default: 1 of bees, which has five; of the others as many as the "
         "study has, and more where asked, but for its sweeps)",
@@ -72,24 +74,27 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(
         "--limit",
-        type=limit,
+        type=typed(Limit),
         metavar="N",
         help="training examples of each task, or a share of them such as 0.25, of lacon of each "
         "class; not of few-shot and imbalanced rows",
     )
     parser.add_argument(
-        "--dev-limit", type=COUNT, metavar="N", help="of supercontext: dev examples of a task"
+        "--dev-limit",
+        type=typed(Count),
+        metavar="N",
+        help="of supercontext: dev examples of a task",
     )
     parser.add_argument(
         "--vectors", type=path, metavar="FILE", help="of supercontext: GloVe's, for its BiLSTMs"
     )
     parser.add_argument(
         "--epochs",
-        type=COUNT,
+        type=typed(Count),
         metavar="N",
         help="default: the paper's, by row; of lacon not of few-shot and imbalanced rows",
     )
-    parser.add_argument("--lr", type=RATE, metavar="RATE", help="default: the paper's")
+    parser.add_argument("--lr", type=typed(Positive), metavar="RATE", help="default: the paper's")
     parser.add_argument("--encoder", type=path, default="minilm", help="default: minilm")
     parser.add_argument(
         "--precision", choices=PRECISIONS, help="default: bf16 of bees, fp32 of the others"
@@ -119,7 +124,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         mode="single",
         tasks=(),
         data=args.data,
-        limit=args.limit[1] if args.limit else None,
+        limit=args.limit,
         dev_limit=args.dev_limit,
         encoder=args.encoder,
         precision=args.precision,
@@ -152,12 +157,8 @@ def check_rows(
             some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
             what = "how some of these begin:" if begins else "some of"
             parser.error(f"--rows: expected {what} {some}; found {row}")
-    if args.limit is not None:
-        task, number = args.limit
-        if task is not None:
-            parser.error(f"--limit: expected one for all tasks, found one of {task}")
-        if args.table == "lacon" and not isinstance(number, int):
-            parser.error(f"--limit: expected examples of a class with lacon, found {number}")
+    if args.limit is not None and args.table == "lacon" and not isinstance(args.limit, int):
+        parser.error(f"--limit: expected examples of a class with lacon, found {args.limit}")
     if args.rows and args.further:
         parser.error("--rows and --further: expected one of them")
     if args.further and args.table != "bees":
@@ -177,8 +178,6 @@ def command_of(args: argparse.Namespace) -> str:
     parts += ["--further"] if args.further else []
     for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
         value = getattr(args, name)
-        if name == "limit" and value is not None:
-            value = value[1]
         flag = name.replace("_", "-")
         parts += [f"--{flag} {value}"] if value is not None else []
     parts += ["--vectors FILE"] if args.vectors else []
@@ -190,7 +189,7 @@ def notes_of(args: argparse.Namespace) -> str:
     of = "a class" if args.table == "lacon" else "a task"
     limit = "all training data"
     if args.limit:
-        _, number = args.limit
+        number = args.limit
         many = f"{number:,}" if isinstance(number, int) else f"a share of {number:g} of the"
         limit = f"{many} training examples of {of}"
     if args.table == "lacon" and not args.limit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.values import path
+from cli.settings_flags import path
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

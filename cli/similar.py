@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from cli.corpus import add_corpus_flags, load_corpus
-from cli.values import COUNT
+from cli.settings_flags import typed
+from minbert.settings import Count
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--query", required=True, metavar="TEXT", help="what is looked for")
     parser.add_argument(
-        "--top", type=COUNT, default=10, metavar="N", help="how many sentences (default: 10)"
+        "--top", type=typed(Count), default=10, metavar="N", help="how many sentences (default: 10)"
     )
     add_corpus_flags(parser)
 
@@ -25,7 +26,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     sentences, embeddings, model = load_corpus(args, parser)
     from serving.mining import nearest
 
-    query = model.encode([args.query], args.precision, normalize=True)
+    query = model.encode([args.query], args.config.precision, normalize=True)
     rows, cosines = nearest(embeddings, query, args.top)
     table = [
         [f"{cosine:.4f}", str(row + 1), one_line(sentences[row])]

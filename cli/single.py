@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from cli.flags import add_training_flags
-from cli.mixing import add_combiner_flags, add_single_combiner_flags, mixing_settings
-from cli.objective import add_objective_flags, objective_settings
-from cli.regularizing import add_regularizer_flags, regularizer_settings
-from cli.run_config import check_training_flags, training_config
 from cli.task_names import add_task, settled
 from cli.train import train
+from cli.training import config_of, training_flags
 from tasks import TASK_NAMES
 
-
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    add_task(parser, "the task to train", TASK_NAMES)
-    add_combiner_flags(parser)
-    add_single_combiner_flags(parser)
-    add_objective_flags(parser)
-    add_regularizer_flags(parser)
-    add_training_flags(parser)
+ROLES = ("combiner", "objective", "regularizers")
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def add_flags(parser: Any) -> None:
+    parser.flags = flags = training_flags(parser, ROLES, ("gradients", "select_by"))
+    add_task(flags, "the task to train", TASK_NAMES)
+    add_pcgrad(flags)
+    flags.add_task_options(TASK_NAMES)
+
+
+def add_pcgrad(flags: Any) -> None:
+    """`--pcgrad`, as the project's brief has it."""
+    flags.add(
+        "pcgrad",
+        "mixing",
+        "short for --combiner pcgrad",
+        common=True,
+        action="store_const",
+        const="pcgrad",
+    )
+
+
+def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = settled(args, parser, [args.task], "--task")
-    check_training_flags(args, parser, tasks)
-    settings = mixing_settings(args, parser, tasks)
-    settings |= objective_settings(args, parser, tasks)
-    settings |= regularizer_settings(args, parser, tasks)
-    return train(training_config(args, mode="single", tasks=tasks, **settings), args)
+    return train(config_of(args, parser, parser.flags, tasks, mode="single"), args)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cli.settings_flags import Flags
 from minbert.errors import UserError
-from tasks import SIMILARITIES, TASK_NAMES
+from tasks import TASK_NAMES
 
 FORM = "NAME=FILE:type=...,text=...,label=..."
 EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
@@ -38,29 +39,32 @@ def task(text: str) -> str | OwnTask:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_task(parser: argparse.ArgumentParser, what: str, names: Sequence[str]) -> None:
+def add_task(flags: Flags, what: str, names: Sequence[str]) -> None:
     """`--task` of modes with one; `names` are the built-in ones that suit it."""
-    parser.add_argument(
-        "--task",
+    flags.add(
+        "task",
+        "tasks",
+        f"{what}, of {', '.join(names)}; of own data {FORM} such as {EXAMPLE}, or NAME=FILE.yaml",
+        common=True,
         type=task,
         required=True,
         metavar="TASK",
-        help=f"{what}, of {', '.join(names)}; of own data {FORM} such as {EXAMPLE}, or "
-        "NAME=FILE.yaml",
     )
 
 
-def add_own_task(parser: argparse.ArgumentParser) -> None:
+def add_own_task(flags: Flags) -> None:
     """`--task` beside `--tasks`: further ones, which only own ones need to be."""
-    parser.add_argument(
-        "--task",
-        dest="further",
+    action = flags.add(
+        "task",
+        "tasks",
+        f"a task, without the default ones; of own data {FORM} such as {EXAMPLE}, or "
+        "NAME=FILE.yaml; beside those of --tasks, where it is given",
+        common=True,
         action="append",
         type=task,
         metavar="TASK",
-        help=f"a task, without the default ones; of own data {FORM} such as {EXAMPLE}, or "
-        "NAME=FILE.yaml; beside those of --tasks, where it is given",
     )
+    action.dest = "further"
 
 
 def settled(
@@ -84,14 +88,3 @@ def settled(
 
         args.own_tasks = {one.name: settle(one.name, one.given).to_json() for one in own}
     return names
-
-
-def own_settings(args: argparse.Namespace, name: str) -> dict[str, Any]:
-    """Of an own task; nothing of a built-in one."""
-    return (getattr(args, "own_tasks", None) or {}).get(name, {})
-
-
-def has_classes(args: argparse.Namespace, name: str) -> bool:
-    """Whether a task is one of classes, not of similarities."""
-    own = own_settings(args, name)
-    return name not in SIMILARITIES and own.get("type") != "similarity"

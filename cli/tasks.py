@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 
+from cli.settings_flags import Flags
 from cli.task_names import add_own_task, settled
-from cli.values import default, path
 from tasks import TASK_NAMES
 
 SPLITS = ("train", "dev", "test")
@@ -16,10 +16,9 @@ LONGEST = 200  # characters of a line about an example
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data", type=path, metavar="DIR", help="folder with the tasks' files" + default("data")
-    )
-    add_own_task(parser)
+    flags = Flags(parser)
+    flags.add_config(("data",))
+    add_own_task(flags)
     parser.add_argument(
         "--examples", action="store_true", help="show the first training example of each, too"
     )

@@ -6,37 +6,27 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cli.run_config import run_control
+from cli.training import run_control
 from minbert.front_door import tell
 from minbert.progress import speaks
 from multitask.config import RunConfig
 
-if TYPE_CHECKING:
-    from multitask.assembly import TaskMaker
 
-
-def train(
-    config: RunConfig,
-    args: argparse.Namespace,
-    make_tasks: TaskMaker | None = None,
-) -> int:
+def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
     from multitask.run_folder import default_folder
 
     folder = Path(args.output) if args.output else default_folder(config)
     if not speaks():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
-    from multitask.assembly import build_tasks
-
-    make_tasks = make_tasks or build_tasks
     if args.dry_run:
-        return show_plan(config, make_tasks)
+        return show_plan(config)
     try:
         from multitask.run import complete
 
-        result = complete(config, folder, run_control(args), make_tasks)
+        result = complete(config, folder, run_control(args))
     except KeyboardInterrupt:
         told = "interrupted; --resume goes on from the last checkpoint, where there is one"
         return tell("run.py", told, 130)
@@ -51,12 +41,12 @@ def shown(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def show_plan(config: RunConfig, make_tasks: TaskMaker) -> int:
+def show_plan(config: RunConfig) -> int:
     """Examples, passes, steps and expected time of every epoch and task, without training."""
     from multitask.dry_run import planned
     from reports.tables import text_table
 
-    rows = planned(config, make_tasks)
+    rows = planned(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
     print(text_table(header, rows))
     return 0

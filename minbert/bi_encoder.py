@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minbert.arithmetic import PRECISIONS
 from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
@@ -23,8 +24,6 @@ from minbert.sources import find_folder
 from minbert.stored import AnyEncoder, load_encoder, read_config, save_encoder
 from minbert.tokenizer import Tokenizer, load_tokenizer
 from minbert.truncation import warn_of_truncation
-
-PRECISIONS = ("fp32", "bf16")
 
 
 class BiEncoder(nn.Module):

@@ -39,6 +39,12 @@ def harmful(letter: str) -> bool:
     return category(letter) in ("Cc", "Cs", "Cn") or letter in TURNS
 
 
+class SettingsError(UserError):
+    """A setting, or several together, that cannot be used."""
+
+    status = 2
+
+
 class EncoderError(UserError):
     """An encoder cannot be found, read or understood."""
 

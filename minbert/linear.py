@@ -15,8 +15,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-LINEARS = ("mkl", "onednn")
-
 
 class Linear(nn.Module):
     """x W^T + b, with weights that are yet to be filled: (T, in) -> (T, out)."""

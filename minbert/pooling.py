@@ -1,15 +1,21 @@
-"""Hidden states of tokens -> one embedding a sentence, over real tokens only."""
+"""Hidden states of tokens -> one embedding a sentence, over real tokens only.
+
+No torch is imported here: its tensors bring what is needed.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
-from minbert.batching import Batch
+    from minbert.batching import Batch
 
-Pool = Callable[[Tensor, Batch], Tensor]  # hidden states (T, H) -> embeddings (S, H)
+Pooling = Literal["mean", "cls", "max"]
+Pool = Callable[["Tensor", "Batch"], "Tensor"]  # hidden states (T, H) -> embeddings (S, H)
 
 
 def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:
@@ -27,8 +33,8 @@ def cls_pool(hidden: Tensor, batch: Batch) -> Tensor:
 def max_pool(hidden: Tensor, batch: Batch) -> Tensor:
     """Element-wise maximum over the tokens: (T, H) -> (S, H)."""
     index = batch.sequence[:, None].expand_as(hidden)
-    lowest = hidden.new_full((len(batch.lengths), hidden.shape[1]), -torch.inf)
+    lowest = hidden.new_full((len(batch.lengths), hidden.shape[1]), -math.inf)
     return lowest.scatter_reduce(0, index, hidden, "amax", include_self=False)
 
 
-POOLINGS: dict[str, Pool] = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}
+POOLINGS: dict[Pooling, Pool] = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}

@@ -26,13 +26,11 @@ from tasks.data import Split, load_split
 from tasks.described import meaning
 from tasks.heads import StartsAtNames
 from tasks.kinds import on_scale
+from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
-from tasks.protocols import Drawing, source_of
+from tasks.protocols import drawn
 from tasks.readers import limit_of, to_number
-from tasks.settings import ObjectiveSettings
-
-TaskMaker = Callable[[RunConfig], dict[str, Task]]
 
 
 class Assembly(NamedTuple):
@@ -46,24 +44,14 @@ class Assembly(NamedTuple):
 def build_tasks(config: RunConfig) -> dict[str, Task]:
     """The tasks of a configuration, by name, in its order, with its objective.
 
-    Of pre-training `pretrain.run_tasks.tasks_of` knows them; what only reads files: `plain_tasks`.
+    Those of pre-training have their objective's name. What only reads files: `plain_tasks`.
     """
-    if config.mode == "pretrain":
-        raise RunError("mode pretrain: expected make_tasks=pretrain.run_tasks.tasks_of")
+    if config.pretrains and config.objective is not None:
+        return config.objective.tasks(config)
     tasks = plain_tasks(config)
     if config.objective is None:
         return tasks
-    settings = ObjectiveSettings(
-        temperature=config.scl_temperature,
-        weight=config.scl_weight,
-        preference=config.scl_preference,
-        label_temperature=config.label_temperature,
-        label_heads=config.label_heads,
-        label_spread=config.label_spread,
-        label_terms=config.label_terms,
-        projection_layers=config.projection_layers,
-    )
-    return {n: with_objective(task, config.objective, settings) for n, task in tasks.items()}
+    return {name: with_objective(task, config.objective) for name, task in tasks.items()}
 
 
 def plain_tasks(config: RunConfig) -> dict[str, Task]:
@@ -81,18 +69,20 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         else replace(task, kind=on_scale(task.kind, config.similarity_scale))
         for name, task in tasks.items()
     }
-    drawing = drawing_of(config)
-    tasks = {n: replace(task, source=source_of(task, drawing)) for n, task in tasks.items()}
+    others = held_out_texts(config)
+    tasks = {
+        name: replace(task, source=drawn(task, config.protocol, config.seed, others))
+        for name, task in tasks.items()
+    }
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
 
 
-def drawing_of(config: RunConfig) -> Drawing:
-    """Which examples the protocol of a configuration takes; its leak guard knows other tasks."""
-    others = None
-    if config.drop_leaks:
-        names = CS224N if config.leaks_of == "all" else ()
-        others = tuple(build_task(name).source for name in names)
-    return Drawing(config.protocol, config.shots, config.imbalance, config.seed, others)
+def held_out_texts(config: RunConfig) -> tuple[Source, ...] | None:
+    """Tasks whose dev and test texts leave train, beside a task's own; None to leave all in."""
+    if not config.drop_leaks:
+        return None
+    names = CS224N if config.leaks_of == "all" else ()
+    return tuple(build_task(name).source for name in names)
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
@@ -125,11 +115,16 @@ def training_texts(config: RunConfig) -> list[str]:
     ]
 
 
-def assemble(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> Assembly:
+def assemble(
+    config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks
+) -> Assembly:
     """Build what a configuration describes; raises UserError, with one line for the user."""
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
+    if config.pretrains:
+        for line in config.objective.notices(config, chosen):
+            print(line, flush=True)
     model = build_model(config, chosen, device)
     return Assembly(chosen, model, load_splits(config, chosen, model.bi_encoder))
 
@@ -148,7 +143,7 @@ def build_model(
         skipped = ", ".join(bi_encoder.skipped_tensors)
         print(one_line(f"left out of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
-    if config.label_start == "names":
+    if config.objective is not None and getattr(config.objective, "starts_at_names", False):
         start_at_names(model, chosen)
     if config.init is not None:
         theirs = read_json(Path(config.init) / "config.json", RunError).get("own_tasks", {})

@@ -5,181 +5,335 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import fields, replace
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal
 
-from minbert.errors import UserError
-from multitask.errors import RunError, SettingsError
-from multitask.rules import ROUNDING, faults
-from multitask.values import value_faults
-from tasks import TASK_NAMES, OwnTasks
+from msgspec import Meta
+
+from minbert.arithmetic import Device, KernelChoice, Precision
+from minbert.errors import SettingsError, UserError
+from minbert.pooling import Pooling
+from minbert.settings import (
+    Count,
+    Name,
+    Positive,
+    Seed,
+    Settings,
+    Whole,
+    checked,
+    hints_of,
+    setting,
+)
+from multitask.combiners.base import Combiner
+from multitask.combiners.sum import Sum
+from multitask.errors import RunError
+from multitask.flat import METHODS, Outside, of_methods, outside_of, resolved
+from multitask.legacy import as_before, as_now
+from multitask.methods import defaults_of, methods
+from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
+from multitask.outside import check_use, sources
+from multitask.regularizers.settings import Regularizer
+from multitask.rules import faults, has_classes
+from multitask.sampling import FirstTask, RoundRobin, Sampler
+from multitask.schedule import Joint, Schedule
+from tasks import TASKS, TaskOptions
 from tasks.described import from_json
-from tasks.settings import ObjectiveSettings
+from tasks.metrics import MetricName
+from tasks.protocols import AllFiles, Protocol
 
 PLACES = ("data", "init", "nli", "text")  # settings that are files or folders
-SEQUENCES = ("tasks", "preference", "loss_sizes", "scl_preference", "label_terms")
 TRAINED = ("single", "multitask", "pretrain", "pareto")
+Mode = Literal[
+    "", "single", "multitask", "pretrain", "probe", "bilstm", "pareto", "ensemble", "soup"
+]
+LIMIT = "a whole number from 1 to 1000000, or a share above 0 and below 1"
+Limit = (
+    Annotated[int, Meta(ge=1, le=1_000_000, description=LIMIT)]
+    | Annotated[float, Meta(gt=0, lt=1, description=LIMIT)]
+)
 
 
-@dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Settings):
     """One training run, complete: the same configuration computes the same run.
 
-    Defaults: the learning rates are those that suited all-MiniLM-L6-v2 in our trials (results/,
-    chosen on STS dev); BEES fine-tunes BERT base at 2e-5. Weight decay is BEES' (section 5.3);
-    warm-up and clipping are usual. `task_options` holds the options of each task's maker.
+    Every setting is a keyword, under the name that it has on the command line: those below, and
+    those of the methods. A method is a name or an object: `sampling="temperature", temperature=3`
+    is `sampling=Temperature(temperature=3)`. A weight of a regulariser, such as `smart_weight`, is
+    a number for all tasks, or one by task. Raises SettingsError, in one line, for what no run can
+    have.
     """
 
-    mode: str
-    tasks: tuple[str, ...]
-    task_options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    own_tasks: OwnTasks = field(default_factory=dict)  # see tasks/described.py
-    data: str = "sample"
-    # Training examples of each task, drawn at random, or a share of them below 1; or by task.
-    limit: int | float | Mapping[str, int | float] | None = None
-    dev_limit: int | None = None
-    # Or another one of `PROTOCOLS` in tasks/protocols.py.
-    protocol: str = "files"
-    shots: int | None = None  # of few-shot: labelled examples in all; of the others a class
-    imbalance: float | None = None  # the most frequent class over the rarest
-    drop_leaks: bool = False  # training examples that are in dev or test
-    leaks_of: str = "all"  # or "own": dev and test of the CS224N tasks, too, or of the task alone
-    encoder: str = "minilm"  # with `init`, the encoder that run began from
-    pooling: str | None = None
-    init: str | None = None
-    freeze_encoder: bool = False
-    probe_epochs: int = 0  # of the heads alone, before the encoder moves
-    # Of pre-training, whose `tasks` are where its text comes from; in other modes of the tasks with
-    # classes, None for their own loss.
-    objective: str | None = None
-    nli: str | None = None  # file of entailment pairs
-    text: str | None = None  # file of sentences or pairs without labels, in columns of these names
-    text_column: str | None = None
-    other_column: str | None = None  # of pairs
-    projection: bool = False  # a layer between embeddings and objective, in training only
-    contrast_temperature: float = 0.05  # of SimCSE (Gao et al., 2021, section 3)
-    margin: float = 0.5  # of the triplet objectives, in cosines or, of classes, in distances
-    # Of pre-training on the classes of tasks (SuperConText).
-    projection_head: str = "none"  # or "linear", "nonlinear": in training only
-    super_loss: str = "algorithm1"  # or "equation8"
-    positives: int | None = None  # of an anchor, at most, and negatives
-    negatives: int | None = None
-    hard_negatives: Mapping[str, float] = field(default_factory=dict)  # top_k, threshold, ...
-    hard_after: int = 0  # epochs with all negatives
-    # Of the contrastive terms beside cross-entropy: see tasks/settings.py.
-    scl_temperature: float = ObjectiveSettings.temperature
-    scl_weight: float = ObjectiveSettings.weight
-    scl_preference: tuple[float, float] = ObjectiveSettings.preference
-    scl_inputs: str = "contrastive"  # of EPO: pull and push, or "combined" with cross-entropy
-    # Of LaCon and other objectives with embeddings of labels.
-    label_temperature: float = ObjectiveSettings.label_temperature
-    label_heads: int | None = ObjectiveSettings.label_heads
-    label_spread: float = ObjectiveSettings.label_spread
-    label_terms: tuple[str, ...] = ObjectiveSettings.label_terms
-    label_start: str = "random"  # or "names": the embeddings of the classes' names
-    projection_layers: int = ObjectiveSettings.projection_layers
-    per_class: bool = False  # batches of as many examples of each class
-    sampling: str = "round-robin"
-    temperature: float = 5.0  # of the sampler of that name (Arivazhagan et al., 2019)
-    size_cap: int | None = None
-    schedule: str = "joint"
-    # Of first-then-joint and the hybrid sampler: None for the largest, before any limit.
-    first_task: str | None = None
-    first_epochs: int = 1  # of first-then-joint and the hybrid sampler
-    similarity_scale: float = 1.0  # squared errors of similarities are of labels from 0 to it
-    batches_per_step: int | None = None  # None: as many as there are tasks; see `step_batches`
-    micro_batch: int | None = None  # examples that go through the model at a time
-    combiner: str = "sum"
-    preference: tuple[float, ...] | None = None  # a weight an objective, adding up to 1
-    loss_sizes: tuple[float, ...] | None = None  # what each objective is divided by for it
-    cones: int = 5  # of Pareto MTL (Lin et al., 2019, section 5)
-    gradients: str = "parameters"
-    smart_weight: Mapping[str, float] = field(default_factory=dict)  # a task
-    smart_steps: int = 1
-    # Shares of the norm of the vectors that the noise is added to: see regularizers/smart.py. A
-    # normalised step is 1e-3 times the gradient instead, and its noise has norm 1 by default, as in
-    # public implementations.
-    smart_step_size: float | None = None
-    smart_radius: float | None = None
-    smart_place: str = "embeddings"  # the module's output; or "words", before its LayerNorm
-    smart_norm: str = "inf"
-    smart_variant: str = "normalised"
-    smart_dropout: str = "fixed"  # or "fresh"
-    proximal_weight: Mapping[str, float] = field(default_factory=dict)  # a task
-    proximal_momentum: float = 0.99  # as SMART's in the first tenth of a run
-    r_drop_weight: Mapping[str, float] = field(default_factory=dict)  # a task
-    epochs: int = 3
-    steps_per_epoch: int | None = None
-    batch_size: int = 16
-    lr: float = 1e-4
-    head_lr: float = 1e-4
-    weight_decay: float = 0.01
-    warmup: float = 0.1
-    clip: float = 1.0
-    evaluate_every: int = 1  # epochs from one evaluation and checkpoint to the next
-    patience: int | None = None
-    select_by: str | None = None  # metric that selects the best epoch; None for a task's main one
-    keep: str = "best"  # or "last": which epoch's weights are used
-    measured_examples: int = 0  # training examples a task whose loss is measured at the end
-    seed: int = 11711
-    precision: str = "fp32"
-    linear: str = "auto"  # a run's config.json holds what was chosen
-    device: str = "auto"
+    mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
+    tasks: tuple[str, ...] = setting((), help="names of the tasks", group="tasks")
+    task_options: Mapping[str, Mapping[str, str]] = setting(factory=dict, help="options by task")
+    own_tasks: Mapping[str, Mapping[str, Any]] = setting(
+        factory=dict, help="descriptions by task: see tasks/described.py"
+    )
+    data: Name = setting(
+        "sample",
+        help="folder with the data files",
+        metavar="DIR",
+        group="data",
+        path=True,
+        common=True,
+    )
+    limit: Limit | Mapping[str, Limit] | None = setting(
+        None,
+        group="data",
+        help="train on N examples of each task, drawn at random, or on a share of them such as "
+        "0.25, which keeps the proportions of the tasks; TASK=N for one task",
+        common=True,
+    )
+    dev_limit: Count | None = setting(
+        None, help="score only N dev examples of each task", group="data"
+    )
+    drop_leaks: bool = setting(
+        False, group="data", help="leave out training examples of dev or test"
+    )
+    leaks_of: Literal["all", "own"] = setting(
+        "all", help="dev and test of the CS224N tasks, too, or only of the task itself"
+    )
+    encoder: Name = setting(
+        "minilm",
+        metavar="NAME",
+        group="training",
+        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name, "
+        "with @revision pinned to a commit or tag",
+        common=True,
+    )
+    pooling: Pooling | None = setting(
+        None,
+        group="training",
+        help="tokens -> one embedding (default: what the encoder's folder says, else mean)",
+    )
+    init: Name | None = setting(
+        None,
+        help="start from the best epoch of the run in a folder",
+        metavar="RUN",
+        group="training",
+        path=True,
+    )
+    freeze_encoder: bool = setting(False, help="train only the heads", group="training")
+    probe_epochs: Whole = setting(
+        0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
+    )
+    per_class: bool = setting(
+        False, help="batches of as many examples of each class", group="training"
+    )
+    similarity_scale: Positive = setting(
+        1.0,
+        metavar="X",
+        group="training",
+        help="compute the squared error of similarities on labels from 0 to X; BEES has 5",
+    )
+    batches_per_step: Count | None = setting(
+        None,
+        group="mixing",
+        help="batches per optimiser step (default: as many as there are tasks)",
+    )
+    micro_batch: Count | None = setting(
+        None,
+        group="training",
+        help="examples that go through the model at a time, to save memory",
+    )
+    loss_sizes: tuple[Positive, ...] | None = setting(
+        None, help="what each objective is divided by for the preference"
+    )
+    gradients: Literal["parameters", "representation"] | None = setting(
+        None,
+        group="mixing",
+        help="combine gradients on the encoder's parameters, or on the embeddings of a batch whose "
+        "objectives share it (default: parameters; with an objective that is balanced and one "
+        "task, the embeddings)",
+    )
+    epochs: Count = setting(3, help="number of epochs", group="training", common=True)
+    steps_per_epoch: Count | None = setting(
+        None, help="optimiser steps per epoch (default: the data decide)", group="training"
+    )
+    batch_size: Count = setting(16, help="examples per batch", group="training", common=True)
+    clip: Positive = setting(
+        1.0, help="largest norm of a step's gradient", metavar="NORM", group="training"
+    )
+    evaluate_every: Count = setting(
+        1, help="epochs from one dev score and checkpoint to the next", group="training"
+    )
+    patience: Count | None = setting(
+        None, help="stop after N epochs without a better dev score", group="training"
+    )
+    select_by: MetricName | None = setting(
+        None,
+        group="training",
+        help="dev metric that selects the best epoch, of the tasks that have it (default: "
+        "accuracy; pearson of sts)",
+    )
+    keep: Literal["best", "last"] = setting(
+        "best",
+        help="the epoch whose weights are kept: the best on dev, or the last",
+        group="training",
+    )
+    measured_examples: Whole = setting(
+        0, help="training examples per task whose loss is measured at the end"
+    )
+    seed: Seed = setting(11711, help="random seed", group="training", common=True)
+    precision: Precision = setting(
+        "fp32", help="precision of the encoder's matrix products", group="training", common=True
+    )
+    linear: KernelChoice = setting(
+        "auto",
+        group="training",
+        help="fp32 product of the linear layers on a CPU; auto measures once which is the faster",
+    )
+    device: Device = setting(
+        "auto", help="auto, cpu, cuda or cuda:N", metavar="NAME", group="training"
+    )
+    preset: Name | None = setting(
+        None, help="settings of a paper; an explicit setting wins", group="training", common=True
+    )
+    sampling: Sampler = setting(
+        RoundRobin(), help="which task's batch comes next", group="mixing", common=True
+    )
+    schedule: Schedule = setting(Joint(), help="how batches become steps", group="mixing")
+    combiner: Combiner = setting(
+        Sum(), help="how the objectives' gradients become one step", group="mixing", common=True
+    )
+    # An Objective; in mode pretrain a PretrainObjective.
+    objective: Any = setting(None, help="what tasks with classes are trained by", group="training")
+    projection_head: Any = setting(
+        None,
+        help="layer between embeddings and an objective of classes, in training only",
+        group="training",
+    )
+    regularizers: tuple[Regularizer, ...] = setting(
+        (), help="terms beside the tasks' losses", group="training"
+    )
+    protocol: Protocol = setting(
+        AllFiles(), help="which labelled examples are train, dev and test", group="data"
+    )
+    optimizer: Optimizer = setting(AdamW(), help="the optimiser", group="training")
+    lr_schedule: LrSchedule = setting(
+        Linear(), help="how the learning rates rise and fall", group="training"
+    )
 
-    def __post_init__(self) -> None:
-        """Check every value, and all of them together; SettingsError names the first fault."""
-        for name in SEQUENCES:
-            if isinstance(value := getattr(self, name), list):
-                object.__setattr__(self, name, tuple(value))
-        for fault in value_faults(vars(self), type_hints()):
-            raise SettingsError(fault)
+    def __init__(self, **settings: Any) -> None:
+        self._fill(settings, (), strict=True)
+
+    def _fill(self, settings: Mapping[str, Any], outside: Outside, strict: bool) -> None:
+        """Take settings in their flat form; `strict`: those that contradict are refused."""
+        found = resolved(settings, fields(self), hints_of(RunConfig), outside, strict)
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+        if not strict:
+            return
         for name, described in self.own_tasks.items():
             try:
                 from_json(name, described)
             except UserError as error:
                 raise SettingsError(str(error)) from error
-        for fault in faults(self, defaults()):
+        for fault in faults(self):
             raise SettingsError(fault)
-        if self.preference is not None and abs(sum(self.preference) - 1) > ROUNDING:
-            total = sum(self.preference)
-            object.__setattr__(self, "preference", tuple(w / total for w in self.preference))
-
-    @property
-    def step_batches(self) -> int:
-        """Batches of one optimiser step: one of each task, unless the configuration says other."""
-        return self.batches_per_step or step_batches(vars(self))
-
-    def to_json(self) -> dict[str, object]:
-        """Every setting as JSON; batches per step as the number that the run takes."""
-        return json.loads(json.dumps(asdict(self) | {"batches_per_step": self.step_batches}))
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
+    def from_flat(cls, settings: Mapping[str, Any], outside: Outside = ()) -> RunConfig:
+        """The configuration of settings by name, with methods from `outside` the tree."""
+        made = object.__new__(cls)
+        made._fill(settings, outside, strict=True)
+        return made
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], outside: Outside = ()) -> RunConfig:
         """What `to_json` wrote; a key that an older one lacks has its default.
 
         Raises RunError for a key that is none of a configuration, and for what is no value of it.
         How settings go together is not judged again: a run that was made can be used.
         """
-        known = {field.name for field in fields(cls)}
-        for key in content:
-            if key not in known:
-                raise RunError(f"expected the settings of a run, found {key!r}")
         for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
-        values = defaults() | as_now(content)
-        check_settings(values)
+        check_use(content.get("use", {}), outside)
         made = object.__new__(cls)
-        for name, value in values.items():
-            sequence = name in SEQUENCES and value is not None
-            object.__setattr__(made, name, tuple(value) if sequence else value)
+        settings = {key: value for key, value in as_now(content).items() if key != "use"}
+        try:
+            made._fill(settings, outside, strict=False)
+        except SettingsError as error:
+            raise RunError(str(error)) from error
+        for name, described in made.own_tasks.items():
+            from_json(name, described)
         return made
+
+    def changed(self, **settings: Any) -> RunConfig:
+        """The configuration with other settings, by name, those of methods among them."""
+        return replace(self, **settings)
+
+    @property
+    def step_batches(self) -> int:
+        """Batches of one optimiser step: one of each task, unless the configuration says other."""
+        if self.batches_per_step is not None:
+            return self.batches_per_step
+        alone = self.schedule.one_batch or self.pretrains
+        return 1 if alone else max(1, len(self.tasks))
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether the encoder is trained further, before any task."""
+        return self.mode == "pretrain"
+
+    @property
+    def text_file(self) -> str | None:
+        """The file that pre-training reads instead of tasks; None without one."""
+        return self.objective.file if self.pretrains and self.objective is not None else None
+
+    @property
+    def outside(self) -> tuple[type[Settings], ...]:
+        """The classes of its methods that are not in the tree."""
+        return outside_of({one.name: getattr(self, one.name) for one in fields(self)})
+
+    def first(self) -> FirstTask | None:
+        """The task that has the first epochs to itself; None where all tasks are sampled."""
+        return self.sampling.first() or self.schedule.first()
+
+    @property
+    def first_method(self) -> str:
+        """Which method gives one task the first epochs, as a flag."""
+        if self.sampling.first() is not None:
+            return f"--sampling {self.sampling.name}"
+        return f"--schedule {self.schedule.name}"
+
+    def options_of(self, task: str) -> TaskOptions | None:
+        """A built-in task as it is set; None of an own one."""
+        return None if task in self.own_tasks else TASKS[task](**self.task_options.get(task, {}))
+
+    def flat(self) -> dict[str, Any]:
+        """Every setting by its name: the configuration's, and those of its methods."""
+        found: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            found |= of_methods(one.name, value) if one.name in METHODS else {one.name: value}
+        return found
+
+    def unused(self) -> tuple[str, ...]:
+        """Names of settings that this configuration does not use, whatever they are."""
+        used = self.flat()
+        found = [key for key in defaults_of() if key not in used]
+        if not any(not has_classes(self, task) for task in self.tasks) or self.pretrains:
+            found.append("similarity_scale")
+        return (*found, *(() if self.drop_leaks else ("leaks_of",)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Every setting as JSON; batches per step as the number that the run takes.
+
+        `use` has the files of methods from outside the tree, with their checksums.
+        """
+        content = self.flat() | {"batches_per_step": self.step_batches}
+        use = sources(self.outside)
+        return json.loads(json.dumps(content | ({"use": use} if use else {})))
 
     def digest(self) -> str:
         """A short hash of what differs from the defaults: a new setting renames no old run."""
         plain = default_values()
-        differs = {key: value for key, value in self.to_json().items() if value != plain[key]}
+        content = as_before(self.to_json())
+        differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
+        differs.pop("preset", None)
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
     def difference(self, other: Mapping[str, object]) -> str | None:
@@ -187,26 +341,31 @@ class RunConfig:
         return difference(self.to_json(), other)
 
 
-def step_batches(settings: Mapping[str, Any]) -> int:
-    """Batches of a step where nothing else is set: one of each task that it may train."""
-    alone = settings.get("schedule") == "individual" or settings["mode"] == "pretrain"
-    return 1 if alone else max(1, len(settings["tasks"]))
-
-
-def check_settings(content: Mapping[str, Any]) -> None:
+def check_stored(content: Mapping[str, Any]) -> None:
     """RunError for a stored configuration with a value that its setting cannot have.
 
     A run's folder may come from elsewhere, and its tasks' names are parts of files' names. Keys of
-    other programs are left to the caller.
+    other programs, and methods, which may come from a file of the user, are left to the caller.
     """
-    for fault in value_faults(content, type_hints()):
-        raise RunError(fault)
+    for one in fields(RunConfig):
+        if one.name in content and one.name not in METHODS:
+            try:
+                checked(one.name, hints_of(RunConfig)[one.name], content[one.name])
+            except SettingsError as error:
+                raise RunError(str(error)) from error
     own = content.get("own_tasks", {})
     for name, described in own.items():
         from_json(name, described)
     for name in content.get("tasks", ()):
-        if name not in (*TASK_NAMES, *own):
+        if name not in (*TASKS, *own) and not content.get("use"):
             raise RunError(f"tasks: expected names of tasks, found {name!r}")
+
+
+def step_batches(content: Mapping[str, Any]) -> int:
+    """Batches of a step of a stored configuration where nothing else is set."""
+    schedule = methods("schedule").get(str(content.get("schedule")), Joint)
+    alone = getattr(schedule, "one_batch", False) or content["mode"] == "pretrain"
+    return 1 if alone else max(1, len(content["tasks"]))
 
 
 def check_complete(config: RunConfig) -> None:
@@ -215,9 +374,9 @@ def check_complete(config: RunConfig) -> None:
         raise SettingsError(
             f"mode: expected one of {', '.join(TRAINED)}, found {config.mode or 'none'}"
         )
-    if config.mode == "pretrain" and config.objective is None:
+    if config.pretrains and config.objective is None:
         raise SettingsError("objective: expected one in mode pretrain, found none")
-    if not config.tasks and config.text is None and config.nli is None:
+    if not config.tasks and config.text_file is None:
         raise SettingsError("tasks: expected one or more, found none")
 
 
@@ -230,37 +389,15 @@ def difference(
     """
     mine, theirs = ({**default_values(), **as_now(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
-        if key not in ignored and mine.get(key) != theirs.get(key):
+        if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
             return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
     return None
 
 
-def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored configuration with what its version did where a setting's default has changed.
-
-    SMART's noise was added to the word embeddings, and its radius and step were no shares.
-    """
-    weights = content.get("smart_weight")
-    if not weights or "smart_place" in content:
-        return dict(content)
-    lengths = ("smart_radius", "smart_step_size")
-    return {k: v for k, v in content.items() if k not in lengths} | {"smart_place": "words"}
-
-
 @cache
-def type_hints() -> dict[str, Any]:
-    """The type of each setting."""
-    return get_type_hints(RunConfig)
-
-
-@cache
-def defaults() -> dict[str, Any]:
-    """The default of each setting; mode and tasks have none."""
-    plain = {one.name: one.default for one in fields(RunConfig) if one.default is not MISSING}
-    made = {one.name: one.default_factory for one in fields(RunConfig)}
-    return plain | {name: make() for name, make in made.items() if make is not MISSING}
-
-
-def default_values() -> dict[str, object]:
-    """The defaults as JSON; mode and tasks, which have none, are empty."""
-    return RunConfig(mode="", tasks=()).to_json()
+def default_values() -> dict[str, Any]:
+    """The default of every setting, those of all methods among them, as JSON."""
+    methods = {key: value for key, value in defaults_of().items() if not key.endswith("_weight")}
+    weights: dict[str, Any] = {key: {} for key in defaults_of() if key.endswith("_weight")}
+    plain = RunConfig(mode="", tasks=()).to_json()
+    return json.loads(json.dumps({**methods, **weights, **plain}))

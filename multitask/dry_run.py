@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from multitask.assembly import TaskMaker, build_tasks
 from multitask.config import RunConfig
 from multitask.run import make_trainer
 from multitask.step import StepGradient
@@ -16,7 +15,7 @@ from multitask.streams import BatchStream
 TIMED = 3  # batches of each task, after one to warm up
 
 
-def planned(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> list[list[str]]:
+def planned(config: RunConfig) -> list[list[str]]:
     """Rows of epoch, task, examples, passes over its data, batches, steps of the epoch, time.
 
     An epoch has a row for each task that it trains.
@@ -25,7 +24,7 @@ def planned(config: RunConfig, make_tasks: TaskMaker = build_tasks) -> list[list
     leaves out optimiser and evaluation.
     """
     # It writes nothing before a step.
-    trainer = make_trainer(config, Path(), make_tasks)
+    trainer = make_trainer(config, Path())
     trainer.model.train()
     sizes, streams = trainer.plan.work.sizes, trainer.streams
     seconds = [seconds_per_example(trainer.gradient, stream) for stream in streams]

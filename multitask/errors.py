@@ -9,11 +9,5 @@ class RunError(UserError):
     """A run that cannot be made or used as asked."""
 
 
-class SettingsError(RunError):
-    """A setting, or several together, that no run can have."""
-
-    status = 2
-
-
 class NotFiniteError(RunError):
     """A loss or a gradient that is infinite or no number."""

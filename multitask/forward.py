@@ -12,7 +12,7 @@ from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from multitask.parts import Part
 from multitask.passes import EncoderPass, LeafLosses
-from multitask.regularizers import Clean, Regularizer
+from multitask.regularizers.base import Clean, Running
 from tasks.base import Task
 from tasks.data import Split
 
@@ -27,7 +27,7 @@ class Forward:
     model: EncoderWithHeads
     tasks: Mapping[str, Task]
     splits: Mapping[str, Mapping[str, Split]]
-    regularizers: Mapping[str, Regularizer]
+    regularizers: Mapping[str, Running]
     processes: Processes
 
     def __call__(self, name: str, part: Part, step: int) -> LeafLosses:
@@ -60,7 +60,7 @@ class Forward:
         share = part.share / copies
         return LeafLosses({key: loss * share for key, loss in values.items()}, passes, copies)
 
-    def regularizers_of(self, task: Task) -> list[Regularizer]:
+    def regularizers_of(self, task: Task) -> list[Running]:
         """Those that act on a task; none on heads alone."""
         every = [] if self.model.frozen else self.regularizers.values()
         return [one for one in every if task.name in one.weights]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitask.config import RunConfig
-from multitask.sampling import RoundRobin
 from multitask.schedule import Plan
 
 SEEN = 0.5  # of a task's examples in an epoch, below which a line reports it
@@ -31,7 +30,7 @@ def of_sample(config: RunConfig) -> Iterator[str]:
 
 def of_coverage(config: RunConfig, plan: Plan) -> Iterator[str]:
     """Tasks of whose examples an epoch sees less than half, because a smaller task ends it."""
-    if not isinstance(plan.sampler, RoundRobin) or config.steps_per_epoch is not None:
+    if not plan.sampler.ends_with_smallest or config.steps_per_epoch is not None:
         return
     sizes = plan.work.sizes
     epoch = plan.first_epochs + 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minbert.json_files import write_sealed
-from multitask.assembly import TaskMaker, assemble, build_tasks
+from multitask.assembly import assemble
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
@@ -20,6 +20,7 @@ from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.memory import memory_told
+from multitask.methods import is_default
 from multitask.notices import notices
 from multitask.rays import pull_and_push
 from multitask.resuming import resume
@@ -37,7 +38,6 @@ def complete(
     config: RunConfig,
     folder: Path,
     control: RunControl = RunControl(),
-    make_tasks: TaskMaker = build_tasks,
 ) -> dict[str, Any]:
     """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
 
@@ -64,13 +64,12 @@ def complete(
                 Checkpoints(folder / "checkpoint").forget()  # if it was killed before it could
             return finished_metrics(folder) or {}
         print(f"run folder: {folder}", flush=True)
-        return run(config, folder, make_tasks, processes, control)
+        return run(config, folder, processes, control)
 
 
 def run(
     config: RunConfig,
     folder: Path,
-    make_tasks: TaskMaker,
     processes: Processes,
     control: RunControl,
 ) -> dict[str, Any]:
@@ -80,11 +79,11 @@ def run(
     """
     begin = time.perf_counter()
     with processes.together():
-        trainer = make_trainer(config, folder, make_tasks, processes, control)
+        trainer = make_trainer(config, folder, processes, control)
     with processes.together():  # only now, when all have found what they need
         if processes.first:
             make_ready(folder, config, control.overwrite)
-            if config.protocol != "files":
+            if not is_default("protocol", config.protocol):
                 write_ids(folder, trainer.splits)
     with processes.together():
         resumed = control.resume and resume(trainer)
@@ -122,8 +121,8 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
         train = {name: splits[name]["train"] for name in tasks}
         result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
     if processes.first:
-        if config.objective == "epo":
-            result["rays"] = pull_and_push(folder / "telemetry.jsonl", config.scl_preference)
+        if (balance := getattr(config.objective, "balance", None)) is not None:
+            result["rays"] = pull_and_push(folder / "telemetry.jsonl", balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         write_sealed(folder / "metrics.json", result)
@@ -160,14 +159,13 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
 def make_trainer(
     config: RunConfig,
     folder: Path,
-    make_tasks: TaskMaker = build_tasks,
     processes: Processes = Processes(),
     control: RunControl = RunControl(),
 ) -> Trainer:
     """The trainer of a configuration, its model built and its data read."""
-    tasks, model, splits = assemble(config, make_tasks)
+    tasks, model, splits = assemble(config)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
-    if config.mode != "pretrain":
+    if not config.pretrains:
         for line in notices(config, trainer.plan):
             print(line, flush=True)
     return trainer

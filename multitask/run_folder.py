@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from minbert.json_files import read_json, write_json
 from minbert.temporary_names import kind_of
 from multitask.config import PLACES, RunConfig
 from multitask.errors import RunError
+from multitask.outside import source_of
 from multitask.sealed import BEST, listed, newest_first, of_run, replaced
 from multitask.stored import best_folder, finished_metrics
 from tasks.described import FILES as DATA_FILES
@@ -20,22 +21,23 @@ from tasks.described import FILES as DATA_FILES
 if TYPE_CHECKING:
     from tasks.data import Split  # which loads torch
 
-FOLDERS = ("predictions", "checkpoint", "tensorboard")
+CODE = "code"  # copies of the user's files with methods, to be read and never run
+FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE)
 # The configuration last: it tells that this is a run.
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", "config.json")
 
 
 def default_folder(config: RunConfig) -> Path:
     """`runs/<what differs>-<hash>`: mode, what is trained and how, encoder, precision, seed."""
-    parts = [config.mode]
+    parts: list[str] = [config.mode]
     if config.mode in ("single", "probe"):
         parts += config.tasks
-    elif config.mode == "pretrain":
-        parts += [str(config.objective), *(() if config.nli else config.tasks)]
+    elif config.pretrains:
+        parts += [config.objective.name, *config.tasks]
     else:
-        parts += [config.sampling, config.combiner]
-    if config.mode != "pretrain" and config.objective:
-        parts += [config.objective]
+        parts += [config.sampling.name, config.combiner.name]
+    if not config.pretrains and config.objective is not None:
+        parts += [config.objective.name]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
     return Path("runs") / "-".join(parts)
 
@@ -76,11 +78,11 @@ def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[Run
         if began not in ("mkl", "onednn"):
             file = folder / "config.json"
             raise RunError(f"{file}: linear: expected mkl or onednn, found {began!r}")
-        return replace(config, linear=began), "the run began with it"
+        return config.changed(linear=began), "the run began with it"
     from minbert.linear_choice import choose_linear  # loads torch
 
     choice = choose_linear(config.linear)
-    return replace(config, linear=choice.kernel), choice.reason
+    return config.changed(linear=choice.kernel), choice.reason
 
 
 def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:
@@ -92,7 +94,8 @@ def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: boo
     another configuration than its `config.json`.
     """
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
-    sources = [(f"--{key}", getattr(config, key)) for key in ("encoder", *PLACES)]
+    flat = config.flat()
+    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *PLACES)]
     for flag, source in [*sources, *(("--task", file) for file in own)]:
         parts = [(folder / name).resolve() for name in FOLDERS]
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
@@ -132,6 +135,9 @@ def make_ready(folder: Path, config: RunConfig, overwrite: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "config.json", config.to_json())  # first: it makes the rest a run's
         (folder / "predictions").mkdir(exist_ok=True)
+        for file in filter(None, map(source_of, config.outside)):
+            (folder / CODE).mkdir(exist_ok=True)
+            shutil.copyfile(file, folder / CODE / file.name)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
 

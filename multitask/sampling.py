@@ -1,4 +1,4 @@
-"""Which task speaks next: the order of the tasks' batches in an epoch.
+"""Samplers: the order of the tasks' batches in an epoch.
 
 A sampler gives, for epoch e (from 1), the task of every batch; the schedule groups them into steps.
 All randomness is drawn from generators seeded by the run's seed and the epoch, so an epoch can be
@@ -7,12 +7,13 @@ repeated without the ones before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
+from minbert.settings import Count, FromOne, Name, Settings, setting
 from multitask.randomness import generator
 
 
@@ -46,20 +47,11 @@ def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.
     return power_probabilities(sizes, alpha)
 
 
-class Sampler(Protocol):
-    """The order in which tasks' batches come."""
-
-    def batches(self, epoch: int) -> np.ndarray:
-        """Task index of every batch of this epoch (from 1), in order."""
-        ...
-
-
 @dataclass(frozen=True)
 class Workload:
     """What a sampler may look at: examples of each task, batch size, and how long to go on.
 
-    `steps_per_epoch` None leaves the length of an epoch to the sampler; `temperature` and
-    `size_cap` (in examples) belong to the sampler of that name.
+    `steps_per_epoch` None leaves the length of an epoch to the sampler.
     """
 
     sizes: tuple[int, ...]
@@ -68,8 +60,6 @@ class Workload:
     epochs: int
     steps_per_epoch: int | None
     seed: int
-    temperature: float = 5.0
-    size_cap: int | None = None
 
     @property
     def batches_per_pass(self) -> tuple[int, ...]:
@@ -78,66 +68,116 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class RoundRobin:
-    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size).
+class FirstTask:
+    """Which task has the first `epochs` epochs to itself; `task` None for the largest one."""
+
+    task: str | None
+    epochs: int
+
+
+class Sampler(Settings):
+    """The order in which tasks' batches come.
+
+    A sampler that draws at random gives `chances`; another one gives `batches` itself. With
+    `ends_with_smallest` an epoch ends with the smallest task.
+    """
+
+    ends_with_smallest: ClassVar[bool] = False
+
+    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+        """The probability of each task in an epoch (from 1): float64 (tasks,), adding up to 1."""
+        raise NotImplementedError(f"sampler {self.name}: expected chances or batches")
+
+    def batches(self, work: Workload, epoch: int) -> np.ndarray:
+        """Task index of every batch of an epoch (from 1), in order.
+
+        The papers leave the length of such an epoch open; by default it has as many batches as one
+        pass over all tasks.
+        """
+        steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
+        chances = self.chances(work, epoch)
+        drawn = generator(work.seed, self.name, epoch)
+        return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
+
+    def first(self) -> FirstTask | None:
+        """The task that has the first epochs to itself; None where all tasks are sampled."""
+        return None
+
+
+def in_turn(work: Workload, epoch: int) -> np.ndarray:
+    """One batch of each task in turn, for as long as the smallest task lasts.
 
     An epoch begins with the task whose turn it is, however many steps the last one had.
     """
-
-    work: Workload
-
-    def batches(self, epoch: int) -> np.ndarray:
-        tasks = len(self.work.sizes)
-        count = min(self.work.batches_per_pass) * tasks
-        if self.work.steps_per_epoch is not None:
-            count = self.work.steps_per_epoch * self.work.batches_per_step
-        return np.arange((epoch - 1) * count, epoch * count) % tasks
+    tasks = len(work.sizes)
+    count = min(work.batches_per_pass) * tasks
+    if work.steps_per_epoch is not None:
+        count = work.steps_per_epoch * work.batches_per_step
+    return np.arange((epoch - 1) * count, epoch * count) % tasks
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Batches drawn at random, each task with its `chances(epoch)`.
+class RoundRobin(Sampler, name="round-robin"):
+    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size)."""
 
-    The papers leave the length of such an epoch open; by default it has as many batches as one
-    pass over all tasks.
-    """
+    ends_with_smallest = True
 
-    work: Workload
-    purpose: str
-    chances: Callable[[int], np.ndarray]
-
-    def batches(self, epoch: int) -> np.ndarray:
-        work = self.work
-        steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        chances = self.chances(epoch)
-        drawn = generator(work.seed, self.purpose, epoch)
-        return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
+    def batches(self, work: Workload, epoch: int) -> np.ndarray:
+        return in_turn(work, epoch)
 
 
-def annealed(work: Workload) -> Sampler:
-    """BEES, Eq. 5."""
-    return Drawn(
-        work, "annealed", lambda epoch: annealed_probabilities(work.sizes, epoch, work.epochs)
+FIRST_TASK = "task of the first epochs (default: the one with the most examples, before any limit)"
+FIRST_EPOCHS = "epochs that train only the first task"
+
+
+class Hybrid(Sampler, name="hybrid"):
+    """Epochs of the largest task, then round-robin (BEES, section 4.5.1)."""
+
+    ends_with_smallest = True
+    first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
+    first_epochs: Count = setting(1, help=FIRST_EPOCHS)
+
+    def batches(self, work: Workload, epoch: int) -> np.ndarray:
+        return in_turn(work, epoch)
+
+    def first(self) -> FirstTask:
+        return FirstTask(self.first_task, self.first_epochs)
+
+
+class Annealed(Sampler, name="annealed"):
+    """From proportional towards equal shares over the epochs (BEES, Eq. 5)."""
+
+    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+        return annealed_probabilities(work.sizes, epoch, work.epochs)
+
+
+class Proportional(Sampler, name="proportional"):
+    """Chances proportional to the number of examples."""
+
+    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+        return power_probabilities(work.sizes, 1.0)
+
+
+class SquareRoot(Sampler, name="square-root"):
+    """Chances proportional to the square root of the number of examples."""
+
+    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+        return power_probabilities(work.sizes, 0.5)
+
+
+class Temperature(Sampler, name="temperature"):
+    """Chances proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
+
+    temperature: FromOne = setting(
+        5.0, help="T of size^(1/T) (default of Arivazhagan et al., 2019)", metavar="T"
     )
+    size_cap: Count | None = setting(None, help="count a task as at most N examples")
+
+    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+        return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
 
 
-def power(name: str, alpha: float) -> Callable[[Workload], Sampler]:
-    """A sampler whose chances are `power_probabilities` in every epoch."""
-    return lambda work: Drawn(work, name, lambda epoch: power_probabilities(work.sizes, alpha))
+class Uniform(Sampler, name="uniform"):
+    """Equal chances, whatever the sizes."""
 
-
-def temperature(work: Workload) -> Sampler:
-    """p_i proportional to min(N_i, cap)^(1/T) (Raffel et al., 2020)."""
-    chances = power_probabilities(work.sizes, 1 / work.temperature, work.size_cap)
-    return Drawn(work, "temperature", lambda epoch: chances)
-
-
-SAMPLERS: dict[str, Callable[[Workload], Sampler]] = {
-    "round-robin": RoundRobin,
-    "hybrid": RoundRobin,  # after epochs of the largest task alone: see multitask/schedule.py
-    "annealed": annealed,
-    "proportional": power("proportional", 1.0),
-    "square-root": power("square-root", 0.5),
-    "temperature": temperature,
-    "uniform": power("uniform", 0.0),
-}
+    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+        return power_probabilities(work.sizes, 0.0)

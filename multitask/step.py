@@ -9,16 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multitask.combiners import Combined, Combiner
+from multitask.combiners import Combined, Running
+from multitask.combiners.base import ObjectiveError
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.errors import NotFiniteError
+from multitask.errors import NotFiniteError, RunError
 from multitask.forward import Forward
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import EncoderWithHeads
 from multitask.parts import Part, parts_of, whole_part
 from multitask.passes import LeafLosses
-from multitask.regularizers import Regularizer
+from multitask.regularizers.base import Running as RunningTerm
 from multitask.step_result import Batches, StepResult, check_finite, examples_of
 from tasks.base import Task
 from tasks.data import Split
@@ -35,8 +36,8 @@ class StepGradient:
         model: EncoderWithHeads,
         tasks: Mapping[str, Task],
         splits: Mapping[str, Mapping[str, Split]],
-        combiner: Combiner,
-        regularizers: Mapping[str, Regularizer],
+        combiner: Running,
+        regularizers: Mapping[str, RunningTerm],
         config: RunConfig,
         processes: Processes = Processes(),
     ) -> None:
@@ -167,7 +168,16 @@ class StepGradient:
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
         """Ask the combiner; NotFiniteError if an objective's gradient is not finite."""
         check_finite("gradient", np.diag(gram), names)
-        return self.combiner.combine(gram, losses, [self.place[name] for name in names])
+        try:
+            found = self.combiner.combine(gram, losses, [self.place[name] for name in names])
+        except ObjectiveError as error:
+            name = next(one for one, place in self.place.items() if place == error.place)
+            raise error.of(name) from error
+        if found.weights.shape != (len(names),) or not np.isfinite(found.weights).all():
+            raise RunError(
+                f"combiner: expected {len(names)} finite weights, found {found.weights.tolist()}"
+            )
+        return found
 
     def agree_on_dropout(self) -> None:
         """All processes go on from the largest number of passes of dropout.

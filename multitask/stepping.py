@@ -11,10 +11,10 @@ from torch import nn
 from multitask.combiners import Combined
 from multitask.config import RunConfig
 from multitask.errors import NotFiniteError, RunError
-from multitask.optimizer import learning_rate_factor, set_learning_rate
+from multitask.optimizer import set_learning_rate
 from multitask.probing import stage
 from multitask.progress import Progress
-from multitask.regularizers import Regularizer
+from multitask.regularizers.base import Running
 from multitask.step import StepGradient
 from multitask.step_result import Batches, StepResult, check_finite, examples_of
 from multitask.streams import BatchStream
@@ -35,7 +35,7 @@ class OptimizerStep:
         gradient: StepGradient,
         optimizer: torch.optim.Optimizer,
         streams: Sequence[BatchStream],
-        regularizers: Mapping[str, Regularizer],
+        regularizers: Mapping[str, Running],
         config: RunConfig,
         lengths: tuple[int, int],
         telemetry: Telemetry,
@@ -53,7 +53,7 @@ class OptimizerStep:
         """
         batches = self.draw(drawn)
         number = progress.step
-        factor = learning_rate_factor(*stage(number, *self.lengths), self.config.warmup)
+        factor = self.config.lr_schedule.factor(*stage(number, *self.lengths))
         set_learning_rate(self.optimizer, factor)
         progress.step += 1
         try:

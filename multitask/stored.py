@@ -12,6 +12,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json, read_sealed
 from multitask.config import RunConfig
 from multitask.errors import RunError
+from multitask.flat import Outside
 from multitask.sealed import BEST, CONFIG, CheckpointError, of_run, published
 from tasks.metrics import impossible
 
@@ -69,7 +70,7 @@ def encoder_of(folder: Path) -> str:
     return encoder
 
 
-def config_of_tasks(folder: Path) -> RunConfig:
+def config_of_tasks(folder: Path, use: Outside = ()) -> RunConfig:
     """The configuration of a run whose best weights are there, heads among them.
 
     RunError where there is none, or one of pre-training, whose heads nobody asks for.
@@ -80,7 +81,7 @@ def config_of_tasks(folder: Path) -> RunConfig:
     content = read_json(file, RunError)
     if content.get("mode") == "pretrain":
         raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
-    return read_config(content, file)
+    return read_config(content, file, use)
 
 
 def best_folder(run: Path) -> Path:
@@ -143,9 +144,28 @@ def settings_of(folder: Path) -> Iterator[None]:
         raise RunError(f"{folder}: expected a run and its heads, found {found}") from error
 
 
-def read_config(content: Mapping[str, Any], file: Path) -> RunConfig:
-    """A stored configuration; RunError, with the file, where it is none."""
+def read_settings(file: Path) -> dict[str, Any]:
+    """Settings by name in a .json or .yaml file; RunError where it holds anything else."""
+    if file.suffix not in (".yaml", ".yml"):
+        return read_json(file, RunError)
+    import yaml
+
     try:
-        return RunConfig.from_json({k: v for k, v in content.items() if k not in OF_A_SOUP})
+        found = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise RunError(f"{file}: expected settings in YAML: {error}") from error
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise RunError(f"{file}: expected settings by name, found {type(found).__name__}")
+    return found
+
+
+def read_config(content: Mapping[str, Any], file: Path, use: Outside = ()) -> RunConfig:
+    """A stored configuration, of a run that may `use` methods from outside the tree.
+
+    RunError, with the file, where it is none.
+    """
+    try:
+        settings = {k: v for k, v in content.items() if k not in OF_A_SOUP}
+        return RunConfig.from_json(settings, use)
     except UserError as error:
         raise RunError(f"{file}: {error}") from error

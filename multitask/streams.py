@@ -28,7 +28,9 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
             )
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
-        pairs = 2 if config.objective == "npair" else 1  # classes with two examples
+        pairs = (
+            2 if getattr(config.objective, "two_of_each_class", False) else 1
+        )  # classes with two examples
         if task.in_batch and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
                 f"{task.name}: expected training examples of two classes, two of "

@@ -20,10 +20,9 @@ from multitask.errors import RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.interrupts import Interrupts
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import build_optimizer
 from multitask.probing import probing
 from multitask.progress import Progress
-from multitask.regularizers import build_regularizers
+from multitask.regularizers.build import build_regularizers
 from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
 from multitask.sealed import publish
@@ -71,7 +70,7 @@ class Trainer:
         self.gradient = StepGradient(
             model, tasks, splits, self.combiner, self.regularizers, config, processes
         )
-        self.optimizer = build_optimizer(model, config)
+        self.optimizer = config.optimizer.build(model)
         self.progress = Progress()
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.telemetry = Telemetry(folder if self.processes.first else None)

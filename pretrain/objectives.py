@@ -1,125 +1,349 @@
-"""The objectives of pre-training as tasks of the one loop: what is read, the loss, dev on STS."""
+"""The objectives of pre-training and their settings. No torch is imported here.
+
+The tasks that they make are in text_tasks.py (of sentences and pairs) and supercontext.py (of
+classes).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from minbert.settings import Cosine, Count, Name, Part, Positive, Settings, Whole, setting
 
-from losses import simcse_loss, triplet_margin_loss
-from multitask.config import RunConfig
-from pretrain.nli import entailments
-from pretrain.own_text import own_pairs, unlabelled
-from pretrain.texts import (
-    SIMILAR,
-    Make,
-    Texts,
-    pairs_and_strangers,
-    positive_pairs,
-    sentences,
-    training_sentences,
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from multitask.config import RunConfig
+    from pretrain.texts import Texts
+    from tasks.base import Embeddings, Task
+
+ClassLoss = Callable[["Tensor", "Tensor"], "Tensor"]  # embeddings (B, H), classes (B,) -> a scalar
+TEMPERATURE = "temperature, by which cosines are divided"
+TEXT = (
+    "file of texts, instead of those of tasks: one sentence a line, or a .csv, .tsv, .jsonl or "
+    ".parquet file with --text-column"
 )
-from tasks.base import Embeddings, Task
-from tasks.kinds import Kind
-from tasks.metrics import pearson, spearman
-
-OBJECTIVES = ("simcse", "nli", "pairs", "ranking", "triplet")
+COLUMN = "column or field of --text; two of them for pairs, such as question and answer"
+PROJECT = "put a layer between embeddings and objective, in training only (SimCSE's MLP)"
 
 
-class Projection(nn.Module):
-    """The texts' embeddings; in training with `mlp`, through a layer that is not kept for use.
+class PretrainObjective(Settings):
+    """What the encoder is trained further by, before any task.
 
-    A linear layer and tanh, for all texts alike (Gao et al., 2021, section 6.3).
+    `defaults` are those of a configuration with this objective: batches of 64 and one epoch (Gao et
+    al., 2021, section 4). `of_classes`: it is about the classes of labelled texts. `of_pairs`: it
+    is about texts that belong together. `compares`: the other examples of a batch are negatives.
+    `two_of_each_class`: a batch needs two examples of each of two classes.
     """
 
-    def __init__(self, width: int, mlp: bool) -> None:
-        super().__init__()
-        self.layer = nn.Linear(width, width) if mlp else None
+    defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
+    of_classes: ClassVar[bool] = False
+    of_pairs: ClassVar[bool] = False
+    compares: ClassVar[bool] = True
+    two_of_each_class: ClassVar[bool] = False
 
-    def forward(self, *texts: Tensor) -> Embeddings:
-        if self.layer is None or not self.training:
-            return texts
-        return tuple(torch.tanh(self.layer(text)) for text in texts)
+    def tasks(self, config: RunConfig) -> dict[str, Task]:
+        """The tasks of a pre-training run, by name."""
+        from pretrain.text_tasks import text_task
+
+        return {self.name: text_task(self, config)}
+
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        """The loss of a batch of texts; texts of one group are no negatives of each other."""
+        raise NotImplementedError(f"objective {self.name}: expected loss")
+
+    def source(self, config: RunConfig) -> Texts:
+        """Where the texts come from."""
+        raise NotImplementedError(f"objective {self.name}: expected source")
+
+    def notices(self, config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
+        """Lines on how much dev and test text is among the training text."""
+        from pretrain.overlaps import overlap_lines
+
+        return overlap_lines(self, config, tasks)
+
+    @property
+    def file(self) -> str | None:
+        """The file with the text; None where it is that of tasks."""
+        return getattr(self, "text", None)
+
+    def faults(self) -> Iterator[str]:
+        column = getattr(self, "text_column", None)
+        if column is not None and self.file is None:
+            yield f"text_column: expected text, found {column!r} without it"
+        other = getattr(self, "other_column", None)
+        if self.of_pairs and self.file is not None and other is None:
+            yield f"other_column: expected one with objective {self.name}, found none"
+        if column is not None and column == other:
+            yield f"other_column: expected another than text_column, found {column!r}"
 
 
-def build_objective(config: RunConfig) -> dict[str, Task]:
-    """The one task of a pre-training run, under its objective's name."""
-    name = config.objective
-    assert name is not None
-    temperature, margin = config.contrast_temperature, config.margin
+class SimCSE(PretrainObjective, name="simcse"):
+    """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
 
-    def two(texts: Embeddings, groups: Tensor) -> Tensor:
-        return simcse_loss(texts[0], texts[1], temperature, groups=groups)
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    projection: bool = setting(False, help=PROJECT)
 
-    def three(texts: Embeddings, groups: Tensor) -> Tensor:
-        own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
-        return simcse_loss(texts[0], texts[1], temperature, texts[2], own, other)
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        from losses import simcse_loss
 
-    def triplet(texts: Embeddings, groups: Tensor) -> Tensor:
-        return triplet_margin_loss(texts[0], texts[1], texts[2], margin)
+        return simcse_loss(texts[0], texts[1], self.contrast_temperature, groups=groups)
 
-    losses = {"simcse": two, "nli": three, "pairs": two, "ranking": three, "triplet": triplet}
-    task = Task(
-        name=name,
-        kind=similarity_of_embeddings(losses[name]),
-        source=source_of(config),
-        build_head=partial(Projection, mlp=config.projection),
-        in_batch=name != "triplet",
+    def source(self, config: RunConfig) -> Texts:
+        from pretrain.own_text import unlabelled
+        from pretrain.text_tasks import origin_of
+        from pretrain.texts import Texts, sentences
+
+        if self.text:
+            return Texts(partial(unlabelled, self.text, self.text_column), self.text)
+        return Texts(partial(sentences, config.tasks, config.own_tasks), origin_of(config))
+
+
+class NLI(PretrainObjective, name="nli"):
+    """Each premise finds what follows from it; what contradicts it is a hard negative."""
+
+    nli: Name | None = setting(
+        None,
+        metavar="FILE",
+        path=True,
+        help="CSV or TSV file with columns sent0, sent1, hard_neg, or sentence1, sentence2, "
+        "gold_label (entailment, neutral, contradiction)",
     )
-    return {name: task}
+    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    projection: bool = setting(False, help=PROJECT)
+
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        return with_strangers(texts, groups, self.contrast_temperature)
+
+    def source(self, config: RunConfig) -> Texts:
+        from pathlib import Path
+
+        from pretrain.nli import entailments
+        from pretrain.texts import Texts
+
+        return Texts(lambda _, limit: entailments(Path(self.nli or ""), limit), str(self.nli))
+
+    @property
+    def file(self) -> str | None:
+        return self.nli
+
+    def faults(self) -> Iterator[str]:
+        if self.nli is None:
+            yield "nli: expected a file with objective nli, found none"
 
 
-def source_of(config: RunConfig) -> Texts:
-    """Where the texts of an objective come from."""
-    if config.objective == "nli":
-        return Texts(lambda _, limit: entailments(Path(config.nli or ""), limit), str(config.nli))
-    origin = config.text or f"the training files of {', '.join(config.tasks)}"
-    if config.objective == "simcse":
-        own = partial(unlabelled, config.text or "", config.text_column)
-        labelled = partial(sentences, config.tasks, config.own_tasks)
-        return Texts(own if config.text else labelled, origin)
-    pairs: Make = partial(positive_pairs, config.tasks)
-    if config.text:
-        columns = (config.text_column or "", config.other_column or "")
-        pairs = partial(own_pairs, config.text, columns)
-    if config.objective != "pairs":
-        strangers = None if config.text else partial(training_sentences, config.tasks)
-        pairs = partial(pairs_and_strangers, pairs, strangers, origin, config.seed)
-    return Texts(pairs, origin)
+class Pairs(PretrainObjective, name="pairs"):
+    """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
+
+    of_pairs = True
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    projection: bool = setting(False, help=PROJECT)
+
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        from losses import simcse_loss
+
+        return simcse_loss(texts[0], texts[1], self.contrast_temperature, groups=groups)
+
+    def source(self, config: RunConfig) -> Texts:
+        from pretrain.text_tasks import pair_source
+
+        return pair_source(self, config, strangers=False)
 
 
-def similarity_of_embeddings(loss: Callable[[Embeddings, Tensor], Tensor]) -> Kind:
-    """Scores (B, 2 H) are both embeddings at unit length; STS dev Spearman selects the epoch."""
-    return Kind(
-        loss=loss,
-        scores=lambda texts: torch.cat([F.normalize(text) for text in texts], dim=1),
-        predictions=lambda scores: scores,
-        metrics=embedding_metrics,
-        main_metric="spearman",
-        worst=-1.0,
+class Ranking(PretrainObjective, name="ranking"):
+    """As pairs, with sentences from elsewhere as further negatives."""
+
+    of_pairs = True
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    projection: bool = setting(False, help=PROJECT)
+
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        return with_strangers(texts, groups, self.contrast_temperature)
+
+    def source(self, config: RunConfig) -> Texts:
+        from pretrain.text_tasks import pair_source
+
+        return pair_source(self, config, strangers=True)
+
+
+class Triplet(PretrainObjective, name="triplet"):
+    """A text is nearer to the one that belongs to it than to one from elsewhere, by a margin."""
+
+    of_pairs, compares = True, False
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+    margin: Positive = setting(0.5, help="margin in cosines")
+    projection: bool = setting(False, help=PROJECT)
+
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        from losses import triplet_margin_loss
+
+        return triplet_margin_loss(texts[0], texts[1], texts[2], self.margin)
+
+    def source(self, config: RunConfig) -> Texts:
+        from pretrain.text_tasks import pair_source
+
+        return pair_source(self, config, strangers=True)
+
+
+def with_strangers(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:
+    """SimCSE's loss of pairs, with a third text of each example as a further negative."""
+    from losses import simcse_loss
+
+    own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
+    return simcse_loss(texts[0], texts[1], temperature, texts[2], own, other)
+
+
+class ClassObjective(PretrainObjective):
+    """An objective about the classes of tasks with single texts (SuperConText)."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "per_class": True}
+    of_classes = True
+
+    def tasks(self, config: RunConfig) -> dict[str, Task]:
+        from pretrain.supercontext import class_tasks
+
+        return class_tasks(self, config)
+
+    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
+        """The loss, and the one that follows it after `hard_after` epochs, if any does."""
+        return self.class_loss, None
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        """The loss of a batch: embeddings (B, H), classes (B,)."""
+        raise NotImplementedError(f"objective {self.name}: expected class_loss")
+
+
+class SuperLoss(ClassObjective, name="superloss"):
+    """Texts are nearer to their class than to others, on average (SuperConText)."""
+
+    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    super_loss: Literal["algorithm1", "equation8"] = setting(
+        "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
     )
+    positives: Count | None = setting(None, help="the first N of an anchor's class")
+    negatives: Count | None = setting(None, help="the first N of other classes")
+    hard_top_k: Count | None = setting(None, help="only the N nearest of an anchor's negatives")
+    hard_threshold: Cosine | None = setting(
+        None, help="only negatives of at least this cosine, or else the nearest", metavar="X"
+    )
+    hard_top_fraction: Part | None = setting(None, help="only the nearest share of the negatives")
+    hard_after: Whole = setting(0, help="epochs with all negatives before only the hard ones count")
+
+    @property
+    def hard(self) -> dict[str, Any]:
+        """Which negatives count, as `losses.super_loss` takes it."""
+        names = ("top_k", "threshold", "top_fraction")
+        found = {name: getattr(self, f"hard_{name}") for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def faults(self) -> Iterator[str]:
+        if len(self.hard) > 1:
+            names = " and ".join(f"hard_{name}" for name in self.hard)
+            yield f"{names}: expected at most one of them"
+        if self.hard_after and not self.hard:
+            yield "hard_after: expected hard_top_k, hard_threshold or hard_top_fraction, found none"
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
+        from torch.nn import functional
+
+        from losses import super_loss
+
+        return super_loss(
+            functional.normalize(embeddings, dim=-1),
+            classes,
+            self.contrast_temperature,
+            self.super_loss,
+            positives=self.positives,
+            negatives=self.negatives,
+            **hard,
+        )
+
+    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
+        with_hard = partial(self.class_loss, **self.hard)
+        return (self.class_loss, with_hard) if self.hard_after else (with_hard, None)
 
 
-def embedding_metrics(scores: np.ndarray, similarities: np.ndarray) -> dict[str, float]:
-    """Correlations of the cosines, and alignment and uniformity (Wang and Isola, 2020).
+class SupCon(ClassObjective, name="supcon"):
+    """Each text finds every other of its class (Khosla et al., 2020)."""
 
-    Alignment is the mean squared distance of pairs that mean the same, uniformity the logarithm of
-    the mean of exp(-2 d^2) over all pairs of sentences; the lower, the better, both.
-    """
-    u, v = np.split(scores.astype(np.float64), 2, axis=1)
-    cosines = (u * v).sum(1)
-    found = {
-        "spearman": spearman(cosines, similarities),
-        "pearson": pearson(cosines, similarities),
-    }
-    if (similar := similarities >= SIMILAR).any():
-        found["alignment"] = float(2 - 2 * cosines[similar].mean())
-    every = np.concatenate([u, v])
-    distances = (2 - 2 * every @ every.T)[np.triu_indices(len(every), 1)]
-    found["uniformity"] = float(np.log(np.exp(-2 * distances).mean()))
-    return found
+    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        from losses import supcon_loss
+
+        return supcon_loss(embeddings, classes, self.contrast_temperature)
+
+
+class ClassTriplet(ClassObjective, name="class-triplet"):
+    """A text is nearer to each of its class than to any other, by a margin."""
+
+    margin: Positive = setting(0.5, help="margin in distances")
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        from losses import triplet_loss
+
+        return triplet_loss(embeddings, classes, self.margin)
+
+
+class NPair(ClassObjective, name="npair"):
+    """Of two texts of each class, the first finds the second (Sohn, 2016)."""
+
+    two_of_each_class = True
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        from losses import every_npair_loss
+
+        # Inner products, as the paper of the loss has them: cosines would be too near each other.
+        return every_npair_loss(embeddings, classes, normalize=False)
+
+
+class ProjectionHead(Settings):
+    """A layer between embeddings and an objective of classes, in training only."""
+
+    def build(self, width: int) -> nn.Module:
+        """A module from embeddings (B, H) to what the objective sees."""
+        raise NotImplementedError(f"projection head {self.name}: expected build")
+
+
+PROJECTED = 512  # width of the projection (SuperConText, section IV.C)
+
+
+class NoProjection(ProjectionHead, name="none"):
+    """The embeddings themselves."""
+
+    def build(self, width: int) -> nn.Module:
+        from torch import nn
+
+        return nn.Identity()
+
+
+class LinearProjection(ProjectionHead, name="linear"):
+    """One linear layer."""
+
+    def build(self, width: int) -> nn.Module:
+        from torch import nn
+
+        return nn.Linear(width, PROJECTED, bias=False)
+
+
+class NonlinearProjection(ProjectionHead, name="nonlinear"):
+    """Two linear layers with ReLU between them."""
+
+    def build(self, width: int) -> nn.Module:
+        from torch import nn
+
+        return nn.Sequential(
+            nn.Linear(width, width, bias=False), nn.ReLU(), nn.Linear(width, PROJECTED, bias=False)
+        )

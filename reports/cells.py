@@ -12,7 +12,6 @@ from minbert.front_door import start
 from minbert.json_files import read_json, read_sealed, write_sealed
 from multitask.config import PLACES, RunConfig, difference
 from multitask.errors import RunError
-from multitask.rules import without_effect
 from multitask.stored import finished_metrics
 from tasks.metrics import impossible
 
@@ -67,7 +66,7 @@ def check_config(
 
     Settings that the configuration does not use may differ.
     """
-    ignored = (*ignored, *without_effect(config))
+    ignored = (*ignored, *config.unused())
     if found := difference(as_kept(config), kept, ignored=ignored):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
@@ -80,7 +79,7 @@ def run_of_cell(folder: Path, config: RunConfig) -> bool:
     if not (folder / "metrics.json").exists() or not (folder / "config.json").exists():
         return False
     stored = as_kept(read_json(folder / "config.json", UserError))
-    ignored = ("linear", *without_effect(config))
+    ignored = ("linear", *config.unused())
     return difference(as_kept(config), stored, ignored=ignored) is None
 
 

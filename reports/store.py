@@ -11,7 +11,7 @@ from minbert.errors import UserError
 from minbert.json_files import read_json
 from minbert.typed import fits
 from multitask import stored
-from multitask.config import as_now, check_settings, default_values, step_batches
+from multitask.config import as_now, check_stored, default_values, step_batches
 from multitask.sealed import newest_first
 from multitask.stored import settings_of
 from reports.tables import text_table
@@ -117,7 +117,7 @@ def read_run(folder: Path) -> StoredRun:
     if not {"mode", "tasks"} <= config.keys():
         raise UserError(f"{folder / 'config.json'}: expected a run's, found another program's")
     try:
-        check_settings(config)
+        check_stored(config)
     except UserError as error:
         raise UserError(f"{folder / 'config.json'}: {error}") from error
     found = read_metrics(metrics) if metrics.exists() else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from minbert.errors import UserError
-from multitask.rules import TERM_WEIGHTS
+from multitask.methods import methods
 from reports.store import StoredRun, read_run, shown
 from tasks import in_order
 from tasks.base import Task
@@ -125,8 +125,9 @@ def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
 def traits(run: StoredRun) -> list[str]:
     """The settings that tell a system; where a run starts is told, not from which folder."""
     found = ["pre-trained"] if run.config.get("init") else []
+    weights = [f"{one.prefix}weight" for one in methods("regularizers").values()]
     for key, value in run.settings.items():
-        if key in TERM_WEIGHTS:
+        if isinstance(value, dict) and key in weights:
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
         elif key not in OF_A_RUN:
             found.append(f"{key} {shown(value)}")

@@ -111,7 +111,7 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
     rows = [[name.replace("_", " "), str(getattr(config, name))] for name in kept]
     rows[1:1] = data(config)
     if config.objective is not None:
-        rows.append(["objective", config.objective])
+        rows.append(["objective", config.objective.name])
     return rows
 
 

@@ -57,7 +57,7 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
     names = [f"{task}/pull", f"{task}/push"]
     losses = np.array([[line["losses"][name] for name in names] for line in steps])
     weights = np.array([[line["weights"][name] for name in names] for line in steps])
-    z = losses * np.array(config.scl_preference)
+    z = losses * np.array(config.objective.preference)
     weights /= weights.sum(1, keepdims=True)
     metrics = finished_metrics(folder)
     assert metrics is not None

@@ -11,7 +11,6 @@ seeds).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,8 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
     """All runs, those that others start from within them; `epochs` for all, where given."""
 
     def single(task: str, count: int, **settings: Any) -> RunConfig:
-        config = replace(base, mode="single", tasks=(task,), epochs=epochs or count)
-        return replace(config, drop_leaks=True, **settings)
+        config = base.changed(mode="single", tasks=(task,), epochs=epochs or count)
+        return config.changed(drop_leaks=True, **settings)
 
     phrases = Cell("phrases", single("sst2", 1, seed=SEEDS[0]))
     pairs = Cell("mrpc", single("mrpc", 2, seed=SEEDS[0]))
@@ -62,7 +61,9 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
 
 def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; with all of it, soups, ensemble, and results/best.md."""
-    every = cells(replace(asked.base, lr=asked.lr or asked.base.lr), asked.runs, asked.epochs)
+    every = cells(
+        (asked.base.changed(lr=asked.lr) if asked.lr else asked.base), asked.runs, asked.epochs
+    )
     for one in every:  # one of another configuration is refused before hours of work
         kept_cell(one, asked.results)
     chosen = [one for one in every if asked.rows is None or one.name in asked.rows]

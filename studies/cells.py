@@ -17,7 +17,6 @@ from multitask.control import RunControl
 from multitask.dry_run import duration
 from multitask.run import complete
 from pretrain.nli import entailments
-from pretrain.run_tasks import tasks_of
 from reports.cells import cell, write_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
@@ -64,7 +63,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
 
     Of all CS224N tasks, whichever the cells have: an encoder may come from a run of another one.
     """
-    files = sorted({one.config.nli for one in cells if one.config.nli is not None})
+    files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
     further = {Path(file).name: entailments(Path(file))[0] for file in files}
     tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
     *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
@@ -111,7 +110,7 @@ def finish(one: Cell, results: Path, runs: Path) -> None:
         finish(one.before, results, runs)
     folder = runs / one.name
     again = RunControl(resume=True, overwrite=stale_run(one, folder))
-    complete(one.config, folder, again, tasks_of)
+    complete(one.config, folder, again)
     write_cell(results / f"{one.name}.json", cell(folder))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ STUDIES = {
 def cells_of(comparison: Comparison, base: RunConfig) -> list[Cell]:
     """Every setting with every seed, one seed after the other."""
     return [
-        Cell(f"{name}-seed{seed}", replace(base, seed=seed, **changes))
+        Cell(f"{name}-seed{seed}", base.changed(seed=seed, **changes))
         for seed in SEEDS
         for name, changes in comparison.settings.items()
     ]
@@ -135,7 +135,7 @@ def main() -> None:
         for name in ("data", "limit", "epochs", "encoder", "precision")
         if (value := getattr(args, name)) is not None
     }
-    cells = cells_of(comparison, replace(comparison.base, **given))
+    cells = cells_of(comparison, comparison.base.changed(**given))
     chosen = [one for one in cells if one.name.startswith(tuple(args.cells or [""]))]
     if not chosen:
         names = ", ".join(one.name for one in cells)

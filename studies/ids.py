@@ -25,7 +25,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
     """
     folder = data_folder(config.data)
     for name, task in plain_tasks(config).items():
-        few = config.shots is not None
+        few = config.protocol.counts_examples
         drawn = {}
         for split in ("dev", "test", "train"):
             key = ", ".join([split, *drawn_by(config, name, split)])
@@ -34,7 +34,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
             drawn[f"{key}, hash"] = digest(examples)
             if few or split != "train":
                 drawn[key] = " ".join(examples.ids)
-        file = results / f"ids-{name}-{config.protocol}.json"
+        file = results / f"ids-{name}-{config.protocol.name}.json"
         with alone(locks / file.name):
             known = read_json(file, UserError) if file.exists() else {}
             for key, value in drawn.items():
@@ -50,11 +50,12 @@ def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
     if classes := config.task_options.get(task, {}).get("classes"):
         found.append(f"{classes} classes")
     # Few-shot parts the dev file by itself; the other protocols draw dev from train.
-    if config.shots is not None and split != "test":
-        if config.protocol != "few-shot" or split == "train":
-            found += [f"{config.shots}", f"seed {config.seed}"]
-        if config.imbalance is not None:
-            found.append(f"ratio {config.imbalance:g}")
+    drawn = config.protocol.values()
+    if config.protocol.counts_examples and split != "test":
+        if config.protocol.name != "few-shot" or split == "train":
+            found += [f"{drawn['shots']}", f"seed {config.seed}"]
+        if "imbalance" in drawn:
+            found.append(f"ratio {drawn['imbalance']:g}")
     return found
 
 

@@ -8,13 +8,11 @@ run again; the table of all finished ones is printed and written beside them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from minbert.front_door import start
 from multitask.config import RunConfig
-from multitask.schedule import has_first_epochs
 from reports.tables import markdown_table
 from studies.arguments import seed
 from studies.cells import run_cells, study_parser, write_table
@@ -40,13 +38,14 @@ EPOCHS, PASSES = 3, 3
 
 def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
     """A cell's configuration: `PASSES * limit` examples, whatever a step and an epoch are."""
-    config = replace(base, **settings)
-    per_step = 1 if config.schedule == "individual" else len(TASKS)
-    alone = config.first_epochs if has_first_epochs(config) else 0  # epochs of one batch a step
+    config = base.changed(**settings)
+    per_step = 1 if config.schedule.one_batch else len(TASKS)
+    first = config.first()
+    alone = first.epochs if first else 0  # epochs of one batch a step
     batches_per_round = alone + (config.epochs - alone) * per_step  # with one step an epoch
     limit = base.limit if isinstance(base.limit, int) else 0
     steps = round(PASSES * limit / (batches_per_round * config.batch_size))
-    return replace(config, batches_per_step=per_step, steps_per_epoch=max(1, steps))
+    return config.changed(batches_per_step=per_step, steps_per_epoch=max(1, steps))
 
 
 def table(cells: Sequence[Cell], folder: Path) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,9 @@ from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.parts import Part
 from multitask.passes import EncoderPass
-from multitask.regularizers import Clean, Smart
-from multitask.regularizers.smart import RADIUS
+from multitask.regularizers import Smart
+from multitask.regularizers.base import Clean
+from multitask.regularizers.smart import RADIUS, SmartTerm
 from reports.tables import text_table
 
 TASK, BATCH_TOKENS = "sts", 1024
@@ -53,6 +53,13 @@ def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     }
 
 
+def smart_of(config: RunConfig) -> SmartTerm:
+    """SMART as a configuration has it."""
+    (settings,) = config.regularizers
+    assert isinstance(settings, Smart)
+    return SmartTerm(settings, config.seed)
+
+
 @torch.no_grad()
 def shuffled(noise: Tensor, lengths: Tensor, draw: torch.Generator) -> Tensor:
     """Each text's numbers in another order, with random signs."""
@@ -73,13 +80,13 @@ def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
 
 
 @torch.no_grad()
-def divergence(smart: Smart, clean: Clean, noise: Tensor) -> float:
+def divergence(smart: SmartTerm, clean: Clean, noise: Tensor) -> float:
     """Sum over the examples."""
     batch = smart.noisy(clean, noise)
     return float(clean.divergence(clean.head(clean.embed(batch)), clean.outputs)) * batch.examples
 
 
-def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:
+def compare(smart: SmartTerm, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:
     """Mean divergence under adversarial and random noise, by tower, and how large the noise is."""
     total = sum(clean.batch.examples for clean in every)
     found: dict[str, dict[str, float]] = {t: {"adversarial": 0.0, "random": 0.0} for t in TOWERS}
@@ -93,7 +100,7 @@ def compare(smart: Smart, every: list[Clean], draw: torch.Generator) -> dict[str
         cosines.append(F.cosine_similarity(noise, smart.start(clean)))
         embeddings = clean.model.bi_encoder.encoder.embeddings
         with torch.no_grad():
-            vectors = embeddings.vectors(clean.batch, smart.config.smart_place)
+            vectors = embeddings.vectors(clean.batch, smart.settings.place)
             plain, noisy = (embeddings(b) for b in (clean.batch, smart.noisy(clean, noise)))
         shares.append(noise.norm(dim=1) / vectors.norm(dim=1))
         likeness.append(F.cosine_similarity(plain, noisy))
@@ -144,7 +151,7 @@ def main() -> None:
     )
     every, draw = clean_batches(config, args.examples), torch.Generator().manual_seed(0)
     found = {
-        name: compare(Smart(replace(config, **changes)), every, draw)
+        name: compare(smart_of(config.changed(**changes)), every, draw)
         for name, changes in settings(args).items()
     }
     args.output.mkdir(parents=True, exist_ok=True)

@@ -36,17 +36,16 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     found = []
     for number, wish in enumerate(rays, 1):
         print(f"\nray {number} of {len(rays)}", flush=True)
-        one = replace(
-            config,
+        one = config.changed(
             preference=tuple(wish.tolist()),
             loss_sizes=sizes,
-            cones=count if config.combiner == "pareto-mtl" else config.cones,
+            **({"cones": count} if "cones" in config.combiner.by_key() else {}),
             measured_examples=SUBSET,
         )
         ray = folder / f"ray-{number}"
         result = complete(one, ray, control)
         found.append([result["training_losses"][name] for name in before])
-    front = Front(config.combiner, tuple(before), rays, np.array(found), np.array(sizes))
+    front = Front(config.combiner.name, tuple(before), rays, np.array(found), np.array(sizes))
     write_cell(folder / "front.json", front.to_json())
     draw_fronts([front], folder / "front.png")
     return front

@@ -8,13 +8,12 @@ ones are written beside them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from minbert.front_door import start
 from multitask.config import RunConfig
-from pretrain import DEFAULTS
+from pretrain.objectives import SimCSE
 from reports.tables import markdown_table, mean_and_spread
 from studies.cells import run_cells, study_parser, write_table
 from studies.faults import left_out
@@ -46,22 +45,19 @@ def build_cell(
     base: RunConfig, runs: Path, task: str, variant: str, seed: int, weight: float = WEIGHT
 ) -> Cell:
     """One cell; with SimCSE it starts from the pre-training run of its task and seed."""
-    plain = replace(base, mode="single", tasks=(task,), seed=seed)
+    plain = base.changed(mode="single", tasks=(task,), seed=seed)
     config, before = plain, None
     if variant in ("smart", "both"):
-        config = replace(config, smart_weight={task: weight})
+        config = config.changed(smart_weight={task: weight})
     if variant in ("simcse", "both"):
         # On the sentences of the task's own training examples.
-        pretraining = replace(
-            plain,
+        pretraining = plain.changed(
             mode="pretrain",
             objective="simcse",
-            batch_size=DEFAULTS.batch_size,
-            epochs=DEFAULTS.epochs,
-            lr=DEFAULTS.lr,
+            **SimCSE.defaults,
         )
         before = Cell(f"{task}-pretraining-seed{seed}", pretraining)
-        config = replace(config, init=str(runs / before.name))
+        config = config.changed(init=str(runs / before.name))
     return Cell(cell_name(task, variant, seed, weight), config, before)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.telemetry import read_steps
-from pretrain.run_tasks import tasks_of
 from reports.cells import as_kept, check_config, read_cell, write_cell
 from reports.tables import mean_and_spread
 from studies.cells import until
@@ -39,7 +38,7 @@ Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folde
 
 def training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """One run."""
-    metrics = complete(config, folder, SHORT, tasks_of)
+    metrics = complete(config, folder, SHORT)
     found = {key: metrics[key] for key in KEPT if key in metrics}
     return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
 
@@ -98,7 +97,7 @@ def run_seed(one: SeedCell, seed: int, results: Path, runs: Path, wait: bool = T
 
     False where another worker is at it and this one is not to `wait`.
     """
-    config = replace(one.config, seed=seed)
+    config = one.config.changed(seed=seed)
     # A run that was stopped goes on only where it is of the same configuration.
     folder = runs / f"{one.name}-seed{seed}-{config.digest()}"
     with alone(folder, wait) as mine:

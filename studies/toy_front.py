@@ -13,10 +13,11 @@ import numpy as np
 
 from minbert.front_door import start
 from minbert.json_files import write_json
-from multitask.combiners import COMBINERS, Setup
+from multitask.combiners import Combiner, Setup
 from multitask.combiners.epo import non_uniformity
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.environment import environment
+from multitask.methods import methods
 from reports.front import Front, draw_fronts, front_table
 from reports.tables import text_table
 from studies.arguments import positive, seed
@@ -34,8 +35,12 @@ def toy(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def search(method: str, preference: np.ndarray, cones: int, start: np.ndarray) -> np.ndarray:
     """The losses at which a method ends."""
-    setup = Setup(("f1", "f2"), preference=tuple(preference), cones=cones)
-    combiner, x = COMBINERS[method](setup), start.copy()
+    cls = methods("combiner")[method]
+    given = {"preference": tuple(preference.tolist()), "cones": cones}
+    settings = {key: value for key, value in given.items() if key in cls.by_key()}
+    made = cls(**settings)
+    assert isinstance(made, Combiner)
+    combiner, x = made.build(Setup(("f1", "f2"))), start.copy()
     for _ in range(STEPS):
         losses, gradients = toy(x)
         weights = combiner.combine(gradients @ gradients.T, losses, (0, 1)).weights

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.clue import CLUE as CLUE_FILES
 from tasks.glue import GLUE as GLUE_FILES
+from tasks.options import QQP, SST, STS, TaskOptions, table_task
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -27,20 +27,36 @@ MANY_CLASSES = {name: len(one.labels) for name, one in DECLARED.items() if len(o
 MANY_CLASSES["dbpedia"] = 14
 # Objectives of a task whose contrastive terms are kept apart (SCL-MOO).
 PULL_PUSH = ("cross_entropy", "pull", "push")
-TASK_NAMES = (*CS224N, *GLUE, *CLUE, *REVIEWS)  # all there are
+
+
+def declared(name: str, **options: str) -> Task:
+    """A task of GLUE or CLUE."""
+    from tasks.declared_task import declared_task
+
+    return declared_task(name, **options)
+
+
+def review(name: str, **options: str) -> Task:
+    """A task of reviews."""
+    from tasks.reviews import MAKERS
+
+    return MAKERS[name](**options)
+
+
+TASKS: dict[str, type[TaskOptions]] = {
+    **{one.name: one for one in (SST, QQP, STS)},
+    **{
+        name: table_task(name, len(d.texts), len(d.labels), declared)
+        for name, d in DECLARED.items()
+    },
+    **{name: table_task(name, 1, MANY_CLASSES.get(name, 2), review) for name in REVIEWS},
+}
+TASK_NAMES = tuple(TASKS)  # all there are
 
 
 def build_task(name: str, **options: str) -> Task:
     """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
-    from tasks.declared_task import declared_task
-    from tasks.qqp import qqp
-    from tasks.reviews import MAKERS
-    from tasks.sst import sst
-    from tasks.sts import sts
-
-    makers: dict[str, Callable[..., Task]] = {"sst": sst, "qqp": qqp, "sts": sts}
-    makers |= MAKERS | {one: partial(declared_task, one) for one in DECLARED}
-    return makers[name](**options)
+    return TASKS[name](**options).build()
 
 
 def find_task(name: str, own: OwnTasks, **options: str) -> Task:

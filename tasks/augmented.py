@@ -16,8 +16,8 @@ from tasks.base import Embeddings, Task
 from tasks.contrastive import example_embedding
 from tasks.kinds import Outputs
 from tasks.labelled_files import Source
+from tasks.objectives import CL
 from tasks.readers import Examples, Limit
-from tasks.settings import ObjectiveSettings
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FirstView(nn.Module):
         return self.head(*texts[: self.count])
 
 
-def augmented(task: Task, settings: ObjectiveSettings) -> Task:
+def augmented(task: Task, settings: CL) -> Task:
     """(1 - weight) CE + weight InfoNCE of both views, the other examples being negatives."""
     count = task.vectors
 

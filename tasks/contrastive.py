@@ -13,10 +13,10 @@ from losses import contrastive_objectives, ideal_points, supcon_loss
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task
 from tasks.kinds import Outputs
-from tasks.settings import ObjectiveSettings
+from tasks.objectives import EPO, LS, SCL
 
 
-def scl(task: Task, settings: ObjectiveSettings) -> Task:
+def scl(task: Task, settings: SCL) -> Task:
     """(1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1)."""
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ def scl(task: Task, settings: ObjectiveSettings) -> Task:
     return over_batches(task, {"loss": loss})
 
 
-def linear(task: Task, settings: ObjectiveSettings) -> Task:
+def linear(task: Task, settings: LS) -> Task:
     """(1 - weight) CE + weight (r_1 pull + r_2 push)  (Moukafih et al., 2022, Eq. 4 to 6).
 
     Pull and push are counted from their ideal points.
@@ -46,7 +46,7 @@ def linear(task: Task, settings: ObjectiveSettings) -> Task:
     return over_batches(task, {"loss": loss})
 
 
-def apart(task: Task, settings: ObjectiveSettings) -> Task:
+def apart(task: Task, settings: EPO) -> Task:
     """Cross-entropy, pull and push as objectives of their own, for a combiner to weigh."""
     assert task.kind.classes is not None
     lowest = ideal_points(settings.temperature, task.kind.classes)

@@ -7,7 +7,6 @@ B examples, C labels, H width.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.heads import SoftmaxClassifier
 from tasks.label_attention import LabelAttention, label_table, start_at
-from tasks.settings import ObjectiveSettings
+from tasks.objectives import LaCon, Projection
 
 DROPOUT = 0.1
 HEADS = 6  # Figure 5b
@@ -67,7 +66,7 @@ class FusedAnchors(LabelAnchors):
         return self.attention(hidden, batch, self.labels)
 
 
-def lacon(task: Task, settings: ObjectiveSettings, fusion: bool = False) -> Task:
+def lacon(task: Task, settings: LaCon) -> Task:
     """ICL' + LCL + weight LER (Eq. 7); the label of the largest cosine is predicted (Eq. 8).
 
     LCL is counted from the lowest value that the batch's labels allow, which changes no gradient:
@@ -95,17 +94,14 @@ def lacon(task: Task, settings: ObjectiveSettings, fusion: bool = False) -> Task
 
     def build_head(width: int) -> nn.Module:
         heads_of(width, settings.label_heads)  # refused before anything is read
-        anchors = FusedAnchors if fusion else LabelAnchors
+        anchors = FusedAnchors if settings.fusion else LabelAnchors
         return anchors(example_width(task, width), width, classes, settings.projection_layers)
 
     kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
     return replace(task, kind=kind, build_head=build_head, several={}, in_batch=True)
 
 
-lacon_fusion = partial(lacon, fusion=True)
-
-
-def projected(task: Task, settings: ObjectiveSettings) -> Task:
+def projected(task: Task, settings: Projection) -> Task:
     """Cross-entropy behind LaCon's projection head (Table 3, "BERT w/ g")."""
     classes = task.kind.classes
     assert classes is not None

@@ -16,7 +16,7 @@ from minbert.batching import Batch
 from tasks.base import Task
 from tasks.heads import SoftmaxClassifier
 from tasks.label_attention import LabelAttention, label_table, start_at
-from tasks.settings import ObjectiveSettings, check_one_vector
+from tasks.objectives import check_one_vector
 
 DROPOUT = 0.1
 
@@ -49,7 +49,7 @@ class JointEmbedding(nn.Module):
         start_at(self.labels, names)
 
 
-def leam(task: Task, settings: ObjectiveSettings) -> Task:
+def leam(task: Task) -> Task:
     """Cross-entropy of the examples, and of each label's own embedding (Eq. 8 and 9)."""
     classes = task.kind.classes
     assert classes is not None

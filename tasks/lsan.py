@@ -16,7 +16,7 @@ from minbert.batching import Batch
 from minbert.dropout import Dropout
 from tasks.base import Task
 from tasks.label_attention import label_table, softmax_over_tokens, start_at, weighted_sums
-from tasks.settings import ObjectiveSettings, check_one_vector
+from tasks.objectives import check_one_vector
 
 DROPOUT = 0.1
 ATTENTION_WIDTH = 200  # d_a, section 4.2
@@ -56,7 +56,7 @@ class LabelSpecific(nn.Module):
         start_at(self.labels, names)
 
 
-def lsan(task: Task, settings: ObjectiveSettings) -> Task:
+def lsan(task: Task) -> Task:
     """Cross-entropy of the label-specific embeddings."""
     classes = task.kind.classes
     assert classes is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,9 @@ def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     return finite(spearmanr(as_float64(predictions), as_float64(targets)).statistic)
 
 
+MetricName = Literal["accuracy", "f1", "macro_f1", "matthews", "pearson", "spearman"]
+
+
 class Metric(NamedTuple):
     """A score of predictions and targets, at worst `worst` and at best 1."""
 
@@ -53,7 +56,7 @@ class Metric(NamedTuple):
     worst: float
 
 
-METRICS = {  # by the names that tasks give them
+METRICS: dict[str, Metric] = {  # by the names that tasks give them
     "accuracy": Metric(accuracy, 0.0),
     "f1": Metric(f1, 0.0),
     "macro_f1": Metric(partial(f1, average="macro"), 0.0),

@@ -1,32 +1,295 @@
-"""What a classification task may be trained by instead of cross-entropy, by name."""
+"""What tasks with classes may be trained by instead of their own cross-entropy, and its settings.
+
+No torch is imported here: what an objective computes is in contrastive.py, augmented.py, lacon.py,
+leam.py and lsan.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from tasks.augmented import augmented
-from tasks.base import Task
-from tasks.contrastive import apart, linear, scl
-from tasks.lacon import lacon, lacon_fusion, projected
-from tasks.leam import leam
-from tasks.lsan import lsan
-from tasks.settings import ObjectiveSettings
+from minbert.errors import UserError
+from minbert.settings import Count, FromZero, Positive, Settings, Share, Whole, setting
 
-OBJECTIVES: dict[str, Callable[[Task, ObjectiveSettings], Task]] = {
-    "scl": scl,
-    "ls": linear,
-    "epo": apart,
-    "cl": augmented,
-    "projection": projected,
-    "leam": leam,
-    "lsan": lsan,
-    "lacon": lacon,
-    "lacon-fusion": lacon_fusion,
-}
+if TYPE_CHECKING:
+    from tasks.base import Task
+
+ROUNDING = 1e-9  # how far two shares may be from adding up to 1
+TERMS = ("icl", "lcl", "ler")  # of LaCon's loss
+Term = Literal["icl", "lcl", "ler"]
+Start = Literal["random", "names"]
 
 
-def with_objective(task: Task, objective: str, settings: ObjectiveSettings) -> Task:
+class Balance(NamedTuple):
+    """How cross-entropy, pull and push of a task become one gradient: see combiners/nested.py."""
+
+    weight: float
+    preference: tuple[float, float]
+    inputs: str
+
+
+class Objective(Settings):
+    """What tasks with classes are trained by instead of their own cross-entropy.
+
+    `in_batch`: its terms compare the examples of a batch. `heads_alone`: it makes sense with a
+    frozen encoder. `own_head`: it brings the head. `own_pooling`: it pools the tokens itself.
+    `one_vector`: it has no place for a second text's embedding.
+    """
+
+    in_batch: ClassVar[bool] = False
+    heads_alone: ClassVar[bool] = False
+    own_head: ClassVar[bool] = False
+    own_pooling: ClassVar[bool] = False
+    one_vector: ClassVar[bool] = False
+
+    def of_task(self, task: Task) -> Task:
+        """A task with classes, trained by this objective."""
+        raise NotImplementedError(f"objective {self.name}: expected of_task")
+
+    def terms_of(self, task: str) -> tuple[str, ...]:
+        """Names of the objectives that a task with classes has."""
+        return (task,)
+
+    @property
+    def balance(self) -> Balance | None:
+        """How a task's three objectives are balanced before a combiner sees them; None for one."""
+        return None
+
+    @property
+    def least_batch(self) -> int:
+        """Examples that a batch needs for all terms to mean something."""
+        return 1
+
+    @property
+    def starts_at_names(self) -> bool:
+        """Whether embeddings of labels begin at those of the classes' names."""
+        return getattr(self, "label_start", None) == "names"
+
+
+def with_objective(task: Task, objective: Objective) -> Task:
     """The task trained by an objective; one without classes stays as it is."""
-    if task.kind.classes is None:
-        return task
-    return OBJECTIVES[objective](task, settings)
+    return task if task.kind.classes is None else objective.of_task(task)
+
+
+# Defaults of the three: Moukafih et al. (2022), section 4.1.
+TEMPERATURE, WEIGHT, PREFERENCE = 0.3, 0.3, (0.1, 0.9)
+TEMPERATURE_HELP = "temperature, by which cosines are divided"
+WEIGHT_HELP = "share of the contrastive terms; cross-entropy has the rest"
+PREFERENCE_HELP = "preference of pull, from 0 to 1; push has the rest (default: 0.1)"
+
+
+def pull_and_push(text: str) -> Any:
+    """`0.1` on the command line -> (0.1, 0.9); what is no number stays a text."""
+    try:
+        pull = float(text)
+    except ValueError:
+        return text
+    return pull, 1 - pull
+
+
+def weight_faults(weight: float) -> Iterator[str]:
+    if weight == 1:
+        yield "scl_weight: expected a number below 1, or nothing trains the heads"
+
+
+def preference_faults(wish: tuple[float, float]) -> Iterator[str]:
+    if abs(sum(wish) - 1) > ROUNDING:
+        yield f"scl_preference: expected two numbers that add up to 1, found {wish}"
+
+
+class SCL(Objective, name="scl", prefix="scl_"):
+    """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
+
+    in_batch = True
+    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
+    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
+
+    def faults(self) -> Iterator[str]:
+        return weight_faults(self.weight)
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.contrastive import scl
+
+        return scl(task, self)
+
+
+class LS(Objective, name="ls", prefix="scl_"):
+    """Cross-entropy, and pull and push weighted by a preference (SCL-MOO, Eq. 4 to 6)."""
+
+    in_batch = True
+    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
+    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
+    preference: tuple[Share, Share] = setting(
+        PREFERENCE, help=PREFERENCE_HELP, metavar="R", of_text=pull_and_push
+    )
+
+    def faults(self) -> Iterator[str]:
+        yield from weight_faults(self.weight)
+        yield from preference_faults(self.preference)
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.contrastive import linear
+
+        return linear(task, self)
+
+
+class EPO(Objective, name="epo", prefix="scl_"):
+    """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1)."""
+
+    in_batch = True
+    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
+    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
+    preference: tuple[Share, Share] = setting(
+        PREFERENCE, help=PREFERENCE_HELP, metavar="R", of_text=pull_and_push
+    )
+    inputs: Literal["contrastive", "combined"] = setting(
+        "contrastive", help="what EPO balances: pull and push, or both with cross-entropy inside"
+    )
+
+    def faults(self) -> Iterator[str]:
+        yield from weight_faults(self.weight)
+        yield from preference_faults(self.preference)
+        if not all(self.preference):
+            found = self.preference
+            yield f"scl_preference: expected numbers between 0 and 1 for EPO, found {found}"
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.contrastive import apart
+
+        return apart(task, self)
+
+    def terms_of(self, task: str) -> tuple[str, ...]:
+        from tasks import PULL_PUSH
+
+        return tuple(f"{task}/{term}" for term in PULL_PUSH)
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(self.weight, self.preference, self.inputs)
+
+
+class CL(Objective, name="cl", prefix="scl_"):
+    """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT)."""
+
+    in_batch = True
+    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
+    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
+
+    def faults(self) -> Iterator[str]:
+        return weight_faults(self.weight)
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.augmented import augmented
+
+        return augmented(task, self)
+
+
+START_HELP = "start embeddings of labels at random, or at the embeddings of the classes' names"
+LAYERS_HELP = "layers of the projection before the labels"
+
+
+class LaCon(Objective, name="lacon"):
+    """Label embeddings contrasted with examples, and matched (LaCon; Zhang et al., 2022).
+
+    Defaults: section 4.4, within the ranges that it recommends.
+    """
+
+    in_batch = heads_alone = own_head = True
+    label_temperature: Positive = setting(0.1, help=TEMPERATURE_HELP)
+    label_heads: Count | None = setting(
+        None,
+        help="slices of the embeddings in which examples find their labels (default: the paper's "
+        "6, or as many fewer as fit the width)",
+    )
+    label_spread: FromZero = setting(0.5, help="weight of the term that spreads the labels")
+    label_terms: tuple[Term, ...] = setting(
+        TERMS,
+        help="icl (each example finds its label), lcl (each label its examples), ler (labels are "
+        "spread); default: all",
+        metavar="TERM",
+    )
+    label_start: Start = setting("random", help=START_HELP)
+    projection_layers: Whole = setting(3, help=LAYERS_HELP)
+    fusion: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        terms = tuple(term for term in TERMS if term in self.label_terms)
+        object.__setattr__(self, "label_terms", terms)
+
+    def faults(self) -> Iterator[str]:
+        terms = self.label_terms
+        if not terms or len(set(terms)) < len(terms):
+            yield f"label_terms: expected some of {', '.join(TERMS)}, each once, found {terms}"
+        if terms == ("ler",):
+            yield "label_terms: expected icl or lcl, or nothing trains the encoder"
+        if "ler" not in terms and self.label_spread != 0.5:
+            yield f"label_spread: expected ler among label_terms, found {self.label_spread}"
+        if "icl" not in terms and self.label_heads is not None:
+            yield f"label_heads: expected icl among label_terms, found {self.label_heads}"
+
+    @property
+    def least_batch(self) -> int:
+        return 1 if "icl" in self.label_terms else 2
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.lacon import lacon
+
+        return lacon(task, self)
+
+
+class LaConFusion(LaCon, name="lacon-fusion"):
+    """LaCon on the tokens that are like the labels (Zhang et al., 2022, Eq. 9)."""
+
+    heads_alone = False
+    own_pooling = fusion = True
+
+
+class LEAM(Objective, name="leam"):
+    """Cross-entropy of what the tokens have of the labels (LEAM; Wang et al., 2018)."""
+
+    own_head = own_pooling = one_vector = True
+    label_start: Start = setting("random", help=START_HELP)
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.leam import leam
+
+        return leam(task)
+
+
+class LSAN(Objective, name="lsan"):
+    """Cross-entropy of an embedding for each label (LSAN; Xiao et al., 2019)."""
+
+    own_head = own_pooling = one_vector = True
+    label_start: Start = setting("random", help=START_HELP)
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.lsan import lsan
+
+        return lsan(task)
+
+
+class Projection(Objective, name="projection"):
+    """Cross-entropy behind LaCon's projection head (its Table 3, "BERT w/ g")."""
+
+    heads_alone = own_head = True
+    projection_layers: Whole = setting(3, help=LAYERS_HELP)
+
+    def faults(self) -> Iterator[str]:
+        if not self.projection_layers:
+            yield "projection_layers: expected 1 or more with objective projection, found 0"
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.lacon import projected
+
+        return projected(task, self)
+
+
+def check_one_vector(task: Task, objective: str) -> None:
+    """UserError for a task whose examples have an embedding a text."""
+    if task.vectors > 1:
+        raise UserError(
+            f"--objective {objective}: expected single texts, or pairs in one sequence, found "
+            f"{task.name}"
+        )

@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from minbert.errors import UserError
-from multitask.combiners.base import ALONE, Combined, Setup, Stateless
+from minbert.settings import setting
+from multitask.combiners.base import (
+    ALONE,
+    PREFERENCE,
+    Combined,
+    Combiner,
+    ObjectiveError,
+    Preference,
+    preferences,
+)
 
 FLOOR = 1e-12  # of a loss's share, inside the logarithm of the adjustment only
-
-
-class ObjectiveError(UserError):
-    """Losses that a combiner cannot work with."""
 
 
 def non_uniformity(losses: np.ndarray, preference: np.ndarray) -> float:
@@ -144,20 +148,18 @@ def on_segment(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.n
     return np.array([t, 1 - t])
 
 
-class EPO(Stateless):
-    """EPO for the run's preference; weights are m alpha, as in the authors' training loops."""
+class EPO(Combiner, name="epo"):
+    """Exact Pareto optimal search for a preference (Mahapatra and Rajan, 2020).
 
-    needs_rows = True
+    Weights are m alpha, as in the authors' training loops.
+    """
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    positive = sweeps = True
+    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if (losses < 0).any():
-            worst = int(losses.argmin())
-            raise ObjectiveError(
-                f"--combiner epo: expected losses of zero or more, "
-                f"found {losses[worst]:.4g} of {self.setup.objectives[drawn[worst]]}"
-            )
-        alpha, status = epo_solution(gram, losses, self.setup.preferences(drawn))
+            expected = f"combiner {self.name}: expected losses of zero or more"
+            raise ObjectiveError(expected, drawn[int(losses.argmin())], float(losses.min()))
+        alpha, status = epo_solution(gram, losses, preferences(self.preference, drawn))
         return Combined(alpha * len(drawn), status)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Setup, Stateless
+from multitask.combiners.base import ALONE, Combined, Combiner
 
 
 def min_norm_weights(gram: np.ndarray) -> np.ndarray:
@@ -28,13 +28,8 @@ def min_norm_weights(gram: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-class MGDA(Stateless):
+class MGDA(Combiner, name="mgda"):
     """The shortest vector of the gradients' hull (Désidéri, 2012; Sener and Koltun, 2018)."""
-
-    needs_rows = True
-
-    def __init__(self, setup: Setup) -> None:
-        pass
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if len(gram) == 1:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Annotated, ClassVar
 
 import numpy as np
+from msgspec import Meta
 
-from multitask.combiners.base import Combined, Setup, Stateless, trivial
+from minbert.settings import setting
+from multitask.combiners.base import (
+    PREFERENCE,
+    Combined,
+    Combiner,
+    Preference,
+    preferences,
+    trivial,
+)
 from multitask.combiners.mgda import min_norm_weights
 
 
@@ -52,24 +62,25 @@ def cone_constraints(preference: np.ndarray, cones: int) -> np.ndarray:
     return rows[other] / lengths[other]
 
 
-class ParetoMTL(Stateless):
+class ParetoMTL(Combiner, name="pareto-mtl"):
     """Shortest direction in the hull of the objectives and of the constraints that are active.
 
     Outside the cone the violated constraints alone are descended (the paper's way to a feasible
     start), inside it objectives and constraints at the border together (its Eq. 11-13).
     """
 
-    needs_rows = True
-    border = 1e-3  # radians from a cone's wall within which it is felt
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    positive = sweeps = True
+    border: ClassVar[float] = 1e-3  # radians from a cone's wall within which it is felt
+    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
+    cones: Annotated[int, Meta(ge=2, le=100)] = setting(
+        5, help="cones of the objectives' space (default of Lin et al., 2019, section 5)"
+    )
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if found := trivial(gram):
             return found
         m = len(gram)
-        rows = cone_constraints(self.setup.preferences(drawn), self.setup.cones)
+        rows = cone_constraints(preferences(self.preference, drawn), self.cones)
         excess = rows @ losses
         length = np.linalg.norm(losses)
         if (excess > self.border * length).any():

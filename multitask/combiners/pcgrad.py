@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Setup
+from multitask.combiners.base import ALONE, Combined, Combiner, Setup
 from multitask.randomness import generator
 
 
@@ -43,13 +43,20 @@ def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
     return projected.sum(0)
 
 
-class PCGrad:
+class PCGrad(Combiner, name="pcgrad"):
+    """Gradient surgery: conflicting parts are projected away (Yu et al., 2020)."""
+
+    def build(self, setup: Setup) -> Surgery:
+        return Surgery(generator(setup.seed, self.name))
+
+
+class Surgery:
     """Gradient surgery with a fresh random order of the others for every task and step."""
 
     needs_rows = True
 
-    def __init__(self, setup: Setup) -> None:
-        self.generator = generator(setup.seed, "pcgrad")
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator = generator
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         m = len(gram)

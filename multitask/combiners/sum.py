@@ -6,32 +6,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Setup, Stateless
+from minbert.settings import setting
+from multitask.combiners.base import PREFERENCE, Combined, Combiner, Preference
 
 
-class Sum(Stateless):
+class Sum(Combiner, name="sum"):
     """Every objective weighs 1, as if the losses had been added (Bi et al., 2022)."""
 
     needs_rows = False
-
-    def __init__(self, setup: Setup) -> None:
-        pass
+    for_one_objective = True
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         return Combined(np.ones(len(drawn)), "summed")
 
 
-class LinearScalarization(Stateless):
+class LinearScalarization(Combiner, name="linear"):
     """Objective i weighs m r_i, for the preference r and all m objectives of the run.
 
     With equal preferences it is the sum, whatever is drawn for a step.
     """
 
-    needs_rows = True
-
-    def __init__(self, setup: Setup) -> None:
-        objectives = range(len(setup.objectives))
-        self.weights = setup.preferences(objectives) * len(setup.objectives)
+    for_one_objective = sweeps = True
+    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        return Combined(self.weights[list(drawn)], "weighted")
+        if self.preference is None:
+            return Combined(np.ones(len(drawn)), "weighted")
+        wish = np.asarray(self.preference, np.float64)
+        weights = wish / wish.sum() * len(wish)
+        return Combined(weights[list(drawn)], "weighted")

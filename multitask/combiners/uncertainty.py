@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Setup
+from multitask.combiners.base import Combined, Combiner, Setup
 
 RATE = 0.01  # of the log-variances: a hundred steps to settle
 LARGEST = 20.0  # of a log-variance, either way
 
 
-class Uncertainty:
+class Uncertainty(Combiner, name="uncertainty"):
+    """Weights by homoscedastic uncertainty, learnt from the losses (Kendall et al., 2018)."""
+
+    for_one_objective = True
+
+    def build(self, setup: Setup) -> LogVariances:
+        return LogVariances(len(setup.objectives))
+
+
+class LogVariances:
     """Objective i weighs exp(-s_i); s_i follows the gradient of exp(-s_i) l_i + s_i.
 
     The log-variances s start at 0 and move by at most `RATE` a step, so that one wild loss cannot
@@ -22,8 +31,8 @@ class Uncertainty:
 
     needs_rows = True
 
-    def __init__(self, setup: Setup) -> None:
-        self.log_variances = np.zeros(len(setup.objectives))
+    def __init__(self, objectives: int) -> None:
+        self.log_variances = np.zeros(objectives)
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         chosen = list(drawn)

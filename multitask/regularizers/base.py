@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -71,7 +71,7 @@ class Term(NamedTuple):
     passes: Sequence[EncoderPass] = ()
 
 
-class Regularizer(Protocol):
+class Running(Protocol):
     """A term for the tasks that `weights` names; some remember, between steps or over a resume."""
 
     weights: Mapping[str, float]
@@ -98,3 +98,13 @@ class Stateless:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         pass
+
+
+class Weighted(Stateless):
+    """A term of some examples, times the weight of their task."""
+
+    def __init__(self, weights: Mapping[str, float], term: Callable[[Clean], Tensor]) -> None:
+        self.weights, self.term = weights, term
+
+    def __call__(self, clean: Clean) -> Term:
+        return Term(self.weights[clean.task.name] * self.term(clean))

@@ -12,7 +12,7 @@ from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import Clean, Term
 
 
-class Proximal:
+class ProximalTerm:
     """weight x divergence(outputs, the teacher's), the teacher a running mean of the weights.
 
     After each step teacher <- momentum x teacher + (1 - momentum) x model: SMART's momentum Bregman

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from multitask.regularizers.base import Clean, Stateless, Term
 
 
-class RDrop(Stateless):
+class RDropTerm(Stateless):
     """The loss becomes the mean of both passes' plus weight x half their divergence.
 
     As the authors' code has it; their Eq. 4 adds both passes' losses up, so that a weight w here is

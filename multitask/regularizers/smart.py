@@ -13,10 +13,10 @@ from torch import Tensor
 from losses import adversarial_noise
 from losses.smart import example_size, size
 from minbert.batching import Batch
-from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
 from multitask.randomness import generator
 from multitask.regularizers.base import Clean, Stateless, Term
+from multitask.regularizers.settings import Smart
 
 # Start noise: what the public implementations draw; within a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
@@ -24,24 +24,24 @@ RADIUS = 0.1  # of the ball, as a share of the norm of the vectors
 STEP = 1e-3  # times the gradient, as the public implementations
 
 
-class Smart(Stateless):
+class SmartTerm(Stateless):
     """weight x divergence(outputs with noise, outputs) (Jiang et al., 2020, Eq. 1 and 2).
 
-    The noise comes from `losses.adversarial_noise` and is added at `smart_place`: to the output of
+    The noise comes from `losses.adversarial_noise` and is added at `place`: to the output of
     the embedding module, as the public implementations do, or to the word embeddings in it, before
     the embeddings' LayerNorm. Both towers of a pair have noise of their own and one joint gradient.
-    With `smart_dropout` "fixed" the noisy passes drop out what the clean one did, so that nothing
+    With `dropout` "fixed" the noisy passes drop out what the clean one did, so that nothing
     but the noise can move the outputs.
 
-    `smart_radius` and the step size of `projected` are shares of the norm of the vectors that the
+    `radius` and the step size of `projected` are shares of the norm of the vectors that the
     noise is added to, so that they mean the same for every encoder. At a share of 0.1 noise at the
     border of the ball has a tenth of the vectors' L2 norm: in the norm `inf` when every number is
     at its bound, 0.1 x the root mean square of its token's vector; in the norm `l2` over all tokens
     of the example.
     """
 
-    def __init__(self, config: RunConfig) -> None:
-        self.config, self.weights = config, config.smart_weight
+    def __init__(self, settings: Smart, seed: int) -> None:
+        self.settings, self.seed, self.weights = settings, seed, settings.weights
 
     def __call__(self, clean: Clean) -> Term:
         noise = self.noise(clean)
@@ -52,11 +52,11 @@ class Smart(Stateless):
 
     def noisy(self, clean: Clean, noise: Tensor) -> Batch:
         """The batch with noise (T, H)."""
-        return replace(clean.batch, noise=noise, noise_place=self.config.smart_place)
+        return replace(clean.batch, noise=noise, noise_place=self.settings.place)
 
     def noise(self, clean: Clean) -> Tensor:
         """Start noise (T, H), moved up the divergence without gradients of weights."""
-        config, model = self.config, clean.model
+        settings, model = self.settings, clean.model
         expected = clean.outputs.detach()
 
         def divergence(noise: Tensor) -> Tensor:
@@ -70,27 +70,27 @@ class Smart(Stateless):
                 divergence,
                 self.start(clean),
                 clean.batch.owner,
-                variant=config.smart_variant,
-                steps=config.smart_steps,
+                variant=settings.variant,
+                steps=settings.steps,
                 step_size=self.step_size(clean),
                 radius=self.radius(clean),
-                norm=config.smart_norm,
+                norm=settings.norm,
             )
 
     def radius(self, clean: Clean) -> float | Tensor:
         """The ball's radius (T, 1), or the norm of normalised noise: 1 unless a share is set."""
-        share = self.config.smart_radius
-        if share is None and self.config.smart_variant == "normalised":
+        share = self.settings.radius
+        if share is None and self.settings.variant == "normalised":
             return 1.0
         return (share or RADIUS) * self.norm_of_vectors(clean)
 
     def step_size(self, clean: Clean) -> float | Tensor:
         """Times the gradient, or within a ball a length (T, 1): by default one step to the border.
 
-        The same share of the vectors' norm as the radius, unless `smart_step_size` is set.
+        The same share of the vectors' norm as the radius, unless `step_size` is set.
         """
-        share = self.config.smart_step_size
-        if self.config.smart_variant == "normalised":
+        share = self.settings.step_size
+        if self.settings.variant == "normalised":
             return share or STEP
         return self.radius(clean) if share is None else share * self.norm_of_vectors(clean)
 
@@ -98,35 +98,35 @@ class Smart(Stateless):
     def norm_of_vectors(self, clean: Clean) -> Tensor:
         """The length that radius and step are shares of, without dropout: (T, 1)."""
         embeddings = clean.model.bi_encoder.encoder.embeddings
-        vectors = embeddings.vectors(clean.batch, self.config.smart_place)
-        if self.config.smart_norm == "inf":
+        vectors = embeddings.vectors(clean.batch, self.settings.place)
+        if self.settings.norm == "inf":
             return size(vectors, "l2") / math.sqrt(vectors.shape[1])
-        if self.config.smart_variant == "normalised":
+        if self.settings.variant == "normalised":
             return size(vectors, "l2")
         return example_size(vectors, clean.batch.owner, "l2")
 
     def start(self, clean: Clean) -> Tensor:
         """Normal noise (T, H): an example has the same in a step, in whatever piece it comes."""
-        config, batch = self.config, clean.batch
+        settings, batch = self.settings, clean.batch
         width = clean.model.bi_encoder.word_width
         lengths = batch.lengths.view(batch.texts, -1).numpy()  # (texts, B)
         drawn = []
         for row, tokens in zip(clean.part.indices, lengths.T, strict=True):
             purpose = f"adversarial noise of {clean.task.name}"
-            draw = generator(config.seed, purpose, clean.step, int(row))
+            draw = generator(self.seed, purpose, clean.step, int(row))
             noise = torch.from_numpy(draw.standard_normal((tokens.sum(), width), "float32"))
             drawn.append(noise.split(tokens.tolist()))
         by_text = zip(*drawn, strict=True)
         noise = torch.cat([one for text in by_text for one in text]).to(batch.device)
-        if config.smart_variant == "normalised":
+        if settings.variant == "normalised":
             return START * noise
-        if config.smart_norm == "l2":
+        if settings.norm == "l2":
             noise = noise / example_size(noise, batch.owner, "l2")
         return START_SHARE * self.radius(clean) * noise
 
     def dropout(self, clean: Clean) -> AbstractContextManager[None]:
         """The clean pass' dropout once more, or the next one's."""
-        if self.config.smart_dropout == "fixed":
+        if self.settings.dropout == "fixed":
             return clean.model.dropout_stream.replay(clean.number)
         return nullcontext()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
-from pretrain import DEFAULTS
+from pretrain.objectives import SimCSE
 from studies.cells import Cell
 
 SST, QQP, STS = ("sst",), ("qqp",), ("sts",)
@@ -228,26 +228,23 @@ def row_cell(
     if "first_epochs" in settings:
         share = settings["first_epochs"] / row.epochs
         settings["first_epochs"] = min(total - 1, max(1, round(share * total)))
-    config = replace(base, tasks=row.tasks, seed=seed, epochs=total, **settings)
+    config = base.changed(tasks=row.tasks, seed=seed, epochs=total, **settings)
     if not row.pretraining:
         return Cell(f"{name}-seed{seed}", config)
     before = pretraining_cell(row, seed, base)
-    return Cell(f"{name}-seed{seed}", replace(config, init=str(runs / before.name)), before)
+    return Cell(f"{name}-seed{seed}", config.changed(init=str(runs / before.name)), before)
 
 
 def pretraining_cell(row: Row, seed: int, base: RunConfig) -> Cell:
     """SimCSE on the training sentences of the row's tasks, shared by all rows that want it."""
     pooling = row.settings.get("pooling")
     name = "-".join(["simcse", *row.pretraining, *([pooling] if pooling else []), f"seed{seed}"])
-    config = replace(
-        base,
+    config = base.changed(
         mode="pretrain",
         tasks=row.pretraining,
         seed=seed,
         objective="simcse",
         pooling=pooling,
-        batch_size=DEFAULTS.batch_size,
-        epochs=DEFAULTS.epochs,
-        lr=DEFAULTS.lr,
+        **SimCSE.defaults,
     )
     return Cell(name, config)

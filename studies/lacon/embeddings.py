@@ -22,6 +22,7 @@ from pretrain.probe import Embedding
 from reports.drawing import new_figure, save_figure
 from studies.maps import Space
 from tasks.lacon import Anchored
+from tasks.objectives import LaCon
 
 
 def space_of(run: Path, matched: bool = True) -> Space:
@@ -34,7 +35,7 @@ def space_of(run: Path, matched: bool = True) -> Space:
     assert split.examples.targets is not None
     labels = None
     scores: Any = partial(F.normalize, dim=-1)
-    if matched and config.objective in ("lacon", "lacon-fusion"):
+    if matched and isinstance(config.objective, LaCon):
         head = model.heads[name]
         assert isinstance(head.labels, torch.Tensor)
         labels = F.normalize(head.labels.detach(), dim=-1).cpu().numpy()

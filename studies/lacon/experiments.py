@@ -5,7 +5,7 @@ Zhang, Zhao, Chen and He (2022): "Label Anchored Contrastive Learning for Langua
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from multitask.config import RunConfig
@@ -163,8 +163,7 @@ class Experiments:
         most = MOST_OF_MANY if task in MANY_CLASSES else MOST
         if task in ABLATED:
             most = ALL
-        config = replace(
-            self.base,
+        config = self.base.changed(
             tasks=(task,),
             task_options={task: {"pair": "joint"}} if task in PAIRS else {},
             protocol="capped",
@@ -178,7 +177,7 @@ class Experiments:
             head_lr=self.lr,
             select_by=METRICS.get(task),
         )
-        return SeedCell(name, replace(config, **changes), seeds, training_with_f1)
+        return SeedCell(name, config.changed(**changes), seeds, training_with_f1)
 
 
 def method_settings(method: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Experiments:
     def full(self, task: str, method: str) -> SeedCell:
         """All of a task's examples, a tenth of them held out as dev, which chooses the epoch."""
         config = self.config(task, method)
-        config = replace(config, protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
+        config = config.changed(protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
         return SeedCell(f"full-{task}-{method}", config, FULL_SEEDS)
 
     def sweep(self, setting: str, value: float, method: str) -> SeedCell:
@@ -87,12 +87,12 @@ class Experiments:
         if changed == getattr(one.config, setting):
             return self.few_shot("sst2", 50, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
-        return SeedCell(name, replace(one.config, **{setting: changed}), one.seeds)
+        return SeedCell(name, one.config.changed(**{setting: changed}), one.seeds)
 
     def at_parameters(self, task: str) -> SeedCell:
         """EPO whose Gram matrix is of the parameters' gradients, not of the representation's."""
         one = self.few_shot(task, 50, "epo", SWEEP_SEEDS)
-        config = replace(one.config, gradients="parameters")
+        config = one.config.changed(gradients="parameters")
         return SeedCell(f"parameters-{task}-epo", config, one.seeds)
 
     def every(self) -> list[SeedCell]:
@@ -106,8 +106,7 @@ class Experiments:
     def config(self, task: str, method: str) -> RunConfig:
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | method_settings(method)
-        return replace(
-            self.base,
+        return self.base.changed(
             tasks=(task,),
             task_options=options,
             drop_leaks=True,

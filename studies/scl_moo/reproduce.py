@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from minbert.files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
@@ -27,7 +25,7 @@ def names() -> list[str]:
 def reproduce(asked: Asked, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
-    cells = Experiments(replace(asked.base, lr=rate, head_lr=rate), asked.epochs)
+    cells = Experiments(asked.base.changed(lr=rate, head_lr=rate), asked.epochs)
     chosen, failed = run_chosen(cells.every(), lambda one: wanted(one, asked.rows), asked)
     results = Results(cells, asked.results)
     draw_shots(results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ class Tuning:
         if "scl_preference" in chosen:
             settings["scl_preference"] = chosen["scl_preference"], 1 - chosen["scl_preference"]
         suffix = "-".join(f"{key.removeprefix('scl_')}{value:g}" for key, value in chosen.items())
-        config = replace(one.config, **settings)
+        config = one.config.changed(**settings)
         return SeedCell(f"{self.name}-{suffix}", config, self.seeds)
 
     def accuracy(self, chosen: Mapping[str, float], split: str) -> list[float]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from multitask.choices import PRETRAINING_SETTINGS
 from multitask.config import RunConfig
+from multitask.methods import methods
 from studies.seeds import SeedCell
 from studies.supercontext.judged import Vectors, Words, pretrained_and_judged
 
@@ -101,10 +101,7 @@ class Experiments:
     def hard(self, setting: str, task: str, kind: str, amount: float) -> SeedCell:
         """Table 5 and Figure 5c: hard negatives alone, after a third of the epochs."""
         name = f"{setting}-{task}-hard-{kind}-{amount:g}"
-        hard: dict[str, Any] = {
-            "hard_negatives": {kind: amount},
-            "hard_after": self.hard_after(setting),
-        }
+        hard: dict[str, Any] = {f"hard_{kind}": amount, "hard_after": self.hard_after(setting)}
         return self.cell(name, setting, task, "superloss", **hard)
 
     def words(self, setting: str) -> Words | None:
@@ -176,10 +173,9 @@ class Experiments:
                 "per_class": True,
                 "projection_head": "nonlinear",
             }
-            if loss in PRETRAINING_SETTINGS["contrast_temperature"]:
+            if "contrast_temperature" in methods("objective")[loss].by_key():
                 settings["contrast_temperature"] = TEMPERATURE
-        config = replace(
-            self.base,
+        config = self.base.changed(
             tasks=(task,),
             protocol="held-out",
             drop_leaks=True,

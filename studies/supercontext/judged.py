@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,11 @@ from minbert.errors import UserError
 from minbert.sums import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
-from multitask.choices import PRETRAINING_SETTINGS
-from multitask.config import RunConfig, defaults
+from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.run import complete
 from multitask.stored import best_weights
 from pretrain.probe import linear_evaluation
-from pretrain.run_tasks import tasks_of
 from studies.seeds import SHORT
 
 
@@ -69,14 +67,12 @@ def pretrained_and_judged(
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
-    plain = defaults()
-    after = replace(
-        config,
+    after = config.changed(
         mode="probe",
         encoder=str(best_weights(folder / "pretrained")),
         objective=None,
         per_class=False,
-        **{name: plain[name] for name in PRETRAINING_SETTINGS},
+        projection_head="none",
     )
     linear, _ = linear_evaluation(after)
     kept = ("dev", "test")
@@ -85,7 +81,7 @@ def pretrained_and_judged(
         "linear": {key: linear[key] for key in (*kept, "strength")},
     }
     if tuned_batch_size is not None:
-        tuning = replace(after, mode="single", batch_size=tuned_batch_size)
+        tuning = after.changed(mode="single", batch_size=tuned_batch_size)
         tuned = complete(tuning, folder / "tuned", SHORT)
         found["tuned"] = {key: tuned[key] for key in kept}
     return found | {
@@ -116,5 +112,5 @@ def pretrain(
                 seed=config.seed,
             )
             print(made, flush=True)
-        config = replace(config, encoder=str(encoder))
-    return complete(config, folder / "pretrained", SHORT, tasks_of)
+        config = config.changed(encoder=str(encoder))
+    return complete(config, folder / "pretrained", SHORT)

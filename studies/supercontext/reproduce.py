@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from minbert.errors import UserError
@@ -84,7 +83,7 @@ def draw_pretrained(cells: Experiments, setting: str, results: Path, runs: Path)
     found = {}
     for loss in SHOWN:
         one = cells.main(setting, TASK, loss)
-        config = replace(one.config, seed=SEEDS[0])
+        config = one.config.changed(seed=SEEDS[0])
         folder = map_folder(runs, one.name, config)
         with alone(folder):
             pretrain(config, folder, cells.words(setting), cells.vectors)

@@ -11,11 +11,12 @@ from tolerances import assert_near, encoder_terms, gradient_terms, rounding
 
 from minbert import BiEncoder
 from minbert import linear as kernels
+from minbert.arithmetic import LINEARS
 from minbert.batching import NOISE_PLACES, Batch, bucketed_batches, pack
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.encoding import in_bfloat16
-from minbert.linear import LINEARS, has_onednn
+from minbert.linear import has_onednn
 from minbert.weights import to_checkpoint
 
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more

@@ -9,7 +9,8 @@ from tolerances import assert_near, assert_near_in_norm, encoder_terms
 
 from minbert import BiEncoder, linear_choice
 from minbert import linear as kernels
-from minbert.linear import LINEARS, Linear, linear
+from minbert.arithmetic import LINEARS
+from minbert.linear import Linear, linear
 from minbert.linear_choice import LinearError, cache_file, choose_linear, forward_backward
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import pytest
 
+from minbert.errors import SettingsError
 from multitask.combiners import COMBINERS
 from multitask.config import (
     RunConfig,
@@ -15,7 +16,7 @@ from multitask.config import (
     default_values,
     type_hints,
 )
-from multitask.errors import RunError, SettingsError
+from multitask.errors import RunError
 from multitask.rules import objectives_of
 from multitask.run import complete
 from multitask.values import CHOICES, EACH, NUMBERS, value_faults

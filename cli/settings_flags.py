@@ -1,0 +1,232 @@
+"""Flags made from settings: each setting describes its own, those of methods in their classes.
+
+A flag that is not given is None and takes the default of the configuration. A text that is no value
+of its setting stays as it was typed, so that the configuration refuses it by the same line as in
+Python. No torch is imported here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields
+from typing import Annotated, Any, get_args, get_origin
+
+from minbert.errors import SettingsError
+from minbert.settings import Settings, alternatives, checked, default_of, hints_of, names_of
+from multitask.config import RunConfig
+from multitask.flat import PLAIN
+from multitask.methods import ROLES
+from tasks import TASKS
+
+GROUPS = ("data", "tasks", "mixing", "training", "output")
+ALL = "--help-all"
+Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of each role of a mode, by name
+
+
+class Flags:
+    """The flags of a mode, in groups; without `everything` help shows only the common ones."""
+
+    def __init__(self, parser: argparse.ArgumentParser, everything: bool = True) -> None:
+        self.parser, self.everything = parser, everything
+        self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
+        self.hints: dict[str, Any] = {}  # of the settings that have a flag
+        self.methods: dict[str, list[str]] = {}  # names of those that the mode has
+
+    def add(self, key: str, group: str, help: str, common: bool = False, **more: Any) -> Any:
+        """A flag in a group; one that is not common is shown by --help-all."""
+        if group not in self.groups:
+            self.groups[group] = self.parser.add_argument_group(group)
+        shown = help.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
+        return self.groups[group].add_argument(flag(key), dest=key, help=shown, **more)
+
+    def add_setting(self, key: str, one: Field[Any], hint: Any, group: str) -> None:
+        """The flag of a setting, once; methods may share it."""
+        about = one.metadata
+        if key in self.hints or about.get("flag") is False:
+            return
+        self.hints[key] = hint
+        more: dict[str, Any] = {"action": "store_true", "default": None}
+        if bool not in scalars(hint):
+            text_type = os.path.expanduser if about.get("path") else reader(hint)
+            more = {"type": about.get("of_text", text_type)}
+            more["metavar"] = about.get("metavar") or metavar(hint)
+            if about.get("several") or (takes_several(hint) and "of_text" not in about):
+                more["nargs"] = "+"
+        text = about["help"] + default_text(one)
+        action = self.add(key, group, text, about.get("common", False), **more)
+        action.completer = lambda **_: names_of(hint)
+
+    def add_config(self, keys: Iterable[str]) -> None:
+        """The flags of settings of the configuration itself."""
+        known = {one.name: one for one in fields(RunConfig)}
+        for key in keys:
+            group = known[key].metadata.get("group", "training")
+            self.add_setting(key, known[key], hints_of(RunConfig)[key], group)
+
+    def add_methods(self, chosen: Chosen, without: Sequence[str] = ()) -> None:
+        """The flag of each role, which names a method, and the flags of the methods' settings."""
+        self.methods = {role: list(several) for role, several in chosen.items()}
+        known = {one.name: one for one in fields(RunConfig)}
+        for role, several in chosen.items():
+            about = known[role].metadata
+            if role != "regularizers":
+                self.add_role(role, about, list(several))
+            for method in several.values():
+                for key, one in method.by_key().items():
+                    if key in without:
+                        continue
+                    owners = [m.name for m in several.values() if key in m.by_key()]
+                    everybody = len(owners) == len(several) and role != "regularizers"
+                    title = about["group"] if everybody else f"{role} {', '.join(owners)}"
+                    self.add_setting(key, one, hints_of(method)[one.name], title)
+            if self.everything:
+                lines = [f"{name}: {summary(method)}" for name, method in several.items()]
+                self.parser.epilog = "\n".join([self.parser.epilog or "", f"{role}:", *lines])
+
+    def add_role(self, role: str, about: Mapping[str, Any], names: list[str]) -> None:
+        if None in ROLES[role].methods and "simcse" not in names:
+            names.insert(0, PLAIN)
+        self.hints[role] = str
+        text = f"{about['help']}: {', '.join(names)} (default: {names[0]})"
+        action = self.add(role, about["group"], text, about.get("common", False), metavar="NAME")
+        action.completer = lambda **_: names
+
+    def add_task_options(self, names: Iterable[str]) -> None:
+        """The options of tasks: `--sst-head`, and those that several tasks share."""
+        for name in names:
+            for option, one in TASKS[name].by_key().items():
+                key = option if one.metadata.get("shared") else f"{name}_{option}"
+                self.add_setting(key, one, hints_of(TASKS[name])[one.name], "tasks")
+
+    def given(self, args: argparse.Namespace, tasks: Sequence[str]) -> dict[str, Any]:
+        """The settings that were given, by name; options of `tasks` as `task_options`."""
+        found = {key: vars(args)[key] for key in self.hints if vars(args).get(key) is not None}
+        for key, value in found.items():
+            if isinstance(value, list) and takes_names(self.hints[key]):
+                found[key] = by_name(key, value, tasks)
+        options = task_options(found, tasks)
+        return found | ({"task_options": options} if options else {})
+
+
+def flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def summary(method: type[Settings]) -> str:
+    """The first line of a method's description."""
+    return (method.__doc__ or "").strip().partition("\n")[0]
+
+
+def default_text(one: Field[Any]) -> str:
+    """The end of a help text that gives the default; nothing where there is none."""
+    value = default_of(one)
+    if value in (None, False, (), {}) or "(default" in one.metadata["help"]:
+        return ""
+    return f" (default: {' '.join(map(str, value)) if isinstance(value, tuple) else value})"
+
+
+def scalars(hint: Any) -> Iterator[Any]:
+    """The plain types in a type: of a number by name the number."""
+    for one in alternatives(hint):
+        origin = get_origin(one)
+        if origin is Annotated or origin is tuple:
+            yield from scalars(get_args(one)[0])
+        elif takes_names(one):
+            yield from scalars(get_args(one)[1])
+        else:
+            yield one
+
+
+def takes_names(hint: Any) -> bool:
+    """Whether a value may be one by name."""
+    return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
+
+
+def takes_several(hint: Any) -> bool:
+    return takes_names(hint) or any(get_origin(one) is tuple for one in alternatives(hint))
+
+
+def metavar(hint: Any) -> str:
+    if names := names_of(hint):
+        return "{" + ",".join(names) + "}"
+    kinds = set(scalars(hint))
+    return "N" if int in kinds else "X" if float in kinds else "NAME"
+
+
+def reader(hint: Any) -> Callable[[str], Any]:
+    """What a text of a flag spells: a number where one can be, a pair of name and number."""
+    kinds = [kind for kind in (int, float) if kind in set(scalars(hint))]
+    kinds += [float] if kinds == [int] else []
+
+    def number(text: str) -> Any:
+        for kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        return text
+
+    def pair(text: str) -> tuple[str, Any]:
+        name, sign, value = text.rpartition("=")
+        return (name, number(value)) if name or not sign else ("", text)
+
+    return pair if takes_names(hint) else number
+
+
+def by_name(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) -> Any:
+    """One value for all tasks, or values by task: `1`, `sst=1 sts=3`, `1 sts=3`."""
+    names = [name for name, _ in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"{key}: expected one for {name or 'all tasks'}, found several")
+    if names == [""]:
+        return given[0][1]
+    found = dict(given)
+    return ({} if "" not in found else dict.fromkeys(tasks, found.pop(""))) | found
+
+
+def task_options(found: dict[str, Any], tasks: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Take the options of tasks out of what was given; by task, those that are not the default."""
+    options: dict[str, dict[str, str]] = {}
+    for key in list(found):
+        owners = [
+            (name, option, one)
+            for name, task in TASKS.items()
+            for option, one in task.by_key().items()
+            if key == (option if one.metadata.get("shared") else f"{name}_{option}")
+        ]
+        if not owners:
+            continue
+        value = str(found.pop(key))
+        mine = [owner for owner in owners if owner[0] in tasks]
+        if not mine:
+            names = " or ".join(name for name, _, _ in owners)
+            raise SettingsError(
+                f"{key}: expected {names} among the tasks, found {', '.join(tasks)}"
+            )
+        for name, option, one in mine:
+            if value != default_of(one):
+                options.setdefault(name, {})[option] = value
+    return options
+
+
+def path(text: str) -> str:
+    """The type of a flag with a file or folder, with `~` for the user's own."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
+    return os.path.expanduser(text)
+
+
+def typed(hint: Any) -> Callable[[str], Any]:
+    """The type of a flag that is no setting: a value, or one line that says what was expected."""
+    read = reader(hint)
+
+    def parse(text: str) -> Any:
+        try:
+            return checked("", hint, read(text))
+        except SettingsError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from error
+
+    return parse

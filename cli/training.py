@@ -1,0 +1,176 @@
+"""Flags that training modes share, and the configuration that they make."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cli.settings_flags import Flags, path, typed
+from minbert.errors import SettingsError
+from minbert.settings import Count, Settings
+from multitask.config import RunConfig
+from multitask.control import Every, RunControl, parse_every
+from multitask.methods import methods
+from multitask.stored import encoder_of
+
+DATA = ("data", "limit", "dev_limit")
+ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
+TRAINING = (
+    *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "per_class", "clip"),
+    *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),
+    *("precision", "device", "linear", "preset"),
+)
+MACHINE = ("device", "linear")
+VERBOSE = "report which linear layers are used, and why"
+LEAKS = (
+    "leave out training examples that are in dev or test of their task and, with all (default), of "
+    "sst, qqp or sts; only of the task itself with own"
+)
+
+
+USE = "file with methods of your own, which then have names and flags like the others"
+CONFIG = "file of settings, .json or .yaml, such as a run's config.json; an explicit flag wins"
+Fits = Callable[[type[Settings]], bool]
+
+
+def of_tasks(method: type[Settings]) -> bool:
+    """Whether a method is none of pre-training."""
+    return not hasattr(method, "tasks")
+
+
+def training_flags(
+    parser: Any,
+    roles: tuple[str, ...],
+    keys: tuple[str, ...] = (),
+    fits: Fits = of_tasks,
+    without: tuple[str, ...] = (),
+) -> Flags:
+    """Flags of a mode that trains: of the configuration, and of methods of some `roles` that fit.
+
+    Methods' settings that the mode sets itself stay `without` a flag.
+    """
+    flags = Flags(parser, parser.everything)
+    flags.add("use", "training", USE, metavar="FILE.py", action="append")
+    flags.add("config", "training", CONFIG, metavar="FILE", type=path)
+    flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))
+    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    chosen = {
+        role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}
+        for role in (*roles, "protocol", "optimizer", "lr_schedule")
+    }
+    flags.add_methods(chosen, without)
+    add_output_flags(flags)
+    return flags
+
+
+def add_output_flags(flags: Flags) -> None:
+    """Where to, and what becomes of a run that is there."""
+    group = "output"
+    flags.add(
+        "output",
+        group,
+        "folder of the run (default: one under runs/ named by the configuration)",
+        common=True,
+        metavar="DIR",
+        type=path,
+    )
+    flags.add(
+        "dry_run",
+        group,
+        "show examples, passes, steps and expected time of every epoch, and train nothing",
+        common=True,
+        action="store_true",
+    )
+    flags.add(
+        "resume", group, "go on from the last checkpoint of the run", True, action="store_true"
+    )
+    flags.add(
+        "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
+    )
+    flags.add("verbose", group, VERBOSE, action="store_true")
+    flags.add(
+        "checkpoint_every",
+        group,
+        "write a checkpoint after N steps, or a time such as 90s, 10m or 2h, as well as with the "
+        "score of each epoch and when interrupted (default: 10m)",
+        metavar="N|TIME",
+        type=every,
+        default=RunControl.checkpoint_every,
+    )
+    flags.add(
+        "skip_limit",
+        group,
+        "stop after N steps in a row with a loss or gradient that is not finite; fewer are left "
+        f"out and counted (default: {RunControl.skip_limit})",
+        metavar="N",
+        type=typed(Count),
+        default=RunControl.skip_limit,
+    )
+
+
+def every(text: str) -> Every:
+    """How often, in steps or in time."""
+    try:
+        return parse_every(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, found {text!r}") from error
+
+
+def run_control(args: argparse.Namespace) -> RunControl:
+    """What the flags of the group "output" set."""
+    return RunControl(
+        resume=args.resume,
+        overwrite=args.overwrite,
+        verbose=args.verbose,
+        checkpoint_every=args.checkpoint_every,
+        skip_limit=args.skip_limit,
+        command=shlex.join(["python", *sys.argv]) if sys.argv[0].endswith("run.py") else None,
+    )
+
+
+def config_of(
+    args: argparse.Namespace, parser: Any, flags: Flags, tasks: tuple[str, ...], **mode: Any
+) -> RunConfig:
+    """The configuration that the flags of a mode describe; SettingsError in one line."""
+    given = flags.given(args, tasks)
+    from_file = settings_file(args.config) if getattr(args, "config", None) else {}
+    if getattr(args, "pcgrad", False):
+        if given.get("combiner", args.pcgrad) != args.pcgrad:
+            raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
+        given["combiner"] = args.pcgrad
+    if leaks := getattr(args, "drop_leaks", None):
+        given |= {"drop_leaks": True, "leaks_of": leaks}
+    if getattr(args, "own_tasks", None):
+        given["own_tasks"] = args.own_tasks
+    if "init" in given:
+        brought = encoder_of(Path(given["init"]))
+        if given.get("encoder", brought) != brought:
+            found = given["encoder"]
+            raise SettingsError(f"encoder: expected {brought}, which init brings, found {found}")
+        given["encoder"] = brought
+    if given.get("freeze_encoder") and "lr" in given:
+        raise SettingsError("freeze_encoder and lr: expected only head_lr")
+    check_folders(args, given)
+    return RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
+
+
+def check_folders(args: argparse.Namespace, given: Mapping[str, Any]) -> None:
+    """Refuse flags of the run's folder that contradict."""
+    if getattr(args, "resume", False) and args.overwrite:
+        raise SettingsError("resume and overwrite: expected at most one of them")
+    both = (given.get("init"), args.output)
+    if all(both) and len({Path(str(one)).resolve() for one in both}) == 1:
+        raise SettingsError("init and output: expected two folders, found the same")
+
+
+def settings_file(file: str) -> dict[str, Any]:
+    """The settings in a JSON or YAML file, but for mode and tasks, which are flags."""
+    from multitask.stored import read_settings
+
+    content = read_settings(Path(file))
+    of_flags = ("mode", "tasks", "own_tasks", "use")
+    return {key: value for key, value in content.items() if key not in of_flags}

@@ -1,0 +1,264 @@
+"""Settings that describe themselves: typed, checked when made, shown in flags, JSON and docs.
+
+A method is a class whose annotated fields are its settings:
+
+    class TemperatureSampling(Sampler, name="temperature"):
+        '''Sample tasks with probability proportional to size^(1/temperature).'''
+
+        temperature: Positive = setting(5.0, help="...")
+
+It becomes a frozen data class. msgspec checks types and ranges. No torch is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+from msgspec import Meta, inspect
+
+from minbert.errors import SettingsError
+
+MANY = 1_000_000
+Count = Annotated[int, Meta(ge=1, le=MANY)]
+Whole = Annotated[int, Meta(ge=0, le=MANY)]
+Positive = Annotated[float, Meta(gt=0, le=MANY)]
+FromZero = Annotated[float, Meta(ge=0, le=MANY)]
+FromOne = Annotated[float, Meta(ge=1, le=MANY)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Part = Annotated[float, Meta(gt=0, le=1)]
+Cosine = Annotated[float, Meta(ge=-1, le=1)]
+Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Name = Annotated[str, Meta(pattern=r"\S", description="a name")]
+
+
+def setting(
+    default: Any = MISSING,
+    *,
+    help: str = "",
+    metavar: str | None = None,
+    factory: Any = MISSING,
+    **more: Any,
+) -> Any:
+    """A field with its default and what `--help` and the docs say about it.
+
+    `more` are properties of its flag: see cli/settings_flags.py.
+    """
+    metadata = {"help": help, "metavar": metavar, **more}
+    return field(default=default, default_factory=factory, metadata=metadata)
+
+
+class Settings:
+    """Base of what describes itself: its fields are checked when an object is made.
+
+    `name` is what users call a method. Outside of the object, in flags, JSON and keywords of a
+    configuration, each field has `prefix` before its name.
+    """
+
+    name: ClassVar[str] = ""
+    prefix: ClassVar[str] = ""
+    if TYPE_CHECKING:
+        # A checker of types would want `default=` in each field: the objects check themselves.
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+        def __init__(self, *values: Any, **settings: Any) -> None: ...
+
+    def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.name, cls.prefix = name, prefix or cls.prefix
+        dataclass(frozen=True)(cls)
+
+    def __post_init__(self) -> None:
+        for key, one in self.by_key().items():
+            value = checked(key, hints_of(type(self))[one.name], getattr(self, one.name))
+            object.__setattr__(self, one.name, value)
+        for fault in self.faults():
+            raise SettingsError(fault)
+
+    def faults(self) -> Iterable[str]:
+        """Sentences on settings of this object that contradict each other."""
+        return ()
+
+    @classmethod
+    def by_key(cls) -> dict[str, Field[Any]]:
+        """The fields by their names in flags and JSON."""
+        return {cls.prefix + one.name: one for one in fields(cls)}
+
+    def values(self) -> dict[str, Any]:
+        """The settings by their names in flags and JSON."""
+        return {key: getattr(self, one.name) for key, one in self.by_key().items()}
+
+
+def hints_of(cls: Any) -> dict[str, Any]:
+    """The type of each field, with its range."""
+    return cached_hints(cls)
+
+
+@cache
+def cached_hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+def default_of(one: Field[Any]) -> Any:
+    """The default of a field; MISSING where it has none."""
+    return one.default if one.default_factory is MISSING else one.default_factory()
+
+
+def checked(name: str, hint: Any, value: Any) -> Any:
+    """The value as its type has it; SettingsError, in one line, where it cannot be that.
+
+    Lists stand for tuples, whole numbers for any, numbers of NumPy for Python's. Texts have to be
+    printable: they are shown, and are parts of files' names.
+    """
+    value = plain(value)
+    try:
+        found = msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        raise SettingsError(f"{name}: {mismatch(*wrong_part(hint, value))}") from None
+    if (text := next(unprintable(found), None)) is not None:
+        raise SettingsError(f"{name}: expected a text that can be printed, found {shown(text)}")
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy, by itself or among others, as Python's."""
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {plain(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    return value
+
+
+def unprintable(value: Any) -> Iterator[str]:
+    """Texts in a value that would harm a terminal."""
+    if isinstance(value, str):
+        if not value.isprintable():
+            yield value
+    elif isinstance(value, Mapping):
+        for pair in value.items():
+            yield from unprintable(pair)
+    elif isinstance(value, Sequence):
+        for one in value:
+            yield from unprintable(one)
+
+
+def wrong_part(hint: Any, value: Any) -> tuple[Any, Any]:
+    """The innermost part of a value that its type refuses, after the part's type."""
+    for one in alternatives(hint):
+        for inner, part in parts(one, value):
+            if not accepts(inner, part):
+                return wrong_part(inner, part)
+    return hint, value
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The members of a union; of any other type itself."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
+    """What a mapping or a sequence holds, each part after the type that it is to have."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (dict, Mapping) and isinstance(value, dict):
+        pairs = value.items()
+        return [*((arguments[0], key) for key in value), *((arguments[1], one) for _, one in pairs)]
+    if origin is tuple and isinstance(value, list | tuple):
+        every = arguments[-1] is ...
+        each = arguments[:1] * len(value) if every else arguments
+        return list(zip(each, value, strict=True)) if len(each) == len(value) else []
+    return []
+
+
+def accepts(hint: Any, value: Any) -> bool:
+    """Whether a value is one of a type."""
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def mismatch(hint: Any, value: Any) -> str:
+    """What was expected and what was found; of a name that is like another one, that one, too."""
+    line = f"expected {expected(hint)}, found {shown(value)}"
+    return line + meant(value, names_of(hint))
+
+
+def meant(value: Any, names: Iterable[str]) -> str:
+    """The end of a message that names what a misspelt name may mean; nothing where none is near."""
+    near = get_close_matches(value, list(names), 1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def names_of(hint: Any) -> tuple[str, ...]:
+    """The choices of a type that is one of several names, or of its parts."""
+    found: list[str] = []
+    for one in alternatives(hint):
+        if get_origin(one) is Literal:
+            found += map(str, get_args(one))
+        elif get_origin(one) is tuple:
+            found += names_of(get_args(one)[0])
+    return tuple(found)
+
+
+def expected(hint: Any) -> str:
+    """What a value of a type is, in words; `None` is not among them."""
+    kinds = [one for one in alternatives(hint) if one is not NoneType]
+    return ", or ".join(dict.fromkeys(map(expected_one, kinds)))
+
+
+def expected_one(hint: Any) -> str:
+    for one in get_args(hint)[1:]:
+        if isinstance(one, Meta) and one.description is not None:
+            return one.description
+    kind = inspect.type_info(hint)
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        return span(kind)
+    if isinstance(kind, inspect.LiteralType):
+        return f"one of {', '.join(map(str, kind.values))}"
+    if isinstance(kind, inspect.BoolType):
+        return "True or False"
+    if isinstance(kind, inspect.DictType):
+        return f"{expected(get_args(hint)[1])} by task"
+    if isinstance(kind, inspect.TupleType):
+        return f"{len(kind.item_types)} of {expected(get_args(hint)[0])}"
+    if isinstance(kind, inspect.VarTupleType):
+        return f"several of {expected(get_args(hint)[0])}"
+    return "a text that can be printed" if kind == inspect.StrType() else "another kind of value"
+
+
+def span(kind: inspect.IntType | inspect.FloatType) -> str:
+    """A number and its range."""
+    what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+    if kind.gt is not None:
+        below = f"below {brief(kind.lt)}" if kind.lt is not None else f"at most {brief(kind.le)}"
+        return f"{what} above {brief(kind.gt)} and {below}"
+    return what if kind.ge is None else f"{what} from {brief(kind.ge)} to {brief(kind.le)}"
+
+
+def brief(number: float | None) -> str:
+    """A number without the .0 of a whole one."""
+    return str(int(number)) if number is not None and number == int(number) else str(number)
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,193 @@
+"""Settings by name -> the parts of a configuration, and back.
+
+In flags, in JSON and as keywords settings are flat: a method has its name, and its settings stand
+beside those of the configuration. No torch is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, replace
+from typing import Any
+
+from minbert.errors import SettingsError
+from minbert.settings import Settings, checked, default_of, meant, plain, shown
+from multitask.methods import ROLES, bases, methods, owners
+from multitask.presets import preset_values
+from tasks import TASKS, TaskOptions
+
+Outside = Iterable[type[Settings]]
+METHODS = tuple(role for role in ROLES if role != "tasks")  # fields of a configuration
+PLAIN = "ce"  # the name of no objective: the tasks' own cross-entropy
+
+
+def resolved(
+    settings: Mapping[str, Any],
+    known: Sequence[Field[Any]],
+    hints: Mapping[str, Any],
+    outside: Outside,
+    strict: bool,
+) -> dict[str, Any]:
+    """The fields of a configuration from its settings by name; SettingsError in one line.
+
+    What is not given has the default of the preset, of the objective, or its own. Not `strict`:
+    settings of methods that are not in use are left out, whatever they are.
+    """
+    given = {**preset_values(settings.get("preset")), **settings}
+    outside = (*outside, *outside_of(given))
+    owned = owners(outside)
+    names = {one.name for one in known}
+    for name in given:
+        if name not in names and name not in owned:
+            near = meant(name, [*names, *owned])
+            raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
+    given = with_tasks(given)
+    objective = method("objective", given, outside)
+    given = {**getattr(objective, "defaults", {}), **given}
+    found = {}
+    for one in known:
+        if one.name in METHODS and one.name != "regularizers":
+            found[one.name] = method(one.name, given, outside)
+        elif one.name != "regularizers":
+            value = given.get(one.name, default_of(one))
+            found[one.name] = checked(one.name, hints[one.name], value)
+    found["mode"] = found["mode"] or mode_of(found)
+    found["regularizers"] = regularizers(given, found["tasks"], outside)
+    if found["gradients"] is None:
+        found["gradients"] = default_gradients(found)
+    if strict:
+        check_used(given, found, owned)
+    return found
+
+
+def method(role: str, given: Mapping[str, Any], outside: Outside) -> Any:
+    """The method of a role: the named one, the object, or the default, with its settings."""
+    there = methods(role, outside)
+    optional = None in ROLES[role].methods
+    chosen = given.get(role, None if optional else next(iter(there)))
+    if chosen is None and not optional:
+        chosen = next(iter(there))
+    if optional and chosen in (None, PLAIN):
+        return None
+    if isinstance(chosen, str):
+        names = [*((PLAIN,) if optional else ()), *there]
+        if chosen not in there:
+            line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
+            raise SettingsError(line + meant(chosen, names))
+        return made(there[chosen], given)
+    if not isinstance(chosen, bases(role)):
+        raise SettingsError(f"{role}: expected a name or a {role}, found {shown(chosen)}")
+    return with_settings(chosen, given)
+
+
+def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
+    """A method with those of the settings that are its own."""
+    return cls(**{one.name: given[key] for key, one in cls.by_key().items() if key in given})
+
+
+def with_settings(one: Any, given: Mapping[str, Any]) -> Any:
+    """A method with those settings changed that are its own."""
+    changes = {field.name: given[key] for key, field in one.by_key().items() if key in given}
+    return replace(one, **changes) if changes else one
+
+
+def regularizers(
+    given: Mapping[str, Any], tasks: Sequence[str], outside: Outside
+) -> tuple[Any, ...]:
+    """Those with a weight, in the order of the table; one for all tasks becomes one by task."""
+    objects = given.get("regularizers", ())
+    if isinstance(objects, Settings):
+        objects = (objects,)
+    for one in objects:
+        if not isinstance(one, bases("regularizers")):
+            raise SettingsError(f"regularizers: expected regularizers, found {shown(one)}")
+    by_name = {one.name: one for one in objects}
+    found = []
+    for name, cls in methods("regularizers", outside).items():
+        weight = f"{cls.prefix}weight"
+        if name in by_name:
+            one = with_settings(by_name[name], given)
+        elif weight in given:
+            one = made(cls, given)
+        else:
+            continue
+        value = one.weight
+        by_task = dict(value) if isinstance(value, Mapping) else dict.fromkeys(tasks, value)
+        by_task = {task: number for task, number in by_task.items() if number}
+        if by_task or (tasks == () and value and not isinstance(value, Mapping)):
+            found.append(replace(one, weight=by_task or value))
+    return tuple(found)
+
+
+def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in which tasks are names, and what is set about each stands beside them."""
+    tasks = given.get("tasks", ())
+    if not isinstance(tasks, list | tuple):
+        raise SettingsError(f"tasks: expected a sequence of names of tasks, found {shown(tasks)}")
+    names, options = [], dict(plain(given.get("task_options", {})))
+    for one in tasks:
+        if isinstance(one, TaskOptions):
+            names.append(one.name)
+            set_here = {k: v for k, v in one.values().items() if v != type(one)().values()[k]}
+            options |= {one.name: set_here} if set_here else {}
+        else:
+            names.append(one)
+    return {**given, "tasks": tuple(names), "task_options": options}
+
+
+def mode_of(found: Mapping[str, Any]) -> str:
+    """The mode that follows from tasks and objective; empty where nothing is trained."""
+    if isinstance(found["objective"], bases("objective")[1]):
+        return "pretrain"
+    return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
+
+
+def default_gradients(found: Mapping[str, Any]) -> str:
+    """At the embeddings where one batch has several objectives: one pass back, not three."""
+    several = getattr(found["objective"], "balance", None) is not None and len(found["tasks"]) == 1
+    alone = found["batches_per_step"] in (None, 1) and not found["micro_batch"]
+    return "representation" if several and alone else "parameters"
+
+
+def check_used(
+    given: Mapping[str, Any], found: Mapping[str, Any], owned: Mapping[str, Any]
+) -> None:
+    """SettingsError for a setting of a method that is not in use, unless it is the default."""
+    used = {key for role in METHODS for key in of_methods(role, found[role])}
+    for key, value in given.items():
+        if key not in owned or key in used:
+            continue
+        several = [cls for classes in owned[key].values() for cls in classes]
+        if value not in [default_of(cls.by_key()[key]) for cls in several]:
+            raise SettingsError(
+                f"{key}: expected {owner_of(key, owned)}, found {shown(value)} without it"
+            )
+
+
+def owner_of(key: str, owned: Mapping[str, Any]) -> str:
+    """The methods that a setting belongs to, in words."""
+    parts = []
+    for role, classes in owned[key].items():
+        if role == "regularizers":
+            parts.append(f"a {classes[0].prefix}weight above 0")
+        else:
+            parts.append(f"{role} {' or '.join(cls.name for cls in classes)}")
+    return " or ".join(parts)
+
+
+def of_methods(role: str, value: Any) -> dict[str, Any]:
+    """The part of a flat configuration that a role has: names, and settings by name."""
+    if role == "regularizers":
+        return {key: setting for one in value for key, setting in one.values().items()}
+    return {role: None} if value is None else {role: value.name, **value.values()}
+
+
+def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
+    """The classes of objects among the settings that are not in the table of methods."""
+    objects = [given.get(role) for role in METHODS if role != "regularizers"]
+    further = given.get("regularizers", ())
+    objects += list(further) if isinstance(further, list | tuple) else [further]
+    objects += [one for one in given.get("tasks", ()) if isinstance(one, TaskOptions)]
+    classes = [type(one) for one in objects if isinstance(one, Settings)]
+    inside = {cls for role in ROLES for cls in methods(role).values()} | set(TASKS.values())
+    return tuple(cls for cls in classes if cls not in inside)

@@ -1,0 +1,159 @@
+"""The table of methods: which classes may stand for each part of a configuration.
+
+A new method is a class in a file of its own and a line here. No torch is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from minbert.settings import Settings
+from multitask.combiners.base import Combiner
+from multitask.combiners.epo import EPO
+from multitask.combiners.gramian import (
+    IMTLG,
+    AlignedMTL,
+    CAGrad,
+    DualProj,
+    FairGrad,
+    NashMTL,
+    UPGrad,
+)
+from multitask.combiners.mgda import MGDA
+from multitask.combiners.pareto_mtl import ParetoMTL
+from multitask.combiners.pcgrad import PCGrad
+from multitask.combiners.sum import LinearScalarization, Sum
+from multitask.combiners.uncertainty import Uncertainty
+from multitask.optimizer import AdamW, Constant, Linear, LrSchedule, Optimizer
+from multitask.regularizers.settings import Proximal, RDrop, Regularizer, Smart
+from multitask.sampling import (
+    Annealed,
+    Hybrid,
+    Proportional,
+    RoundRobin,
+    Sampler,
+    SquareRoot,
+    Temperature,
+    Uniform,
+)
+from multitask.schedule import FirstThenJoint, Individual, Joint, Schedule
+from tasks import TASKS, TaskOptions, objectives, protocols
+from tasks.objectives import Objective
+from tasks.protocols import Protocol
+
+
+@dataclass(frozen=True)
+class Role:
+    """A part of a configuration: the base of its methods, and the built-in ones.
+
+    The first one is the default; None among them says that the part may be missing. Methods of
+    packages that stand above this one are named, and imported when somebody asks for them.
+    """
+
+    base: type[Settings] | str
+    methods: tuple[type[Settings] | str | None, ...]
+
+
+ROLES: dict[str, Role] = {
+    "sampling": Role(
+        Sampler,
+        (RoundRobin, Hybrid, Annealed, Proportional, SquareRoot, Temperature, Uniform),
+    ),
+    "schedule": Role(Schedule, (Joint, Individual, FirstThenJoint)),
+    "combiner": Role(
+        Combiner,
+        (
+            *(Sum, PCGrad, EPO, LinearScalarization, ParetoMTL, Uncertainty, MGDA),
+            *(CAGrad, UPGrad, DualProj, IMTLG, AlignedMTL, FairGrad, NashMTL),
+        ),
+    ),
+    "objective": Role(
+        Objective,
+        (
+            None,
+            *(objectives.SCL, objectives.LS, objectives.EPO, objectives.CL),
+            *(objectives.LaCon, objectives.LaConFusion, objectives.LEAM, objectives.LSAN),
+            objectives.Projection,
+            *("SimCSE", "NLI", "Pairs", "Ranking", "Triplet"),
+            *("SuperLoss", "SupCon", "ClassTriplet", "NPair"),
+        ),
+    ),
+    "projection_head": Role(
+        "ProjectionHead", ("NoProjection", "LinearProjection", "NonlinearProjection")
+    ),
+    "regularizers": Role(Regularizer, (Smart, RDrop, Proximal)),
+    "protocol": Role(
+        Protocol,
+        (
+            *(protocols.AllFiles, protocols.FewShots, protocols.HeldOutTenth),
+            *(protocols.CappedClasses, protocols.FewOfEachClass, protocols.Imbalanced),
+        ),
+    ),
+    "optimizer": Role(Optimizer, (AdamW,)),
+    "lr_schedule": Role(LrSchedule, (Linear, Constant)),
+    "tasks": Role(TaskOptions, tuple(TASKS.values())),
+}
+PRETRAINING = "pretrain.objectives"  # where methods that are only named are
+
+
+def loaded(method: type[Settings] | str) -> type[Settings]:
+    """The class of a method that may only be named."""
+    return getattr(import_module(PRETRAINING), method) if isinstance(method, str) else method
+
+
+@cache
+def built_in(role: str) -> dict[str, type[Settings]]:
+    """The built-in methods of a role by their names, the default first."""
+    found = [loaded(one) for one in ROLES[role].methods if one is not None]
+    return {one.name: one for one in found}
+
+
+def bases(role: str) -> tuple[type[Settings], ...]:
+    """What a method of a role is a subclass of."""
+    further = ("PretrainObjective",) if role == "objective" else ()
+    return tuple(loaded(one) for one in (ROLES[role].base, *further))
+
+
+def role_of(method: type[Settings]) -> str | None:
+    """The role that a class is a method of, by its base; None for any other class."""
+    for role in ROLES:
+        if issubclass(method, bases(role)) and method.name:
+            return role
+    return None
+
+
+def methods(role: str, outside: Iterable[type[Settings]] = ()) -> dict[str, type[Settings]]:
+    """The methods of a role by name, those from `outside` the tree among them."""
+    own = {one.name: one for one in outside if role_of(one) == role}
+    return {**built_in(role), **own}
+
+
+def is_default(role: str, method: Settings) -> bool:
+    """Whether it is the method that a role has where nothing is said."""
+    return method.name == next(iter(built_in(role)))
+
+
+def owners(outside: Iterable[type[Settings]] = ()) -> dict[str, dict[str, list[type[Settings]]]]:
+    """Each setting of methods by its name in flags: the roles and methods that it belongs to."""
+    found: dict[str, dict[str, list[type[Settings]]]] = {}
+    for role in ROLES:
+        if role == "tasks":
+            continue
+        for method in methods(role, outside).values():
+            for key in method.by_key():
+                found.setdefault(key, {}).setdefault(role, []).append(method)
+    return found
+
+
+def defaults_of(outside: Iterable[type[Settings]] = ()) -> Mapping[str, Any]:
+    """The default of each setting of methods; the first method of the table that has it."""
+    from minbert.settings import default_of
+
+    return {
+        key: default_of(next(iter(by_role.values()))[0].by_key()[key])
+        for key, by_role in owners(outside).items()
+    }

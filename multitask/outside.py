@@ -1,0 +1,90 @@
+"""Methods from outside the tree: classes of a user's file, and how a run remembers them.
+
+No torch is imported here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from minbert.errors import one_line
+from minbert.files import check_regular
+from minbert.settings import Settings
+from minbert.sums import digest
+from multitask.errors import RunError
+from multitask.methods import built_in, role_of
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
+
+
+def load_methods(file: str) -> tuple[type[Settings], ...]:
+    """The methods that a Python file defines; its code is run. RunError in one line."""
+    path = Path(file)
+    check_regular(path, RunError)
+    if path.suffix != ".py" or not path.exists():
+        raise RunError(f"--use: expected a Python file, found {file}")
+    name = f"used_{path.stem}_{digest(path)[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None, "a file that ends in .py has a loader"
+    assert spec.loader is not None, "a file that ends in .py has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where data classes look up the types of their fields
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # anything may be wrong with somebody's code
+        shown = f"{type(error).__name__}: {error}"
+        raise RunError(one_line(f"--use {file}: expected methods, found {shown}")) from error
+    classes = [one for one in vars(module).values() if isinstance(one, type)]
+    mine = [one for one in classes if one.__module__ == name and issubclass(one, Settings)]
+    methods = tuple(one for one in mine if role_of(one))
+    if not methods:
+        raise RunError(f"--use {file}: expected a class of a method, found none")
+    for one in methods:
+        check_name(one)
+    return methods
+
+
+def check_name(method: type[Settings]) -> None:
+    """RunError for a name that is taken, or is none."""
+    role = role_of(method)
+    assert role is not None, "only methods are checked"
+    if not NAME.fullmatch(method.name):
+        expected = "a name of small letters, digits and hyphens"
+        raise RunError(f"{role}: expected {expected}, found {method.name!r}")
+    if method.name in built_in(role):
+        raise RunError(f"{role}: expected another name than {method.name}, which is built in")
+
+
+def source_of(method: type[Settings]) -> Path | None:
+    """The file of a method's class; None of one that was typed in."""
+    try:
+        found = inspect.getsourcefile(method)
+    except (OSError, TypeError):
+        return None
+    return Path(found) if found and Path(found).is_file() else None
+
+
+def sources(methods: Iterable[type[Settings]]) -> dict[str, str]:
+    """The files of methods by name, each with its checksum; without a file that of the class."""
+    found = {}
+    for one in methods:
+        file = source_of(one)
+        found[file.name if file else one.__qualname__] = digest(file) if file else ""
+    return found
+
+
+def check_use(stored: Mapping[str, str], methods: Iterable[type[Settings]]) -> None:
+    """RunError where a stored run's files of methods are not at hand, or are others."""
+    here = sources(methods)
+    for name, checksum in stored.items():
+        if here.get(name) != checksum:
+            found = "none" if name not in here else f"another one, {here[name][:12]}"
+            raise RunError(
+                f"expected --use {name} with checksum {checksum[:12]}, whose methods the run has, "
+                f"found {found}"
+            )
