@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from cli.settings_flags import Flags, path, typed
+from cli.settings_flags import USE_AGAIN, Flags, path, typed
 from cli.training import MACHINE
 from multitask.config import RunConfig
 
@@ -37,6 +37,7 @@ def add_flags(parser: Any) -> None:
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(MACHINE)
+    flags.add("use", "training", USE_AGAIN, type=path, action="append", metavar="FILE.py")
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
@@ -60,7 +61,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     machine = RunConfig(**parser.flags.given(args, ()))
     corpus = None
     sentences = sentences_of(Path(args.input), args.column) if args.input else []
-    model = MultiTaskModel.load(args.run, machine.device, machine.linear)
+    model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     if sentences:
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)

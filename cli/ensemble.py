@@ -14,8 +14,6 @@ from cli.settings_flags import path, typed
 from ensemble.merge import METHODS
 from minbert.settings import Seed
 from multitask.config import RunConfig
-from tasks import TASK_NAMES, in_order
-from tasks.described import NAME
 
 SOUPS = ("soup", "greedy-soup")
 HELP = {
@@ -53,12 +51,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.ensembles import ensemble_runs, ensemble_table
+    from reports.ensembles import ensemble_runs, ensemble_table, members_of, task_and_run
 
     if args.seed is not None and not args.method.startswith("greedy"):
         parser.error(f"--seed: expected a greedy --method, found {args.method}")
     seed = RunConfig().seed if args.seed is None else args.seed
-    members = members_of(args.runs, parser)
+    members = members_of(args.runs)
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)
     if args.method in SOUPS:
@@ -80,31 +78,3 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             )
     print(f"\npredictions and metrics.json: {folder}")
     return 0
-
-
-def members_of(runs: list[str], parser: argparse.ArgumentParser) -> dict[str, list[Path]]:
-    """The runs of each task, in the tasks' usual order."""
-    from reports.ensembles import tasks_of_run
-
-    found: dict[str, list[Path]] = {}
-    for text in runs:
-        wanted, run = task_and_run(text)
-        there = tasks_of_run(run)
-        if wanted is not None and wanted not in there:
-            parser.error(f"--runs {text}: expected a run of {wanted}, found {', '.join(there)}")
-        for name in [wanted] if wanted else there:
-            found.setdefault(name, []).append(run)
-    for task, several in found.items():
-        folders = [run.resolve() for run in several]
-        for run, folder in zip(several, folders, strict=True):
-            if folders.count(folder) > 1:
-                parser.error(f"--runs: expected each run once for {task}, found {run} twice")
-    return {task: found[task] for task in in_order(found)}
-
-
-def task_and_run(text: str) -> tuple[str | None, Path]:
-    """`TASK=RUN` in parts; a folder that is there under the whole text is taken as it is."""
-    task, sign, rest = text.partition("=")
-    if not sign or Path(text).exists() or not (task in TASK_NAMES or NAME.fullmatch(task)):
-        return None, Path(text)
-    return task, Path(rest)

@@ -1,4 +1,4 @@
-"""Check and score leaderboard files: run.py --mode evaluate --predictions DIR --gold DIR
+"""Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 Every row of every prediction file is checked: header bytes, ids, values. Dev files are scored, test
 files have no labels to be scored by. Exit status 1 if anything is wrong.
@@ -24,6 +24,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="a run, or a folder with files such as sst-dev-output.csv",
     )
     parser.add_argument(
+        "--data",
         "--gold",
         type=path,
         default="sample",
@@ -58,7 +59,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         folder = folder / "predictions"
     wanted = CS224N if args.zip else args.tasks
     tasks = {name: build_task(name) for name in CS224N}
-    checked = check_folder(folder, data_folder(args.gold), tasks, wanted, bool(args.zip))
+    checked = check_folder(folder, data_folder(args.data), tasks, wanted, bool(args.zip))
     if not checked:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
     print(score_table(checked))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from cli.settings_flags import path
+from cli.settings_flags import USE_AGAIN, path
 
 FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) gives the same embeddings",
@@ -28,11 +29,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         + " (default: sentence-transformers)",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an export there")
+    parser.add_argument("--use", type=path, action="append", metavar="FILE.py", help=USE_AGAIN)
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.export import export
 
-    export(Path(args.run), Path(args.output), args.format, args.overwrite)
+    export(Path(args.run), Path(args.output), args.format, args.overwrite, parser.outside)
     print(f"{args.format}: {args.output}, with its model card in README.md")
     return 0

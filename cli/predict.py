@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cli.corpus import check_output, shown_in
-from cli.predict_answers import SUBMITTED, header_of, lines_of, shown, submitted
-from cli.predict_rows import check_unchanged, indices_of, labels_of, rows_of, version_of
-from cli.settings_flags import Flags, path, typed
+from cli.settings_flags import USE_AGAIN, Flags, path, typed
 from cli.training import MACHINE
 from minbert.settings import Name
 from multitask.config import RunConfig
@@ -81,12 +79,14 @@ def add_flags(parser: Any) -> None:
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(("precision", *MACHINE))
+    flags.add("use", "training", USE_AGAIN, type=path, action="append", metavar="FILE.py")
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     from minbert.files import whole_file
 
     args.machine = RunConfig(**parser.flags.given(args, ()))
+    args.outside = parser.outside
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
@@ -121,20 +121,25 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     """Write the answers row by row; how many there were, when the model was loaded, the metrics."""
     from minbert.progress import bar
     from serving import MultiTaskModel
+    from serving.answers import answers, columns, shown, submitted
+    from serving.row_file import RowFile
     from serving.scoring import targets_of
     from tasks.text_files import DataError
 
-    version, rows = version_of(args), rows_of(args)
-    first = next(rows, None)  # what is wrong with the input is told before the model is loaded
-    model = MultiTaskModel.load(args.run, args.machine.device, args.machine.linear)
+    machine, glue = args.machine, bool(args.glue)
+    quoted = args.quotes != "no" and not glue
+    source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
+    version, rows = source.version(), source.rows()
+    first = next(rows, None)  # what is wrong with the input is reported before the model is loaded
+    model = MultiTaskModel.load(args.run, machine.device, machine.linear, args.outside)
     loaded = time.perf_counter()
     if first is None:
-        if args.glue:
+        if glue:
             raise DataError(f"{args.input}: expected rows to predict, found none")
         return 0, loaded, ""
-    task = only_task(args, model) if args.label or args.glue else None
-    targets = targets_of(task, labels_of(args)) if task and args.label else None
-    indices = iter(list(indices_of(args)) if args.glue else ())
+    task = only_task(args, model) if args.label or glue else None
+    targets = targets_of(task, source.labels(args.label)) if task and args.label else None
+    indices = iter(list(source.indices()) if glue else ())
     values = []
 
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
@@ -142,21 +147,24 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
     total = 0 if args.output else None  # a bar without an end, beside a file alone
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
-            chain([first], rows), args.tasks, args.machine.precision, progress.update
+            chain([first], rows), args.tasks, machine.precision, progress.update
         ):
-            check_unchanged(args, version)
+            source.check_unchanged(version)
             if not count:
-                writer.writerow(shown_in(file, header_of(args, window, found)))
+                texts = args.column or ["text", "other text"][: len(window[0])]
+                header = [*texts, *columns(found, args.probabilities)]
+                writer.writerow(shown_in(file, ["index", "prediction"] if glue else header))
             if task and args.label:
                 values.append(found[task.name].values)
-            if task and args.glue:
+            if task and glue:
                 writer.writerows(submitted(task, found[task.name], indices))
             else:
-                rows_shown = (shown_in(file, row) for row in lines_of(args, window, found))
-                writer.writerows(rows_shown)
+                for place, row in enumerate(window):
+                    line = [*row, *answers(found, place, args.probabilities)]
+                    writer.writerow(shown_in(file, line))
             file.flush()
             count += len(window)
-    check_unchanged(args, version)  # after the last row, too: a shorter file ends early
+    source.check_unchanged(version)  # after the last row, too: a shorter file ends early
     judged = shown(task, values, targets) if task and targets is not None else ""
     return count, loaded, judged
 
@@ -164,6 +172,7 @@ def predict(args: argparse.Namespace, file: TextIO, separator: str) -> tuple[int
 def only_task(args: argparse.Namespace, model: MultiTaskModel) -> Task:
     """The one that `--label` or `--glue` is of."""
     from multitask.errors import RunError
+    from serving.answers import SUBMITTED
 
     names = model.chosen(args.tasks, len(args.column))
     if len(names) != 1:

@@ -15,37 +15,7 @@ from cli.settings_flags import path, typed
 from minbert.arithmetic import PRECISIONS
 from minbert.settings import Count, Positive
 from multitask.config import Limit
-
-# Table -> the module that makes it; below, the precisions and notes of their own.
-TABLES = {
-    "bees": "studies.bees.reproduce",
-    "best": "studies.best",
-    "scl-moo": "studies.scl_moo.reproduce",
-    "supercontext": "studies.supercontext.reproduce",
-    "lacon": "studies.lacon.reproduce",
-}
-SHOWN_ROWS = 40  # in a message
-PRECISION = {"bees": "bf16"}  # fp32 of the others
-BY_BEGINNING = ("scl-moo", "supercontext", "lacon")  # whose rows are named by how they begin
-PAPERS = {
-    "bees": "the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
-    "on the dev set that is reported, by the paper as by us. With --limit N tasks are equally "
-    "large, so that sampling by size is uniform, and claims about mixtures are not tested fairly.",
-    "best": "settings drawn from the trials in results/; Quora's figures are flattered, for the "
-    "encoder's own training data holds duplicates of Quora.",
-    "scl-moo": "the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
-    "chosen on test. The claims are not tested fairly: few-shot runs have 30 steps on [CLS] of an "
-    "encoder that averages its tokens (minilm), and on all data only LS and EPO have batches "
-    "balanced by class.",
-    "supercontext": "a tenth of train, --dev-limit of it at most, is dev; test is the files' dev, "
-    "of reviews the published test file or a fixed share. Texts of dev and test are left out of "
-    "train. The claims are not tested fairly with few texts, without GloVe's vectors, and with "
-    "nothing tuned.",
-    "lacon": "training examples are counted a class; the files' dev is test, or a published test "
-    "file with labels. minilm's own training data, as it is published, holds Quora's duplicates, "
-    "AllNLI and SQuAD: its figures of QQP, MNLI and QNLI are flattered. Tasks at the level of "
-    "chance or of their most frequent class do not test the claims fairly.",
-}
+from studies.tables import BY_BEGINNING, PRECISION, SHOWN_ROWS, TABLES, notes
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +112,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         vectors=args.vectors,
         kept_only=args.kept_only,
     )
-    print(study.reproduce(asked, command_of(args), notes_of(args)))
+    told = notes(args.table, args.encoder, args.limit, args.epochs, args.precision)
+    print(study.reproduce(asked, command_of(args), told))
     print(f"tables: {asked.report}; figures and cells: {results}")
     return 0
 
@@ -182,22 +153,3 @@ def command_of(args: argparse.Namespace) -> str:
         parts += [f"--{flag} {value}"] if value is not None else []
     parts += ["--vectors FILE"] if args.vectors else []
     return " ".join(parts)
-
-
-def notes_of(args: argparse.Namespace) -> str:
-    """What a reader has to know before he sets the figures side by side."""
-    of = "a class" if args.table == "lacon" else "a task"
-    limit = "all training data"
-    if args.limit:
-        number = args.limit
-        many = f"{number:,}" if isinstance(number, int) else f"a share of {number:g} of the"
-        limit = f"{many} training examples of {of}"
-    if args.table == "lacon" and not args.limit:
-        limit = (
-            "at most 5,000 training examples a class of two, 1,000 a class of more, all of MRPC, "
-            "RTE and CoLA"
-        )
-    epochs = f"{args.epochs} epochs" if args.epochs else "the numbers of epochs named by the study"
-    return (
-        f"Ours: encoder {args.encoder}, {limit}, {epochs}, {args.precision}; {PAPERS[args.table]}"
-    )

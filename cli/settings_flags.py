@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, get_args, get_origin
 
 from minbert.errors import SettingsError
@@ -21,7 +21,7 @@ from multitask.methods import ROLES
 from tasks import TASKS
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
-ALL = "--help-all"
+USE_AGAIN = "file with the methods of your own that the run was trained with"
 Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of each role of a mode, by name
 
 
@@ -54,7 +54,7 @@ class Flags:
             more["metavar"] = about.get("metavar") or metavar(hint)
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
                 more["nargs"] = "+"
-        text = about["help"] + default_text(one)
+        text = about.get("help", f"setting of {group}") + default_text(one)
         action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
 
@@ -122,7 +122,7 @@ def summary(method: type[Settings]) -> str:
 def default_text(one: Field[Any]) -> str:
     """The end of a help text that gives the default; nothing where there is none."""
     value = default_of(one)
-    if value in (None, False, (), {}) or "(default" in one.metadata["help"]:
+    if value in (None, False, (), {}, MISSING) or "(default" in one.metadata.get("help", ""):
         return ""
     return f" (default: {' '.join(map(str, value)) if isinstance(value, tuple) else value})"
 

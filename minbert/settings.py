@@ -119,6 +119,11 @@ def default_of(one: Field[Any]) -> Any:
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
+def required(cls: type[Settings]) -> Iterator[str]:
+    """Names of the settings that have no default, as flags have them."""
+    return (key for key, one in cls.by_key().items() if default_of(one) is MISSING)
+
+
 def checked(name: str, hint: Any, value: Any) -> Any:
     """The value as its type has it; SettingsError, in one line, where it cannot be that.
 

@@ -1,1 +1,26 @@
-"""The one training loop, for one task or several, and its parts."""
+"""The one training loop, for one task or several, and its settings.
+
+>>> from multitask import RunConfig, train
+>>> run = train(RunConfig(tasks=("sst", "sts"), combiner="pcgrad", limit=200, epochs=1), "runs/x")
+>>> run.metrics["dev"]["sts"]["pearson"], run.model.predict(["a film to love"])["sst"].labels
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
+    from multitask.training import Run, train
+    from tasks.given import task
+
+__all__ = ["Run", "RunConfig", "task", "train"]
+PLACES = {"RunConfig": "config", "Run": "training", "train": "training"}
+
+
+def __getattr__(name: str) -> Any:
+    """Modules are loaded when a name is first used; PyTorch when something is trained."""
+    from importlib import import_module
+
+    if name not in __all__:
+        raise AttributeError(f"module 'multitask' has no attribute {name!r}")
+    place = "tasks.given" if name == "task" else f"multitask.{PLACES[name]}"
+    return getattr(import_module(place), name)

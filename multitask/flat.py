@@ -11,10 +11,21 @@ from dataclasses import Field, replace
 from typing import Any
 
 from minbert.errors import SettingsError
-from minbert.settings import Settings, checked, default_of, meant, plain, shown
+from minbert.settings import (
+    Settings,
+    checked,
+    default_of,
+    expected,
+    hints_of,
+    meant,
+    plain,
+    required,
+    shown,
+)
 from multitask.methods import ROLES, bases, methods, owners
 from multitask.presets import preset_values
 from tasks import TASKS, TaskOptions
+from tasks.given import OwnTask
 
 Outside = Iterable[type[Settings]]
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields of a configuration
@@ -33,15 +44,15 @@ def resolved(
     What is not given has the default of the preset, of the objective, or its own. Not `strict`:
     settings of methods that are not in use are left out, whatever they are.
     """
-    given = {**preset_values(settings.get("preset")), **settings}
+    given = with_tasks(settings)
     outside = (*outside, *outside_of(given))
+    given = {**preset_values(given.get("preset"), mode_asked(given, outside)), **given}
     owned = owners(outside)
     names = {one.name for one in known}
     for name in given:
         if name not in names and name not in owned:
             near = meant(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
-    given = with_tasks(given)
     objective = method("objective", given, outside)
     given = {**getattr(objective, "defaults", {}), **given}
     found = {}
@@ -56,7 +67,7 @@ def resolved(
     if found["gradients"] is None:
         found["gradients"] = default_gradients(found)
     if strict:
-        check_used(given, found, owned)
+        check_used(settings, found, owned)
     return found
 
 
@@ -82,6 +93,10 @@ def method(role: str, given: Mapping[str, Any], outside: Outside) -> Any:
 
 def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
     """A method with those of the settings that are its own."""
+    for key in required(cls):
+        if key not in given:
+            hint = hints_of(cls)[cls.by_key()[key].name]
+            raise SettingsError(f"{key}: expected {expected(hint)} with {cls.name}, found none")
     return cls(**{one.name: given[key] for key, one in cls.by_key().items() if key in given})
 
 
@@ -125,14 +140,27 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tasks, list | tuple):
         raise SettingsError(f"tasks: expected a sequence of names of tasks, found {shown(tasks)}")
     names, options = [], dict(plain(given.get("task_options", {})))
+    own = dict(given.get("own_tasks", {}))
     for one in tasks:
-        if isinstance(one, TaskOptions):
+        if isinstance(one, OwnTask):
+            names.append(one.name)
+            own[one.name] = one.described.to_json()
+        elif isinstance(one, TaskOptions):
             names.append(one.name)
             set_here = {k: v for k, v in one.values().items() if v != type(one)().values()[k]}
             options |= {one.name: set_here} if set_here else {}
         else:
             names.append(one)
-    return {**given, "tasks": tuple(names), "task_options": options}
+    return {**given, "tasks": tuple(names), "task_options": options, "own_tasks": own}
+
+
+def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
+    """The mode, as far as a preset wants to know it."""
+    objective = given.get("objective")
+    named = methods("objective", outside).get(objective) if isinstance(objective, str) else None
+    if issubclass(named or type(objective), bases("objective")[1]):
+        return "pretrain"
+    return str(given.get("mode") or ("single" if len(given["tasks"]) == 1 else "multitask"))
 
 
 def mode_of(found: Mapping[str, Any]) -> str:
@@ -158,7 +186,8 @@ def check_used(
         if key not in owned or key in used:
             continue
         several = [cls for classes in owned[key].values() for cls in classes]
-        if value not in [default_of(cls.by_key()[key]) for cls in several]:
+        weight = isinstance(value, dict) and not any(value.values())
+        if not weight and value not in [default_of(cls.by_key()[key]) for cls in several]:
             raise SettingsError(
                 f"{key}: expected {owner_of(key, owned)}, found {shown(value)} without it"
             )

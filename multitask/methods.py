@@ -6,7 +6,7 @@ A new method is a class in a file of its own and a line here. No torch is import
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -153,7 +153,6 @@ def defaults_of(outside: Iterable[type[Settings]] = ()) -> Mapping[str, Any]:
     """The default of each setting of methods; the first method of the table that has it."""
     from minbert.settings import default_of
 
-    return {
-        key: default_of(next(iter(by_role.values()))[0].by_key()[key])
-        for key, by_role in owners(outside).items()
-    }
+    first = {key: next(iter(by_role.values()))[0] for key, by_role in owners(outside).items()}
+    found = {key: default_of(method.by_key()[key]) for key, method in first.items()}
+    return {key: value for key, value in found.items() if value is not MISSING}

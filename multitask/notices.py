@@ -9,13 +9,24 @@ import numpy as np
 from multitask.config import RunConfig
 from multitask.schedule import Plan
 
+WIDTH = 384  # of the encoder with which the default rates were chosen
 SEEN = 0.5  # of a task's examples in an epoch, below which a line reports it
 
 
-def notices(config: RunConfig, plan: Plan) -> Iterator[str]:
-    """One line for each thing to know before the first step."""
+def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
+    """One line for each thing to know before the first step, with an encoder of some width."""
     yield from of_sample(config)
     yield from of_coverage(config, plan)
+    yield from of_rates(config, width)
+
+
+def of_rates(config: RunConfig, width: int) -> Iterator[str]:
+    """The default rate with an encoder that is wider than the one it suits."""
+    if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
+        yield (
+            f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
+            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"
+        )
 
 
 def of_sample(config: RunConfig) -> Iterator[str]:

@@ -1,13 +1,117 @@
-"""Settings of papers by name."""
+"""Settings of papers by name, each with the place in the paper that gives it.
+
+A preset is a set of defaults: a setting that is given wins. No torch is imported here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-PRESETS: dict[str, Mapping[str, Any]] = {}
+from minbert.errors import SettingsError
+from minbert.settings import meant, shown
 
 
-def preset_values(name: Any) -> Mapping[str, Any]:
-    """The settings of a paper; none for None."""
-    return PRESETS[name] if name is not None else {}
+@dataclass(frozen=True)
+class Preset:
+    """Settings by name, after the place in the paper that gives them; further ones by mode."""
+
+    paper: str
+    settings: Mapping[str, tuple[Any, str]]
+    by_mode: Mapping[str, Mapping[str, tuple[Any, str]]] = field(default_factory=dict)
+
+    def of_mode(self, mode: str) -> dict[str, tuple[Any, str]]:
+        """What the preset sets in a mode."""
+        return {**self.settings, **self.by_mode.get(mode, {})}
+
+
+UNTOLD = "not in the paper; ours"
+BEES = Preset(
+    "BEES (Dhayananda Ganesh), on the encoder that is given",
+    {
+        "lr": (2e-5, "section 5.3"),
+        "head_lr": (2e-5, "section 5.3"),
+        "weight_decay": (0.01, "section 5.3"),
+        "lr_schedule": ("constant", "section 5.3: Adam with one rate"),
+        "warmup": (0.0, "section 5.3: Adam with one rate"),
+        "similarity_scale": (5.0, "Eq. 4"),
+        "epochs": (10, "section 5.3, table of models"),
+        "pooling": ("mean", "section 4.1"),
+    },
+    {
+        "single": {"batch_size": (16, "section 5.3")},
+        "multitask": {"batch_size": (8, "section 5.3")},
+    },
+)
+PRESETS = {
+    "bees": BEES,
+    "bees-bert": Preset(
+        "BEES (Dhayananda Ganesh)",
+        {"encoder": ("bert-base-uncased", "section 4.1"), **BEES.settings},
+        BEES.by_mode,
+    ),
+    "scl-moo": Preset(
+        "SCL-MOO (Moukafih, Ghogho and Smaili, 2022)",
+        {
+            "encoder": ("roberta-base", "section 4.1"),
+            "pooling": ("cls", "section 3"),
+            "lr": (1e-5, "section 4.1"),
+            "head_lr": (1e-5, "section 4.1"),
+            "batch_size": (16, "section 4.1"),
+            "epochs": (3, UNTOLD),
+            "objective": ("epo", "Algorithm 1"),
+            "scl_temperature": (0.3, "section 4.1"),
+            "scl_weight": (0.3, "section 4.1"),
+            "scl_preference": ((0.1, 0.9), "section 4.1"),
+            "per_class": (True, "Algorithm 1: a mini-batch for each class"),
+        },
+    ),
+    "supercontext": Preset(
+        "SuperConText (Moukafih, Sbihi, Ghogho and Smaili, 2023), on the encoder that is given",
+        {
+            "lr": (1e-3, "section IV.B"),
+            "head_lr": (1e-3, "section IV.B"),
+            "weight_decay": (0.0, "section IV.B: Adam"),
+            "lr_schedule": ("constant", "section IV.B: Adam with one rate"),
+            "warmup": (0.0, "section IV.B: Adam with one rate"),
+            "epochs": (60, "section IV.B"),
+        },
+        {
+            "pretrain": {
+                "objective": ("superloss", "Algorithm 1"),
+                "batch_size": (800, "section IV.B"),
+                "projection_head": ("nonlinear", "section IV.C"),
+                "contrast_temperature": (0.1, UNTOLD),
+            },
+        },
+    ),
+    "lacon": Preset(
+        "LaCon (Zhang, Zhao, Chen and He, 2022)",
+        {
+            "encoder": ("bert-base-uncased", "section 2.1"),
+            "pooling": ("cls", "section 2.1"),
+            "lr": (2e-5, "section 3.1, of 1e-5, 2e-5 and 3e-5"),
+            "head_lr": (2e-5, "section 3.1, of 1e-5, 2e-5 and 3e-5"),
+            "batch_size": (16, "section 3.1, of 8 to 96"),
+            "epochs": (10, "section 3.1"),
+            "lr_schedule": ("linear", "section 3.1"),
+            "warmup": (0.06, "section 3.1"),
+            "objective": ("lacon", "section 2.2"),
+        },
+    ),
+}
+
+
+def preset_of(name: Any) -> Preset:
+    """The preset of a name; SettingsError for any other value."""
+    if not isinstance(name, str) or name not in PRESETS:
+        line = f"preset: expected one of {', '.join(PRESETS)}, found {shown(name)}"
+        raise SettingsError(line + meant(name, PRESETS))
+    return PRESETS[name]
+
+
+def preset_values(name: Any, mode: str) -> dict[str, Any]:
+    """The settings of a preset by name; none for None."""
+    found = {} if name is None else preset_of(name).of_mode(mode)
+    return {key: value for key, (value, _) in found.items()}

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from typing import Any, TypedDict
 
-from minbert.typed import fits
+import msgspec
+
 from multitask.config import RunConfig
+
+
+class Scored(TypedDict):
+    """Dev metrics of an epoch."""
+
+    epoch: int
+    step: int
+    selection_score: float
+    dev: dict[str, Any]
 
 
 @dataclass
@@ -24,20 +34,14 @@ class Progress:
     best_epoch: int = 0
     statuses: dict[str, int] = field(default_factory=dict)  # of the combiner -> steps
     conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Scored] = field(default_factory=list)
     # Of pre-training: dev metrics of its start.
     before: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Progress:
-        """What was written as JSON; TypeError for anything else."""
-        for name, hint in get_type_hints(cls).items():
-            if name in content and not fits(content[name], hint):
-                raise TypeError(f"{name} {str(content[name])[:60]!r}")
-        found = cls(**content)
-        if not all({"epoch", "dev"} <= entry.keys() for entry in found.history):
-            raise TypeError("a history without epochs")
-        return found
+        """What was written as JSON; ValueError for anything else."""
+        return msgspec.convert(content, cls)
 
     @property
     def scored(self) -> bool:

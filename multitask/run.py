@@ -166,7 +166,7 @@ def make_trainer(
     tasks, model, splits = assemble(config)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
-        for line in notices(config, trainer.plan):
+        for line in notices(config, trainer.plan, model.bi_encoder.width):
             print(line, flush=True)
     return trainer
 

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
+
+import msgspec
 
 from minbert.errors import UserError
 from minbert.json_files import read_json, read_sealed
@@ -23,16 +25,20 @@ SETTINGS_ERRORS = (
     ZeroDivisionError,
 )
 REMEDY = "restore it, or --overwrite the run"
-METRICS_KEYS = (
-    "dev",
-    "best_epoch",
-    "epochs",
-    "steps",
-    "combiner_steps",
-    "training_seconds",
-    "examples_per_second",
-    "seconds",
-)
+Figures = dict[str, dict[str, float] | float]  # of tasks, and overall
+
+
+class Metrics(TypedDict):
+    """What `metrics.json` of a trained run holds; further keys are left alone."""
+
+    dev: Figures
+    best_epoch: int
+    epochs: int
+    steps: int
+    combiner_steps: dict[str, int]
+    training_seconds: float
+    examples_per_second: float
+    seconds: float
 
 
 def finished_metrics(folder: Path) -> dict[str, Any] | None:
@@ -41,9 +47,10 @@ def finished_metrics(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     metrics = read_metrics(path)
-    for key in METRICS_KEYS:
-        if key not in metrics:
-            raise RunError(f"{path}: expected the metrics of a run, found no key {key!r}")
+    try:
+        msgspec.convert(metrics, Metrics)
+    except msgspec.ValidationError as error:
+        raise RunError(f"{path}: expected the metrics of a run, found: {error}") from error
     return metrics
 
 

@@ -205,8 +205,12 @@ class Trainer:
         progress = self.progress
         score = selection_score(metrics, self.tasks)
         progress.history.append(
-            {"epoch": progress.epoch, "step": progress.step, "selection_score": score}
-            | {"dev": metrics | overall(metrics)}
+            {
+                "epoch": progress.epoch,
+                "step": progress.step,
+                "selection_score": score,
+                "dev": metrics | overall(metrics),
+            }
         )
         self.telemetry.scalars(
             {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ensemble.merge import Merged, merge
+from minbert.errors import SettingsError
 from reports.merged_run import check_output, write_merged_run
 from reports.store import StoredRun, read_run
 from reports.tables import text_table
 from tasks import TASK_NAMES, in_order
-from tasks.described import meaning
+from tasks.described import NAME, meaning
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
 
@@ -159,3 +160,30 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
     return text_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
+
+
+def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
+    """The runs of each task, in the tasks' usual order."""
+    found: dict[str, list[Path]] = {}
+    for text in runs:
+        wanted, run = task_and_run(text)
+        there = tasks_of_run(run)
+        if wanted is not None and wanted not in there:
+            found_here = ", ".join(there)
+            raise SettingsError(f"runs {text}: expected a run of {wanted}, found {found_here}")
+        for name in [wanted] if wanted else there:
+            found.setdefault(name, []).append(run)
+    for task, several in found.items():
+        folders = [run.resolve() for run in several]
+        for run, folder in zip(several, folders, strict=True):
+            if folders.count(folder) > 1:
+                raise SettingsError(f"runs: expected each run once for {task}, found {run} twice")
+    return {task: found[task] for task in in_order(found)}
+
+
+def task_and_run(text: str) -> tuple[str | None, Path]:
+    """`TASK=RUN` in parts; a folder that is there under the whole text is taken as it is."""
+    task, sign, rest = text.partition("=")
+    if not sign or Path(text).exists() or not (task in TASK_NAMES or NAME.fullmatch(task)):
+        return None, Path(text)
+    return task, Path(rest)

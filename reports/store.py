@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from minbert.errors import UserError
 from minbert.json_files import read_json
-from minbert.typed import fits
+from minbert.settings import accepts
 from multitask import stored
 from multitask.config import as_now, check_stored, default_values, step_batches
 from multitask.sealed import newest_first
-from multitask.stored import settings_of
+from multitask.stored import Figures, settings_of
 from reports.tables import text_table
 from tasks import SIMILARITIES, OwnTasks, find_task, in_order
 from tasks.metrics import LEADERBOARD, MAIN_METRICS, impossible
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
-Figures = dict[str, dict[str, float] | float]  # of tasks, and overall
 METRICS = {
     "dev": Figures,
     "test": dict[str, dict[str, float]],
@@ -128,7 +127,7 @@ def read_metrics(file: Path) -> dict[str, Any]:
     """What a run found; UserError where what reports show of it has another form."""
     found = stored.read_metrics(file)
     for key, hint in METRICS.items():
-        if key in found and not fits(found[key], hint):
+        if key in found and not accepts(hint, found[key]):
             raise UserError(f"{file}: {key}: expected a run's, found {str(found[key])[:60]!r}")
     for task, metrics in found.get("dev", {}).items():
         if isinstance(metrics, float) != task.startswith("overall"):

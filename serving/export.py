@@ -13,6 +13,7 @@ from minbert.folder import write_limit
 from minbert.json_files import write_json
 from minbert.stored import save_encoder
 from multitask.config import PLACES
+from multitask.flat import Outside
 from multitask.stored import EXPORTED
 from reports.store import read_metrics
 from serving.card import card
@@ -27,7 +28,7 @@ OWN = (
 )
 
 
-def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
+def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Outside = ()) -> None:
     """Write `folder`, whole or not at all: encoder, tokenizer, heads, configuration, card.
 
     `sentence-transformers` and `onnx` have pooling and normalisation, too; `onnx` adds
@@ -36,7 +37,7 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False) -> None:
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
-    model = MultiTaskModel.load(run, "cpu")
+    model = MultiTaskModel.load(run, "cpu", use=use)
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
         raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
     if kind == "onnx":

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from minbert.arithmetic import PRECISIONS
 from minbert.batching import TokenLists
-from minbert.bi_encoder import PRECISIONS, BiEncoder
+from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from minbert.encoding import WINDOW, in_bfloat16
 from minbert.stored import AnyEncoder
@@ -18,6 +19,7 @@ from minbert.truncation import warn_of_truncation
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
+from multitask.flat import Outside
 from multitask.model import EncoderWithHeads
 from multitask.stored import best_weights, config_of_tasks, settings_of
 from serving.together import embed_together
@@ -61,7 +63,11 @@ class MultiTaskModel:
 
     @classmethod
     def load(
-        cls, folder: str | Path, device: str = "auto", linear: str | None = None
+        cls,
+        folder: str | Path,
+        device: str = "auto",
+        linear: str | None = None,
+        use: Outside = (),
     ) -> MultiTaskModel:
         """Open a run's folder, or one that was exported.
 
@@ -69,12 +75,13 @@ class MultiTaskModel:
             folder: with `checkpoint/best`, or with `run.json` beside the weights.
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             linear: float32 product on a CPU, `mkl`, `onednn` or `auto`; None for the run's own.
+            use: methods from outside the tree that the run was trained with.
 
         Raises:
             RunError, EncoderError: one line, naming what was expected.
         """
         folder = Path(folder)
-        config, best = config_of_tasks(folder), best_weights(folder)
+        config, best = config_of_tasks(folder, use), best_weights(folder)
         encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
         with settings_of(folder):
             model = EncoderWithHeads(encoder, build_tasks(config), config.seed)
@@ -124,6 +131,12 @@ class MultiTaskModel:
                 parts[name].append(found)
         warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
         return {name: joined(several) for name, several in parts.items()}
+
+    def encode(
+        self, sentences: Sequence[str], precision: str = "fp32", normalize: bool | None = None
+    ) -> np.ndarray:
+        """Embeddings (n, H), float32, by the encoder: see `BiEncoder.encode`."""
+        return self.model.bi_encoder.encode(list(sentences), precision, normalize)
 
     def predict_stream(
         self,

@@ -11,9 +11,9 @@ import numpy as np
 
 from minbert.errors import UserError
 from minbert.json_files import read_json
-from minbert.typed import fits
+from minbert.settings import accepts
 from multitask.config import RunConfig
-from multitask.stored import read_metrics
+from multitask.stored import Figures, read_metrics
 from reports.cells import as_kept, check_config, read_cell, run_of_cell
 from studies.faults import Fault, fault_of
 
@@ -80,7 +80,7 @@ def read_cells(cells: Sequence[Cell], results: Path) -> dict[str, Content]:
         content = kept_content(one, results)
         if content is None or stale(one, content):
             continue
-        if not fits(content.get("dev"), dict[str, dict[str, float] | float]):
+        if not accepts(Figures, content.get("dev")):
             file = results / f"{one.name}.json"
             raise UserError(f"{file}: dev: expected a run's metrics, found none")
         found[one.name] = content

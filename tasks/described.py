@@ -144,7 +144,7 @@ def parse_description(text: str) -> dict[str, Any]:
     if file.endswith((".yaml", ".yml")):
         if options:
             raise DescriptionError(f"{name}: expected {file} alone, found {options[0]!r} after it")
-        return checked(name, read_yaml(Path(file)))
+        return checked_description(name, read_yaml(Path(file)))
     given: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
         if key == "text":
@@ -153,7 +153,7 @@ def parse_description(text: str) -> dict[str, Any]:
             raise DescriptionError(f"{name}: {key}: expected it once, found it twice")
         else:
             given[key] = os.path.expanduser(value) if key in FILES else value
-    return checked(name, given)
+    return checked_description(name, given)
 
 
 def pairs(name: str, options: str) -> Iterator[tuple[str, str]]:
@@ -184,7 +184,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
     return found
 
 
-def checked(name: str, given: dict[str, Any]) -> dict[str, Any]:
+def checked_description(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The keys of a description in one form, of any kind of file; DescriptionError in one line."""
     for key in given:
         if key not in KEYS and key != "train":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,11 @@ from pathlib import Path
 import pytest
 
 import cli
-from multitask import choices
+from minbert.settings import hints_of, names_of
+from multitask.config import RunConfig
+from multitask.regularizers.settings import Smart
+from pretrain.objectives import SuperLoss
+from tasks import TASKS
 
 ROOT = Path(cli.__file__).parents[1]
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
@@ -21,15 +26,15 @@ ONE = (*ALL, "--tasks", "qqp", "--qqp-loss", "with-contrastive")
 QQP2 = ("--mode", "single", "--task", "qqp", "--encoder", "tiny", "--qqp-loss", "with-contrastive")
 
 
-TASKS = ("single", "multitask", "pareto")
-TRAINING = (*TASKS, "pretrain")
-FLAGS_OF = {  # whose modes' help shows them
+OF_TASKS = ("single", "multitask", "pareto")
+TRAINING = (*OF_TASKS, "pretrain")
+FLAGS_OF = {  # whose modes' complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
     "--preferences": ("pareto",),
     "--pcgrad --preference --gradients --smart-weight": ("single", "multitask"),
     "--scl-weight --per-class": ("single", "multitask"),
     "--objective": ("single", "multitask", "pretrain"),
-    "--combiner --sst-head": TASKS,
+    "--combiner --sst-head": OF_TASKS,
     "--protocol --shots --drop-leaks": (*TRAINING, "probe", "bilstm"),
     "--vectors": ("bilstm", "reproduce"),
     "--units": ("bilstm",),
@@ -66,69 +71,83 @@ FLAGS_OF = {  # whose modes' help shows them
     "--table --rows --seeds": ("reproduce",),
 }
 
-# Choices
+COMMON = {  # shown by --help, too
+    "--sampling --combiner": ("multitask", "pareto"),
+    "--pcgrad": ("single", "multitask"),
+    "--data --limit --encoder --epochs --batch-size --lr --seed --output": TRAINING,
+    "--dry-run --resume --overwrite --precision": TRAINING,
+    "--task": TRAINING,
+}
+RARE = "--smart-weight --scl-weight --cones --warmup --hard-top-k --shots --sst-head --verbose"
+
+# Choices: those of settings, which load no torch, and what there is
 
 
-def test_plain_choices_equal_the_registries():
+def choices(settings, name):
+    return names_of(hints_of(settings)[name])
+
+
+def test_choices_equal_the_registries():
     from losses import smart
+    from losses.super_loss import VARIANTS
     from minbert.batching import NOISE_PLACES
     from minbert.bi_encoder import PRECISIONS
     from minbert.linear import LINEARS
     from minbert.pooling import POOLINGS
     from tasks.metrics import METRICS
 
-    assert tuple(METRICS) == choices.METRICS
-    assert set(choices.POOLINGS) == set(POOLINGS)
-    assert set(choices.PRECISIONS) == set(PRECISIONS)
-    assert set(choices.LINEARS) == {"auto", *LINEARS}
-    assert (choices.NORMS, choices.VARIANTS) == (smart.NORMS, smart.VARIANTS)
-    assert choices.PLACES == NOISE_PLACES
+    assert choices(RunConfig, "select_by") == tuple(METRICS)
+    assert set(choices(RunConfig, "pooling")) == set(POOLINGS)
+    assert set(choices(RunConfig, "precision")) == set(PRECISIONS)
+    assert set(choices(RunConfig, "linear")) == {"auto", *LINEARS}
+    assert (choices(Smart, "norm"), choices(Smart, "variant")) == (smart.NORMS, smart.VARIANTS)
+    assert choices(Smart, "place") == NOISE_PLACES
+    assert choices(SuperLoss, "super_loss") == VARIANTS
 
 
 def test_objectives_are_the_tasks_own():
     from tasks import build_task
 
-    for (task, loss), names in choices.TASK_OBJECTIVES.items():
-        assert build_task(task, loss=loss).objectives == names
-    for task, options in choices.TASK_OPTIONS.items():
-        for loss in options.get("loss", ()):
-            known = choices.TASK_OBJECTIVES.get((task, loss), (task,))
-            assert build_task(task, loss=loss).objectives == known
+    for name, task in TASKS.items():
+        assert build_task(name).objectives == task().objectives
+        for loss in choices(task, "loss") if "loss" in task.by_key() else ():
+            assert build_task(name, loss=loss).objectives == task(loss=loss).objectives
 
 
 def test_choices_of_tasks_equal_the_registries():
     from tasks import qqp, sst, sts
     from tasks.heads import ACTIVATIONS
 
-    assert set(choices.TASK_OPTIONS["qqp"]["loss"]) == set(qqp.LOSSES)
-
+    assert set(choices(TASKS["qqp"], "loss")) == set(qqp.LOSSES)
     for name, module in (("sst", sst), ("qqp", qqp), ("sts", sts)):
-        assert set(choices.TASK_OPTIONS[name]["head"]) == set(module.HEADS)
-    assert set(choices.TASK_OPTIONS["sts"]["activation"]) == set(ACTIVATIONS)
+        assert set(choices(TASKS[name], "head")) == set(module.HEADS)
+    assert set(choices(TASKS["sts"], "activation")) == set(ACTIVATIONS)
 
 
-def test_the_first_choice_is_the_tasks_own_default():
+def test_the_default_options_are_the_tasks_own():
     from tasks import build_task
 
-    for task, options in choices.TASK_OPTIONS.items():
-        first = {option: choices[0] for option, choices in options.items()}
-        plain, same = build_task(task), build_task(task, **first)
+    for name, task in TASKS.items():
+        given = {option: value for option, value in task().values().items() if value is not None}
+        plain, same = build_task(name), build_task(name, **given)
         assert repr(plain.build_head(4)) == repr(same.build_head(4))
-        assert plain.objectives == same.objectives
+        assert (plain.objectives, plain.vectors) == (same.objectives, task().vectors)
 
 
 def test_every_task_name_builds():
     from tasks import TASK_NAMES, build_task
 
     assert [build_task(name).name for name in TASK_NAMES] == list(TASK_NAMES)
-    assert set(choices.TASK_OPTIONS) == set(TASK_NAMES)
+    assert set(TASKS) == set(TASK_NAMES)
 
 
 def test_pairs_are_those_of_glue():
     from tasks import PAIRS, declared_task
 
-    assert choices.PAIR_OPTIONS == declared_task.PAIR_OPTIONS
+    with_pairs = [name for name, task in TASKS.items() if "pair" in task.by_key()]
+    assert all(choices(TASKS[name], "pair") == declared_task.PAIR_OPTIONS for name in with_pairs)
     assert PAIRS == ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
+    assert set(PAIRS) == set(with_pairs)
 
 
 # Help
@@ -143,8 +162,8 @@ def test_help_alone_lists_the_modes(run):
 
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("mode", cli.MODES)
-def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
-    parts = [["--mode", mode], ["--help"]]
+def test_complete_help_of_a_mode_shows_its_flags_only(mode, order, run):
+    parts = [["--mode", mode], ["--help-all"]]
     found = run(*parts[order], *parts[1 - order])
     assert (found.returncode, found.stderr) == (0, "")
     for flags_, modes in FLAGS_OF.items():
@@ -152,11 +171,41 @@ def test_help_after_a_mode_shows_its_flags_only(mode, order, run):
             assert (f"{flag} " in found.stdout) == (mode in modes), flag
 
 
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("mode", TRAINING)
+def test_help_after_a_mode_shows_its_common_flags(mode, order, run):
+    parts = [["--mode", mode], ["--help"]]
+    found = run(*parts[order], *parts[1 - order])
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "--help-all " in found.stdout
+    for flags_, modes in COMMON.items():
+        for flag in flags_.split():
+            assert (f"{flag} " in found.stdout) == (mode in modes), flag
+    assert not [flag for flag in RARE.split() if f"{flag} " in found.stdout]
+    everything = run("--mode", mode, "--help-all").stdout.split()
+    assert {word for word in found.stdout.split() if word.startswith("--")} <= set(everything)
+
+
+@pytest.mark.parametrize("mode", cli.MODES)
+def test_help_shows_what_is_required(mode, run):
+    missing = run("--mode", mode).stderr
+    for flag in re.findall(r"--[a-z-]+", missing.partition("required:")[2].partition("(see")[0]):
+        assert f"{flag} " in run("--mode", mode, "--help").stdout
+
+
+def test_help_of_pretraining_shows_what_it_wants_and_its_own_defaults(run):
+    shown = " ".join(run("--mode", "pretrain", "--help").stdout.split())
+    assert "--objective " in shown
+    for one in ("epochs (default: 1)", "per batch (default: 64)", "encoder (default: 3e-05)"):
+        assert one in shown
+
+
 @pytest.mark.parametrize(
     "argv",
     [
         ["--help"],
         *[["--mode", mode, "--help"] for mode in cli.MODES],
+        *[["--mode", mode, "--help-all"] for mode in TRAINING],
         [*ALL, "--lr", "x"],
         [*ALL, "--tasks", "sst", "sst"],
         [*ALL, "--resume", "--overwrite"],

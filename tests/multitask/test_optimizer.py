@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from multitask.optimizer import learning_rate_factor, set_learning_rate
+from multitask.methods import methods
+from multitask.optimizer import Constant, Linear, set_learning_rate
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
@@ -26,15 +27,21 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
 
 
 def test_the_rate_rises_over_the_warm_up_and_falls_to_zero():
-    factors = [learning_rate_factor(step, 100, 0.1) for step in range(101)]
+    factors = [Linear(warmup=0.1).factor(step, 100) for step in range(101)]
     np.testing.assert_allclose(factors[:10], np.arange(1, 11) / 10)
     np.testing.assert_allclose(factors[10:], np.linspace(1, 0, 91))
 
 
+def test_a_constant_rate_rises_over_the_warm_up_and_stays():
+    factors = [Constant(warmup=0.1).factor(step, 100) for step in range(101)]
+    np.testing.assert_allclose(factors, [*np.arange(1, 11) / 10, *[1] * 91])
+
+
+@pytest.mark.parametrize("schedule", methods("lr_schedule").values())
 @pytest.mark.parametrize("total", [1, 2, 3])
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
-def test_even_the_shortest_run_takes_a_step(total, warmup):
-    assert all(0 < learning_rate_factor(step, total, warmup) <= 1 for step in range(total))
+def test_even_the_shortest_run_takes_a_step(schedule, total, warmup):
+    assert all(0 < schedule(warmup=warmup).factor(step, total) <= 1 for step in range(total))
 
 
 def test_the_factor_scales_each_groups_own_peak(make_trainer):

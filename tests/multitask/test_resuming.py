@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from multitask.combiners import COMBINERS
 from multitask.control import Every, RunControl, parse_every
 from multitask.errors import RunError
 from multitask.interrupts import ECHO, Interrupts
+from multitask.methods import methods
 from multitask.resuming import fingerprint, resume
 from multitask.run import figures_of
-from multitask.sampling import SAMPLERS
 from multitask.sealed import CheckpointError, newest_first
 from multitask.stepping import SKIPPED
 from multitask.telemetry import read_steps
@@ -63,12 +62,12 @@ def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
     assert lines[0] == lines[1]
 
 
-@pytest.mark.parametrize("sampling", SAMPLERS)
+@pytest.mark.parametrize("sampling", methods("sampling"))
 def test_every_sampler(make_trainer, monkeypatch, sampling):
     check_same(make_trainer, monkeypatch, 1, 3, 6, sampling=sampling)
 
 
-@pytest.mark.parametrize("combiner", COMBINERS)
+@pytest.mark.parametrize("combiner", methods("combiner"))
 def test_every_combiner(make_trainer, monkeypatch, combiner):
     check_same(make_trainer, monkeypatch, 3, combiner=combiner, sampling="round-robin")
 

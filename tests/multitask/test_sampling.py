@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multitask.methods import methods
 from multitask.randomness import generator
 from multitask.sampling import (
-    SAMPLERS,
+    Annealed,
     RoundRobin,
+    Temperature,
     Workload,
-    annealed,
     annealed_probabilities,
     power_probabilities,
 )
 
+SAMPLERS = methods("sampling")
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "annealed_sampling.json").read_text())
 
@@ -68,17 +70,26 @@ def test_sizes_that_are_no_counts_are_an_error(sizes):
 
 
 def test_round_robin_goes_on_for_as_long_as_the_smallest_task():
-    batches = RoundRobin(workload()).batches(1)
+    batches = RoundRobin().batches(workload(), 1)
     assert batches.tolist() == [0, 1, 2] * 4  # 31 examples are 4 batches of 8
 
 
 def test_round_robin_of_one_task_is_one_pass():
-    assert RoundRobin(workload(sizes=(31,), batches_per_step=1)).batches(1).tolist() == [0] * 4
+    assert RoundRobin().batches(workload(sizes=(31,), batches_per_step=1), 1).tolist() == [0] * 4
 
 
 def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
-    sampler = RoundRobin(workload(steps_per_epoch=2, batches_per_step=2))
-    assert [*sampler.batches(1), *sampler.batches(2)] == [0, 1, 2, 0, 1, 2, 0, 1]
+    work = workload(steps_per_epoch=2, batches_per_step=2)
+    assert [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)] == [
+        0,
+        1,
+        2,
+        0,
+        1,
+        2,
+        0,
+        1,
+    ]
 
 
 @given(
@@ -101,24 +112,30 @@ def test_a_cap_keeps_a_huge_task_from_drowning_the_others():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "settings", "expected"),
     [
-        ("proportional", [0.8, 0.2]),
-        ("square-root", [2 / 3, 1 / 3]),
-        ("uniform", [0.5, 0.5]),
-        ("temperature", [4 ** (1 / 3) / (1 + 4 ** (1 / 3)), 1 / (1 + 4 ** (1 / 3))]),
+        ("proportional", {}, [0.8, 0.2]),
+        ("square-root", {}, [2 / 3, 1 / 3]),
+        ("uniform", {}, [0.5, 0.5]),
+        (
+            "temperature",
+            {"temperature": 3.0},
+            [4 ** (1 / 3) / (1 + 4 ** (1 / 3)), 1 / (1 + 4 ** (1 / 3))],
+        ),
     ],
 )
-def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, expected):
-    work = workload(sizes=(400, 100), steps_per_epoch=10_000, temperature=3.0)
+def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, settings, expected):
+    work = workload(sizes=(400, 100), steps_per_epoch=10_000)
     for epoch in (1, 4):
-        shares = np.bincount(SAMPLERS[name](work).batches(epoch), minlength=2) / 30_000
+        batches = SAMPLERS[name](**settings).batches(work, epoch)
+        shares = np.bincount(batches, minlength=2) / 30_000
         np.testing.assert_allclose(shares, expected, atol=0.01)
 
 
 def test_the_cap_reaches_the_temperature_sampler():
-    work = workload(sizes=(10**6, 100), steps_per_epoch=10_000, temperature=1.0, size_cap=100)
-    shares = np.bincount(SAMPLERS["temperature"](work).batches(1), minlength=2) / 30_000
+    work = workload(sizes=(10**6, 100), steps_per_epoch=10_000)
+    sampler = Temperature(temperature=1.0, size_cap=100)
+    shares = np.bincount(sampler.batches(work, 1), minlength=2) / 30_000
     np.testing.assert_allclose(shares, [0.5, 0.5], atol=0.01)
 
 
@@ -131,14 +148,14 @@ def test_every_purpose_has_its_own_generator():
 
 
 def test_annealed_has_as_many_batches_as_one_pass_over_all_tasks():
-    batches = annealed(workload()).batches(1)
+    batches = Annealed().batches(workload(), 1)
     assert len(batches) == 27  # 13 + 4 + 8 = 25, rounded up to whole steps of 3
 
 
 def test_annealed_draws_with_the_stated_chances():
     work = workload(steps_per_epoch=10_000)
     for epoch in (1, 4):
-        shares = np.bincount(annealed(work).batches(epoch), minlength=3) / 30_000
+        shares = np.bincount(Annealed().batches(work, epoch), minlength=3) / 30_000
         np.testing.assert_allclose(
             shares, annealed_probabilities(work.sizes, epoch, work.epochs), atol=0.01
         )
@@ -147,16 +164,16 @@ def test_annealed_draws_with_the_stated_chances():
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_samplers_keep_to_the_steps_asked_for_and_repeat_an_epoch(name):
     work = workload(steps_per_epoch=7)
-    batches = SAMPLERS[name](work).batches(2)
+    batches = SAMPLERS[name]().batches(work, 2)
     assert len(batches) == 21
     assert set(batches) <= {0, 1, 2}
-    np.testing.assert_array_equal(batches, SAMPLERS[name](work).batches(2))
+    np.testing.assert_array_equal(batches, SAMPLERS[name]().batches(work, 2))
 
 
 @pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"round-robin", "hybrid"}))
 def test_seed_and_epoch_change_what_is_drawn(name):
     draws = {
-        tuple(SAMPLERS[name](workload(seed=seed)).batches(epoch))
+        tuple(SAMPLERS[name]().batches(workload(seed=seed), epoch))
         for seed in (1, 2)
         for epoch in (1, 2)
     }

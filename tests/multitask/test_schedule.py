@@ -9,8 +9,9 @@ import pytest
 
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sampling import SAMPLERS, annealed_probabilities
-from multitask.schedule import SCHEDULES, build_plan
+from multitask.methods import methods
+from multitask.sampling import annealed_probabilities
+from multitask.schedule import build_plan
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "batch_schedules.json").read_text())
 # Ours keeps the last, short batch of a pass, and has at least one epoch of the largest task.
@@ -48,8 +49,8 @@ def test_round_robin_and_hybrid_equal_the_golden_plans(case, schedule):
         assert counts.tolist() == row["batches_per_task"]
 
 
-@pytest.mark.parametrize("sampling", SAMPLERS)
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("sampling", methods("sampling"))
+@pytest.mark.parametrize("schedule", methods("schedule"))
 def test_every_sampler_goes_with_every_schedule(schedule, sampling):
     if schedule == "first-then-joint" and sampling == "hybrid":
         pytest.skip("refused by the command line: hybrid is one task first already")

@@ -8,6 +8,7 @@ from projection import project_explicitly
 from tolerances import assert_near, assert_near_in_norm
 
 from multitask.combiners import Combined, pcgrad_weights
+from multitask.combiners.base import ObjectiveError
 from multitask.distributed import Processes
 from multitask.errors import RunError
 
@@ -165,6 +166,13 @@ def test_the_weights_act_on_the_shared_encoder_and_not_on_the_heads(trainer, mon
     assert_same(trainer, shared_gradient(trainer), 2.5 * second)
     assert_same(trainer, head_gradients(trainer)["sst"], head)
     assert first.norm() > 0
+
+
+def test_a_loss_that_the_combiner_cannot_work_with_is_named(make_trainer):
+    trainer = make_trainer(combiner="epo")
+    line = "combiner epo: expected losses of zero or more, found -1 of sts"
+    with pytest.raises(ObjectiveError, match=line):
+        trainer.gradient.combine(np.eye(2), np.array([0.5, -1.0]), ("sst", "sts"))
 
 
 def test_a_loss_that_is_not_finite_is_named(trainer):

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multitask.combiners import COMBINERS, Setup, epo_weights
-from multitask.combiners.epo import ObjectiveError, epo_solution, non_uniformity
+from multitask.combiners import Setup, epo_weights
+from multitask.combiners.base import ObjectiveError
+from multitask.combiners.epo import EPO, epo_solution, non_uniformity
 
 pytestmark = pytest.mark.numeric
 
@@ -115,14 +116,17 @@ def test_a_restricted_descent_without_a_solution_is_relaxed_and_says_so():
     assert status == "descent, relaxed"
 
 
-def test_epo_in_a_run_names_the_objective_with_a_negative_loss():
-    combiner = COMBINERS["epo"](Setup(("sst", "qqp", "sts"), preference=(0.2, 0.3, 0.5)))
-    with pytest.raises(ObjectiveError, match=r"expected losses of zero or more, found -1 of sts"):
+def test_epo_in_a_run_tells_the_objective_with_a_negative_loss():
+    combiner = EPO(preference=(0.2, 0.3, 0.5)).build(Setup(("sst", "qqp", "sts")))
+    line = "combiner epo: expected losses of zero or more, found -1 of"
+    with pytest.raises(ObjectiveError, match=f"{line} objective 2") as error:
         combiner.combine(np.eye(2), np.array([0.5, -1.0]), (0, 2))
+    assert error.value.place == 2
+    assert str(error.value.of("sts")) == f"{line} sts"
 
 
 def test_epo_in_a_run_scales_its_weights_to_the_sum():
-    combiner = COMBINERS["epo"](Setup(("a", "b"), preference=(0.5, 0.5)))
+    combiner = EPO(preference=(0.5, 0.5)).build(Setup(("a", "b")))
     assert combiner.combine(np.eye(2), np.array([1.0, 1.0]), (0, 1)).weights.sum() == 2
 
 

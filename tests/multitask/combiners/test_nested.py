@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from losses import contrastive_objectives
-from multitask.combiners import COMBINERS, Nested, PullPush, Setup
+from multitask.combiners import Nested, PullPush, Setup
 from multitask.combiners.base import Combined
+from multitask.methods import methods
 
 pytestmark = pytest.mark.numeric
 
@@ -117,12 +118,12 @@ def test_three_objectives_of_other_names_are_added_up():
     np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
 
 
-@pytest.mark.parametrize("name", COMBINERS)
+@pytest.mark.parametrize("name", methods("combiner"))
 def test_a_step_of_one_task_is_within_alone(name):
     """Whatever combines the tasks: one task is one mixture."""
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
-    outer = COMBINERS[name](Setup(("a",)))
+    outer = methods("combiner")[name]().build(Setup(("a",)))
     found = Nested(Setup(THREE), outer, PullPush(0.3, (0.1, 0.9))).combine(
         rows @ rows.T, losses, range(3)
     )

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from multitask.combiners import COMBINERS, Scaled, Setup
-from multitask.combiners.pareto_mtl import cone_constraints, preference_rays
+from multitask.combiners import Scaled, Setup
+from multitask.combiners.pareto_mtl import ParetoMTL, cone_constraints, preference_rays
+from multitask.methods import methods
 
 pytestmark = pytest.mark.numeric
 
@@ -38,9 +39,7 @@ def test_a_cone_holds_its_own_loss_ray_and_no_other():
 def test_the_walls_of_a_cone_are_where_they_should_be_however_many_there_are(count):
     rays = preference_rays(2, count)
     middle = count // 2
-    combiner = COMBINERS["pareto-mtl"](
-        Setup(("a", "b"), preference=tuple(rays[middle]), cones=count)
-    )
+    combiner = ParetoMTL(preference=tuple(rays[middle]), cones=count).build(Setup(("a", "b")))
     spacing = np.pi / 2 / (count + 1)
     own = np.arctan2(*(1 / rays[middle])[::-1])
     for offset in (-0.4, 0.4, -0.7, 0.7):
@@ -56,9 +55,11 @@ def test_objectives_can_be_told_apart_by_how_far_they_have_come():
     for name in ("epo", "pareto-mtl", "linear", "mgda"):
         gradients, losses = random.normal(size=(2, 5)), random.uniform(0.2, 1, 2)
         sizes = np.array([1.0, 50.0])
-        setup = Setup(("a", "b"), preference=(0.4, 0.6))
-        plain = COMBINERS[name](setup).combine(gradients @ gradients.T, losses, (0, 1))
-        scaled = Scaled(COMBINERS[name](setup), sizes)
+        combiner = methods("combiner")[name]
+        wish = {"preference": (0.4, 0.6)} if "preference" in combiner.by_key() else {}
+        own, inner = (combiner(**wish).build(Setup(("a", "b"))) for _ in range(2))
+        plain = own.combine(gradients @ gradients.T, losses, (0, 1))
+        scaled = Scaled(inner, sizes)
         rows = gradients * sizes[:, None]
         found = scaled.combine(rows @ rows.T, losses * sizes, (0, 1))
         one, other = plain.weights @ gradients, found.weights @ rows
@@ -68,7 +69,7 @@ def test_objectives_can_be_told_apart_by_how_far_they_have_come():
 
 
 def test_outside_its_cone_it_moves_towards_it_and_inside_it_descends():
-    combiner = COMBINERS["pareto-mtl"](Setup(("a", "b"), preference=(0.5, 0.5), cones=5))
+    combiner = ParetoMTL(preference=(0.5, 0.5), cones=5).build(Setup(("a", "b")))
     gradients = np.array([[1.0, 0.0], [0.0, 1.0]])
     gram = gradients @ gradients.T
     outside = combiner.combine(gram, np.array([3.0, 0.1]), (0, 1))

@@ -8,7 +8,8 @@ import pytest
 import torch
 from projection import project_explicitly
 
-from multitask.combiners import COMBINERS, Setup, pcgrad_weights
+from multitask.combiners import Setup, pcgrad_weights
+from multitask.combiners.pcgrad import PCGrad
 
 pytestmark = pytest.mark.numeric
 
@@ -85,13 +86,13 @@ def test_pcgrad_leaves_alone_what_does_not_conflict():
     generator = np.random.default_rng(2)
     for m in (1, 2, 4):
         gradients = generator.uniform(size=(m, 6))  # no negative inner product
-        combiner = COMBINERS["pcgrad"](Setup(tuple("abcd"[:m])))
+        combiner = PCGrad().build(Setup(tuple("abcd"[:m])))
         combined = combiner.combine(gradients @ gradients.T, np.ones(m), range(m))
         np.testing.assert_array_equal(combined.weights, np.ones(m))
 
 
 def test_pcgrad_says_whether_anything_conflicted():
-    combiner = COMBINERS["pcgrad"](Setup(("a", "b")))
+    combiner = PCGrad().build(Setup(("a", "b")))
     conflict = np.array([[1.0, -0.5], [-0.5, 1.0]])
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).status == "no conflict"
     assert combiner.combine(conflict, np.ones(2), (0, 1)).status == "projected"
@@ -101,6 +102,6 @@ def test_pcgrad_says_whether_anything_conflicted():
 def test_pcgrad_draws_fresh_orders():
     gradients = np.array([[1.0, 0.2], [-1.0, 0.3], [0.1, -1.0]])
     gram = gradients @ gradients.T
-    combiner = COMBINERS["pcgrad"](Setup(("a", "b", "c")))
+    combiner = PCGrad().build(Setup(("a", "b", "c")))
     found = {tuple(combiner.combine(gram, np.ones(3), range(3)).weights) for _ in range(20)}
     assert len(found) > 1

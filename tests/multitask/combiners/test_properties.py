@@ -10,9 +10,13 @@ import json
 import numpy as np
 import pytest
 
-from multitask.combiners import COMBINERS, PREFERRING, Setup
+from multitask.combiners import Setup
 from multitask.combiners.epo import maximize
+from multitask.combiners.sum import LinearScalarization
+from multitask.combiners.uncertainty import Uncertainty
+from multitask.methods import methods
 
+COMBINERS = methods("combiner")
 NAMES = tuple("abcd")
 LOOSE = {"cagrad": 1e-6}
 # Methods that promise an objective never gets worse to first order.
@@ -31,8 +35,9 @@ def problems(count, seed=0):
 
 def make(name, m, order=None, seed=0):
     order = range(m) if order is None else order
-    wish = tuple(PREFERENCE[m][i] for i in order) if name in PREFERRING else None
-    return COMBINERS[name](Setup(NAMES[:m], seed, wish))
+    wish = tuple(PREFERENCE[m][i] for i in order)
+    settings = {"preference": wish} if "preference" in COMBINERS[name].by_key() else {}
+    return COMBINERS[name](**settings).build(Setup(NAMES[:m], seed))
 
 
 def tolerance(name):
@@ -78,7 +83,7 @@ def test_no_objective_gets_worse_to_first_order(name):
 )  # it starts at 1 for any losses
 def test_equal_gradients_weigh_what_the_sum_does(name):
     gradients = np.tile([3.0, -1.0, 2.0], (3, 1))
-    combiner = COMBINERS[name](Setup(NAMES[:3]))
+    combiner = COMBINERS[name]().build(Setup(NAMES[:3]))
     weights = combiner.combine(gradients @ gradients.T, np.ones(3), range(3)).weights
     expected = 3 * 1.4 if name == "cagrad" else 3  # CAGrad adds c = 0.4 of the length
     np.testing.assert_allclose(weights @ gradients, expected * gradients[0], rtol=1e-3)
@@ -89,7 +94,7 @@ def test_equal_gradients_weigh_what_the_sum_does(name):
 def test_vanished_gradients_leave_weights_finite_and_are_told(name, zeros):
     gradients = np.array([[1.0, -2.0, 0.5], [0.3, 1.0, 0.0], [-1.0, 1.0, 1.0]])
     gradients[list(zeros)] = 0
-    combiner = COMBINERS[name](Setup(NAMES[:3]))
+    combiner = COMBINERS[name]().build(Setup(NAMES[:3]))
     combined = combiner.combine(gradients @ gradients.T, np.ones(3), range(3))
     assert np.isfinite(combined.weights).all()
     assert combined.status
@@ -97,14 +102,14 @@ def test_vanished_gradients_leave_weights_finite_and_are_told(name, zeros):
 
 @pytest.mark.parametrize("name", COMBINERS)
 def test_one_objective_is_left_alone(name):
-    combiner = COMBINERS[name](Setup(NAMES[:3]))
+    combiner = COMBINERS[name]().build(Setup(NAMES[:3]))
     assert combiner.combine(np.array([[2.5]]), np.ones(1), [1]).weights == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize("name", COMBINERS)
 def test_a_combiner_goes_on_from_its_state_whatever_is_drawn(name):
     random = np.random.default_rng(3)
-    first, second = COMBINERS[name](Setup(NAMES, 1)), COMBINERS[name](Setup(NAMES, 2))
+    first, second = (COMBINERS[name]().build(Setup(NAMES, seed)) for seed in (1, 2))
 
     def steps(*combiners):
         for _ in range(5):
@@ -134,7 +139,7 @@ def test_linear_scalarization_is_the_weighted_sum(m):
 
 
 def test_a_preference_of_zero_leaves_an_objective_out_of_the_sum():
-    combiner = COMBINERS["linear"](Setup(("a", "b"), preference=(1.0, 0.0)))
+    combiner = LinearScalarization(preference=(1.0, 0.0)).build(Setup(("a", "b")))
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).weights.tolist() == [2.0, 0.0]
 
 
@@ -159,7 +164,7 @@ def test_our_exact_mgda_is_never_longer_than_torchjds():
 
 
 def test_uncertainty_brings_losses_of_any_size_to_one_weight():
-    combiner = COMBINERS["uncertainty"](Setup(("a", "b")))
+    combiner = Uncertainty().build(Setup(("a", "b")))
     losses = np.array([0.1, 3.0])
     for _ in range(1000):
         combiner.combine(np.eye(2), losses, (0, 1))
@@ -173,8 +178,7 @@ def test_a_solver_that_gives_up_is_counted_and_the_step_is_the_sum(monkeypatch):
     def broken(gram):
         raise RuntimeError("no")
 
-    combiner = gramian.Gramian(Setup(("a", "b")), lambda preference: broken)
-    combined = combiner.combine(np.eye(2), np.ones(2), (0, 1))
+    combined = gramian.solved(np.eye(2), lambda: broken)
     assert combined.weights.tolist() == [1.0, 1.0]
     assert combined.status == "summed, for RuntimeError"
 

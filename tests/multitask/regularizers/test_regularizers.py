@@ -8,9 +8,11 @@ import torch
 
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
+from multitask.errors import RunError
 from multitask.parts import Part
 from multitask.passes import EncoderPass
-from multitask.regularizers import Clean
+from multitask.regularizers.base import Clean
+from multitask.regularizers.build import build_regularizers
 from multitask.resuming import resume
 
 ROWS = np.arange(6)
@@ -269,9 +271,6 @@ def test_while_heads_are_probed_the_teacher_is_the_model(make_trainer):
 
 
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
-    from multitask.errors import RunError
-    from multitask.regularizers import build_regularizers
-
     trainer = single(make_trainer)
     config = replace(trainer.config, r_drop_weight={"sst": 1.0})
     tasks = {"sst": replace(trainer.tasks["sst"], in_batch=True)}

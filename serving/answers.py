@@ -1,8 +1,7 @@
-"""What `--mode predict` writes: a table of answers, a file for GLUE's leaderboard, metrics."""
+"""What is written of predictions: a table, a file for GLUE's leaderboard, metrics."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +13,6 @@ if TYPE_CHECKING:
 
     from serving.model import Prediction
     from tasks.base import Task
-
-
-def header_of(
-    args: argparse.Namespace, window: list[tuple[str, ...]], found: dict[str, Prediction]
-) -> list[str]:
-    if args.glue:
-        return ["index", "prediction"]
-    texts = args.column or ["text", "other text"][: len(window[0])]
-    return [*texts, *columns(found, args.probabilities)]
-
-
-def lines_of(
-    args: argparse.Namespace, window: list[tuple[str, ...]], found: dict[str, Prediction]
-) -> list[list[Any]]:
-    """The texts of each row and what is said of them."""
-    return [[*row, *answers(found, place, args.probabilities)] for place, row in enumerate(window)]
 
 
 def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:

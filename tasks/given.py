@@ -1,0 +1,94 @@
+"""A task from Python: by its name, by a description of files, or from lists of texts and labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minbert.errors import SettingsError
+from minbert.files import write_whole
+from minbert.settings import meant
+from tasks import TASKS, TaskOptions
+from tasks.described import Described, checked_description, parse_description
+from tasks.settled import settle
+
+TEXTS, LABEL = ("text", "other text"), "label"  # columns of the file that keeps lists
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """A task over somebody's own files, of which nothing is left open."""
+
+    described: Described
+
+    @property
+    def name(self) -> str:
+        return self.described.name
+
+
+def task(
+    first: str | Sequence[str] | Sequence[Sequence[str]],
+    labels: Sequence[str | int | float] | None = None,
+    *,
+    name: str = "own",
+    folder: str | Path = "runs/data",
+    **options: Any,
+) -> TaskOptions | OwnTask:
+    """A task for `RunConfig(tasks=...)`.
+
+    Args:
+        first: the name of a built-in task, whose options follow (`task("sst", head="softmax")`); a
+            description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or n texts or
+            pairs of texts, with `labels`.
+        labels: a label for each text: classes, or numbers for the similarity of pairs.
+        name: of a task from lists.
+        folder: where lists are kept as a file, by its checksum: the run reads it, and reads it
+            again when it is resumed.
+        options: of a built-in task its own; of lists the keys of a description, such as
+            `type="classification"` for pairs with numbers as labels.
+
+    Raises:
+        SettingsError, DescriptionError, DataError: in one line.
+    """
+    if isinstance(first, str):
+        if labels is not None:
+            raise SettingsError(f"labels: expected them with a list of texts, found task {first!r}")
+        if first in TASKS:
+            return TASKS[first](**options)
+        if "=" not in first:
+            line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
+            raise SettingsError(line + meant(first, TASKS))
+        own, _, _ = first.partition("=")
+        return OwnTask(settle(own, parse_description(first)))
+    rows = [(one,) if isinstance(one, str) else tuple(one) for one in first]
+    if labels is None or len(labels) != len(rows):
+        found = "none" if labels is None else len(labels)
+        raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
+    columns = TEXTS[: len(rows[0]) if rows else 1]
+    lines = [
+        dict(zip((*columns, LABEL), (*row, one), strict=True))
+        for row, one in zip(rows, labels, strict=True)
+    ]
+    text = "".join(json.dumps(plain(line)) + "\n" for line in lines)
+    checksum = hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = Path(folder) / f"{name}-{checksum}.jsonl"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text)
+    numbers = all(isinstance(one, float) for one in plain(list(labels)))
+    kind = "similarity" if numbers and len(columns) == 2 else "classification"
+    given = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL, **options}
+    return OwnTask(settle(name, checked_description(name, given)))
+
+
+def plain(value: Any) -> Any:
+    """Numbers of NumPy as Python's."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value.item() if type(value).__module__ == "numpy" else value
