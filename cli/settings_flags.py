@@ -157,8 +157,7 @@ def metavar(hint: Any) -> str:
 
 def reader(hint: Any) -> Callable[[str], Any]:
     """What a text of a flag spells: a number where one can be, a pair of name and number."""
-    kinds = [kind for kind in (int, float) if kind in set(scalars(hint))]
-    kinds += [float] if kinds == [int] else []
+    kinds = (int, float) if {int, float} & set(scalars(hint)) else ()
 
     def number(text: str) -> Any:
         for kind in kinds:

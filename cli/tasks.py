@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from cli.settings_flags import Flags
-from cli.task_names import add_own_task, settled
+from cli.task_names import FORM, add_own_task, settled
 from tasks import TASK_NAMES
 
 SPLITS = ("train", "dev", "test")
@@ -32,6 +32,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     names = settled(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
     own = args.own_tasks or {}
+    for name in names:
+        if name not in TASK_NAMES and name not in own:
+            parser.error(f"--task: expected {FORM}, found {name!r}")
     folder = data_folder(args.data or "sample")
     rows: list[list[str]] = []
     shown: list[str] = []

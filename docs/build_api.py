@@ -14,8 +14,7 @@ PAGE = Path(__file__).with_name("api.md")
 PUBLIC = {
     "minbert": ("BiEncoder",),
     "serving": ("MultiTaskModel", "Prediction"),
-    "multitask.config": ("RunConfig",),
-    "multitask.run": ("complete",),
+    "multitask": ("RunConfig", "train", "Run", "task"),
     "losses": tuple(losses.__all__),
     "multitask.combiners": ("pcgrad_weights", "epo_weights"),
     "multitask.sampling": ("annealed_probabilities",),
@@ -24,7 +23,8 @@ PUBLIC = {
 }
 METHODS = {
     "BiEncoder": ("from_pretrained", "encode", "encode_stream", "embed", "save_pretrained"),
-    "MultiTaskModel": ("load", "predict", "predict_stream"),
+    "MultiTaskModel": ("load", "predict", "predict_stream", "encode"),
+    "Run": ("compare",),
 }
 
 

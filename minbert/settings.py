@@ -242,10 +242,11 @@ def expected_one(hint: Any) -> str:
         return "True or False"
     if isinstance(kind, inspect.DictType):
         return f"{expected(get_args(hint)[1])} by task"
-    if isinstance(kind, inspect.TupleType):
-        return f"{len(kind.item_types)} of {expected(get_args(hint)[0])}"
-    if isinstance(kind, inspect.VarTupleType):
-        return f"several of {expected(get_args(hint)[0])}"
+    if isinstance(kind, inspect.TupleType | inspect.VarTupleType):
+        several = expected(get_args(hint)[0]).replace("one of", "some of")
+        several = several.replace("a whole number", "whole numbers").replace("a number", "numbers")
+        count = f"{len(kind.item_types)} " if isinstance(kind, inspect.TupleType) else ""
+        return f"{count}{several}"
     return "a text that can be printed" if kind == inspect.StrType() else "another kind of value"
 
 

@@ -60,8 +60,8 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     The objective may be one that only pre-training knows.
     """
     tasks = {
-        name: find_task(name, config.own_tasks, **config.task_options.get(name, {}))
-        for name in config.tasks
+        name: find_task(name, config.own_tasks) if options is None else options.build()
+        for name, options in ((name, config.options_of(name)) for name in config.tasks)
     }
     tasks = {
         name: task

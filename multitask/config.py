@@ -215,6 +215,9 @@ class RunConfig(Settings):
         Linear(), help="how the learning rates rise and fall", group="training"
     )
 
+    # Classes of tasks from outside the tree, by which their names are known.
+    outside_tasks: tuple[type[TaskOptions], ...] = ()
+
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)
 
@@ -299,15 +302,24 @@ class RunConfig(Settings):
             return f"--sampling {self.sampling.name}"
         return f"--schedule {self.schedule.name}"
 
+    @property
+    def task_classes(self) -> dict[str, type[TaskOptions]]:
+        """The tasks that it may have beside own ones, by name."""
+        return TASKS | {one.name: one for one in self.outside_tasks}
+
     def options_of(self, task: str) -> TaskOptions | None:
-        """A built-in task as it is set; None of an own one."""
-        return None if task in self.own_tasks else TASKS[task](**self.task_options.get(task, {}))
+        """A task as it is set; None of one over somebody's own files."""
+        if task in self.own_tasks:
+            return None
+        return self.task_classes[task](**self.task_options.get(task, {}))
 
     def flat(self) -> dict[str, Any]:
         """Every setting by its name: the configuration's, and those of its methods."""
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
+            if one.name == "outside_tasks":
+                continue
             found |= of_methods(one.name, value) if one.name in METHODS else {one.name: value}
         return found
 

@@ -44,8 +44,8 @@ def resolved(
     What is not given has the default of the preset, of the objective, or its own. Not `strict`:
     settings of methods that are not in use are left out, whatever they are.
     """
+    outside = (*outside, *outside_of(settings))
     given = with_tasks(settings)
-    outside = (*outside, *outside_of(given))
     given = {**preset_values(given.get("preset"), mode_asked(given, outside)), **given}
     owned = owners(outside)
     names = {one.name for one in known}
@@ -55,9 +55,11 @@ def resolved(
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
     objective = method("objective", given, outside)
     given = {**getattr(objective, "defaults", {}), **given}
-    found = {}
+    found: dict[str, Any] = {}
     for one in known:
-        if one.name in METHODS and one.name != "regularizers":
+        if one.name == "outside_tasks":
+            found[one.name] = tasks_used(given["tasks"], outside)
+        elif one.name in METHODS and one.name != "regularizers":
             found[one.name] = method(one.name, given, outside)
         elif one.name != "regularizers":
             value = given.get(one.name, default_of(one))
@@ -154,6 +156,12 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "tasks": tuple(names), "task_options": options, "own_tasks": own}
 
 
+def tasks_used(names: Sequence[str], outside: Outside) -> tuple[type[TaskOptions], ...]:
+    """The classes from outside the tree that tasks are of."""
+    classes = {one.name: one for one in outside if issubclass(one, TaskOptions)}
+    return tuple(classes[name] for name in names if name in classes)
+
+
 def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
     """The mode, as far as a preset wants to know it."""
     objective = given.get("objective")
@@ -218,5 +226,6 @@ def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
     objects += list(further) if isinstance(further, list | tuple) else [further]
     objects += [one for one in given.get("tasks", ()) if isinstance(one, TaskOptions)]
     classes = [type(one) for one in objects if isinstance(one, Settings)]
+    classes += given.get("outside_tasks", ())
     inside = {cls for role in ROLES for cls in methods(role).values()} | set(TASKS.values())
     return tuple(cls for cls in classes if cls not in inside)

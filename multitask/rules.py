@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from minbert.errors import SettingsError
 from minbert.settings import meant, shown
 from multitask.methods import is_default, methods
-from tasks import TASK_NAMES, TASKS
+from tasks import TaskOptions
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -310,7 +310,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
 
 def of_task_names(config: RunConfig) -> Iterator[str]:
     """Tasks that are none, or come twice, and options that a task does not have."""
-    known = (*TASK_NAMES, *config.own_tasks)
+    known = (*config.task_classes, *config.own_tasks)
     for name in config.tasks:
         if name not in known:
             line = f"tasks: expected one of {', '.join(known)}, found {name!r}"
@@ -318,7 +318,7 @@ def of_task_names(config: RunConfig) -> Iterator[str]:
         if config.tasks.count(name) > 1:
             yield f"tasks: expected each task once, found {name} twice"
     for task, options in config.task_options.items():
-        yield from option_faults(task, options)
+        yield from option_faults(config.task_classes.get(task), options, task)
     objective = config.objective
     if objective is not None and config.mode:
         if hasattr(objective, "of_task") and config.pretrains:
@@ -330,17 +330,19 @@ def of_task_names(config: RunConfig) -> Iterator[str]:
             yield f"objective: expected mode pretrain for {objective.name}, found {config.mode}"
 
 
-def option_faults(task: str, options: Mapping[str, str]) -> Iterator[str]:
+def option_faults(
+    cls: type[TaskOptions] | None, options: Mapping[str, str], task: str
+) -> Iterator[str]:
     """Options that a task does not have, or not with this value."""
-    known = TASKS[task].by_key() if task in TASKS else {}
+    known = {} if cls is None else cls.by_key()
     for option in options:
         if option not in known:
             names = ", ".join(known) or "none"
             yield f"task_options: {task}: expected options of {names}, found {option!r}"
             return
-    if task in TASKS:
+    if cls is not None:
         try:
-            TASKS[task](**options)
+            cls(**options)
         except SettingsError as error:
             line = str(error).removeprefix(f"task_options: {task}: ")
             yield f"task_options: {task}: {line}"
@@ -357,8 +359,9 @@ def two_vectors(config: RunConfig, task: str) -> bool:
 
 def has_classes(config: RunConfig, task: str) -> bool:
     """Whether a task is one of classes, not of similarities."""
-    own = config.own_tasks.get(task)
-    return own.get("type") != "similarity" if own is not None else not TASKS[task].similarity
+    if task in config.own_tasks:
+        return config.own_tasks[task].get("type") != "similarity"
+    return not config.task_classes[task].similarity
 
 
 def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:

@@ -108,7 +108,8 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
     """What decides most, and the data of the tasks."""
     config = model.config
     kept = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
-    rows = [[name.replace("_", " "), str(getattr(config, name))] for name in kept]
+    flat = config.flat()
+    rows = [[name.replace("_", " "), str(flat[name])] for name in kept]
     rows[1:1] = data(config)
     if config.objective is not None:
         rows.append(["objective", config.objective.name])

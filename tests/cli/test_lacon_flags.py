@@ -35,29 +35,32 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (("--label-heads", "2"), "--label-heads: expected --objective lacon or lacon-fusion"),
-        (("--objective", "leam", "--label-terms", "icl"), "--label-terms: expected --objective"),
-        (("--objective", "lacon", "--scl-weight", "0.5"), "--scl-weight: expected --objective"),
+        (("--label-heads", "2"), "--label-heads: expected objective lacon or lacon-fusion"),
+        (("--objective", "leam", "--label-terms", "icl"), "--label-terms: expected objective"),
+        (("--objective", "lacon", "--scl-weight", "0.5"), "--scl-weight: expected objective"),
         (
             ("--objective", "lacon", "--label-terms", "icl", "--label-spread", "1"),
-            "--label-spread: expected ler among the --label-terms",
+            "--label-spread: expected ler among label_terms, found 1.0",
         ),
-        (("--objective", "lsan", "--smart-weight", "1"), "expected one of them, for lsan has its"),
-        (("--objective", "lacon-fusion", "--freeze-encoder"), "expected one of them"),
+        (("--objective", "lsan", "--smart-weight", "1"), "--objective lsan and --smart-weight"),
+        (("--objective", "lacon-fusion", "--freeze-encoder"), "-encoder: expected one of them"),
         (
             ("--objective", "cl", "--probe-epochs", "1", "--epochs", "2"),
-            "it teaches more than heads",
+            "--objective cl and --probe-epochs: expected one of them",
         ),
-        (("--objective", "lacon", "--label-terms", "ler"), "or nothing teaches the encoder"),
+        (("--objective", "lacon", "--label-terms", "ler"), "or nothing trains the encoder"),
         (
             ("--objective", "lacon", "--label-terms", "lcl", "--label-heads", "2"),
-            "--label-heads: expected icl among the --label-terms",
+            "--label-heads: expected icl among label_terms, found 2",
         ),
-        (("--objective", "lacon", "--sst-head", "softmax"), "lacon has its own head"),
-        (("--objective", "leam", "--pooling", "max"), "--pooling: expected another --objective"),
+        (
+            ("--objective", "lacon", "--sst-head", "softmax"),
+            "--sst-head: expected another objective than lacon",
+        ),
+        (("--objective", "leam", "--pooling", "max"), "--pooling: expected another objective"),
         (
             ("--objective", "lacon", "--label-terms", "lcl", "--batch-size", "1"),
-            "--batch-size: expected 2 or more without icl",
+            "--batch-size: expected 2 or more with these terms of objective lacon, found 1",
         ),
         (
             ("--objective", "projection", "--projection-layers", "0"),
@@ -73,7 +76,7 @@ def test_flags_of_labels_that_make_no_sense_are_refused(refused, flags, expected
 def test_label_attention_wants_one_text(refused, task):
     argv = ("--mode", "single", "--task", task, "--objective", "leam")
     found = refused(2, *argv)
-    assert "--objective leam: expected tasks of single texts, or --pair joint" in found
+    assert f"--objective leam: expected single texts or pair joint, found {task}" in found
     joint = ("--task", "qqp", "--pair", "joint", "--qqp-loss", "with-contrastive")
     assert "--qqp-loss and --pair joint" in refused(2, "--mode", "single", *joint)
 
@@ -146,4 +149,6 @@ def test_a_task_without_classes_keeps_pooling_and_regulariser(run, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     assert (config["pooling"], config["smart_weight"]) == ("max", {"sts": 1.0})
     refused = run(*ALL, *flags[:2], "--smart-weight", "sst=1", *short)
-    assert "--objective lacon-fusion and --smart-weight: expected one of them" in refused.stderr
+    assert (
+        "--objective lacon-fusion and --smart-weight of sst: expected one of them" in refused.stderr
+    )

@@ -1,50 +1,51 @@
 """--objective: contrastive terms in single and multi-task runs, and what contradicts them."""
 
 import json
-from argparse import Namespace
 
 import pytest
 
-from cli import objective
-from cli.task_names import has_classes
 from minbert.errors import UserError
-from multitask import choices
+from multitask.config import RunConfig
+from multitask.methods import methods
+from multitask.rules import has_classes
 from tasks import TASK_NAMES, build_task
 from tasks.heads import PoolsTokens, StartsAtNames
-from tasks.objectives import OBJECTIVES as MAKERS
-from tasks.objectives import with_objective
-from tasks.settings import TERMS as LABEL_TERMS
-from tasks.settings import ObjectiveSettings
+from tasks.objectives import Objective, with_objective
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 ALL = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "1")
+OF_TASKS = {
+    name: method for name, method in methods("objective").items() if issubclass(method, Objective)
+}
 
 
-def test_plain_names_are_the_registries():
-    assert set(objective.OBJECTIVES) == {"ce", *MAKERS}
-    assert set(choices.OBJECTIVES) == set(MAKERS)
-    assert choices.TERMS == LABEL_TERMS
+def test_objectives_of_tasks_and_tasks_with_classes():
+    names = ("scl", "ls", "epo", "cl", "lacon", "lacon-fusion", "leam", "lsan", "projection")
+    assert tuple(OF_TASKS) == names
     for name in TASK_NAMES:
-        assert has_classes(Namespace(), name) == (build_task(name).kind.classes is not None)
+        config = RunConfig(mode="single", tasks=(name,))
+        assert has_classes(config, name) == (build_task(name).kind.classes is not None)
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_what_flags_say_of_an_objective_is_so(name):
+@pytest.mark.parametrize("name", OF_TASKS)
+def test_what_an_objective_says_of_itself_is_so(name):
+    objective = OF_TASKS[name]()
     joint = build_task("rte", pair="joint")
-    task = with_objective(joint, name, ObjectiveSettings())
+    task = with_objective(joint, objective)
     head = task.build_head(12)
-    assert (name in choices.IN_BATCH) == task.in_batch
-    assert (name in choices.POOLING) == isinstance(head, PoolsTokens)
-    assert (name in choices.WITH_LABELS) == isinstance(head, StartsAtNames)
+    assert objective.in_batch == task.in_batch
+    assert objective.own_pooling == isinstance(head, PoolsTokens)
+    assert ("label_start" in OF_TASKS[name].by_key()) == isinstance(head, StartsAtNames)
+    assert objective.terms_of("rte") == task.objectives
     plain = build_task("sst").build_head(12)
-    parts = with_objective(build_task("sst"), name, ObjectiveSettings()).build_head(12).modules()
-    assert (name in choices.OWN_HEADS) == (not any(type(part) is type(plain) for part in parts))
+    parts = with_objective(build_task("sst"), objective).build_head(12).modules()
+    assert objective.own_head == (not any(type(part) is type(plain) for part in parts))
     apart = build_task("rte")
-    if name in choices.ONE_VECTOR:
+    if objective.one_vector:
         with pytest.raises(UserError, match="single texts"):
-            with_objective(apart, name, ObjectiveSettings())
+            with_objective(apart, objective)
     else:
-        assert with_objective(apart, name, ObjectiveSettings()).vectors == 2
+        assert with_objective(apart, objective).vectors == 2
 
 
 @pytest.mark.parametrize(
@@ -84,18 +85,30 @@ def test_a_multi_task_run_with_surgery_between_the_tasks(run, data, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ((*SST, "--scl-weight", "0.5"), "expected --objective scl or ls or epo or cl, found ce"),
-        ((*SST, "--objective", "scl", "--scl-preference", "0.5"), "ls or epo, found scl"),
-        ((*SST, "--objective", "ls", "--scl-inputs", "combined"), "expected --objective epo"),
+        ((*SST, "--scl-weight", "0.5"), "expected objective scl or ls or epo or cl, found"),
+        (
+            (*SST, "--objective", "scl", "--scl-preference", "0.5"),
+            "--scl-preference: expected objective ls or epo, found",
+        ),
+        (
+            (*SST, "--objective", "ls", "--scl-inputs", "combined"),
+            "--scl-inputs: expected objective epo",
+        ),
         ((*SST, "--objective", "epo", "--scl-preference", "0"), "between 0 and 1 for EPO"),
-        ((*SST, "--objective", "ls", "--freeze-encoder"), "for it teaches more than heads"),
+        (
+            (*SST, "--objective", "ls", "--freeze-encoder"),
+            "--objective ls and --freeze-encoder: expected one of them",
+        ),
         ((*SST, "--objective", "scl", "--scl-weight", "1"), "expected a number below 1"),
-        ((*SST, "--objective", "scl", "--smart-weight", "1"), "compares the examples of a batch"),
+        ((*SST, "--objective", "scl", "--smart-weight", "1"), "--objective scl and --smart-weight"),
         (("--mode", "single", "--task", "sts", "--per-class"), "a task with classes, found sts"),
-        (("--mode", "single", "--task", "sts", "--objective", "ls"), "found sts alone"),
+        (
+            ("--mode", "single", "--task", "sts", "--objective", "ls"),
+            "a task with classes, found sts",
+        ),
         (
             (*ALL, "--objective", "ls", "--qqp-loss", "with-contrastive"),
-            "--objective ls and --qqp-loss with-contrastive: expected one of them",
+            "--objective ls and loss of qqp: expected one of them",
         ),
         (
             (*ALL, "--objective", "epo", "--gradients", "representation"),
@@ -147,10 +160,10 @@ def test_labelled_test_examples_are_scored(run, sst2, tmp_path, flags, dev, test
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ((*SST, "--protocol", "few-shot"), "expected --shots N, found none"),
-        ((*SST, "--shots", "3"), "--shots: expected --protocol few-shot or capped"),
+        ((*SST, "--protocol", "few-shot"), "--protocol few-shot: expected shots, found none"),
+        ((*SST, "--shots", "3"), "--shots: expected protocol few-shot or capped"),
         ((*ALL, "--protocol", "few-shot", "--shots", "9"), "tasks with classes, found sts"),
-        ((*SST, "--pair", "joint"), "--pair: expected one of qqp, mrpc, rte, qnli"),
+        ((*SST, "--pair", "joint"), "--pair: expected qqp or mrpc or rte or qnli"),
     ],
 )
 def test_protocols_that_make_no_sense(refused, flags, expected):

@@ -12,22 +12,28 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        ([], "the following arguments are required: --objective"),
-        (["--objective", "pairs", "--tasks", "sst"], "expected tasks of pairs (qqp, sts)"),
-        (["--objective", "nli"], "--nli: expected it with --objective nli, found none"),
-        (["--objective", "simcse", "--nli", "x"], "--nli: expected it with --objective nli"),
+        ([], "--objective: expected one of simcse, nli, pairs"),
+        (["--objective", "pairs", "--tasks", "sst"], "--tasks: expected qqp or sts with obj"),
+        (["--objective", "nli"], "--nli: expected a file with objective nli, found none"),
+        (["--objective", "simcse", "--nli", "x"], "--nli: expected objective nli, found 'x'"),
         (["--objective", "nli", "--nli", "x", "--tasks", "sst"], "--tasks: expected none"),
-        (["--objective", "simcse", "--text", "x", "--tasks", "sst"], "none with --text, whose"),
-        (["--objective", "supcon", "--text", "x"], "--text: expected --objective simcse, pairs"),
-        (["--objective", "pairs", "--text", "x"], "expected two with --objective pairs, found 0"),
-        (["--objective", "simcse", "--text", "x", "--text-column", "a", "b"], "expected one with"),
-        (["--objective", "pairs", "--text", "x", "--text-column", "a", "a"], "found a twice"),
-        (["--objective", "simcse", "--text-column", "x"], "--text-column: expected --text"),
-        (["--objective", "pairs", "--margin", "1"], "--margin: expected --objective triplet"),
-        (["--objective", "triplet", "--contrast-temperature", "1"], "expected another --objective"),
-        (["--objective", "simcse", "--head-lr", "1"], "--head-lr: expected --projection"),
+        (["--objective", "simcse", "--text", "x", "--tasks", "sst"], "expected none with text"),
+        (["--objective", "supcon", "--text", "x"], "--text: expected objective simcse or pairs"),
+        (["--objective", "pairs", "--text", "x"], "--text-column: expected two"),
+        (
+            ["--objective", "simcse", "--text", "x", "--text-column", "a", "b"],
+            "--text-column: expected one",
+        ),
+        (
+            ["--objective", "pairs", "--text", "x", "--text-column", "a", "a"],
+            "--text-column: expected two",
+        ),
+        (["--objective", "simcse", "--text-column", "x"], "--text-column: expected text, f"),
+        (["--objective", "pairs", "--margin", "1"], "--margin: expected objective triplet"),
+        (["--objective", "triplet", "--contrast-temperature", "1"], "expected objective simcse or"),
+        (["--objective", "simcse", "--head-lr", "1"], "--head-lr: expected projection"),
         (["--objective", "pairs", "--batch-size", "1"], "--batch-size: expected 2 or more"),
-        (["--objective", "simcse", "--freeze-encoder"], "expected neither --freeze-encoder nor"),
+        (["--objective", "simcse", "--freeze-encoder"], "--mode pretrain: expected neither"),
         (["--objective", "simcse", "--sst-head", "hidden"], "unrecognized arguments: --sst-head"),
     ],
 )
@@ -109,7 +115,7 @@ def test_the_defaults_are_those_of_simcse(run, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     assert (config["batch_size"], config["epochs"], config["lr"]) == (64, 1, 3e-5)
     found = run("--mode", "pretrain", "--help").stdout
-    assert "examples of a batch (default: 64)" in found
+    assert "examples per batch (default: 64)" in found
 
 
 @pytest.mark.parametrize("tasks", [[], ["--tasks", "sst"]])

@@ -4,37 +4,40 @@ import json
 
 import pytest
 
-from cli import regularizing
-from multitask.rules import TERM_WEIGHTS
+from multitask.methods import methods
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
 BALL = ("--smart-weight", "1", "--smart-variant", "projected")
 ALL = ("--mode", "multitask", "--encoder", "tiny", "--limit", "16", "--epochs", "1")
 
 
-def test_each_weight_has_a_flag():
-    assert tuple(f"{name}_weight" for name in regularizing.WEIGHTS) == TERM_WEIGHTS
+@pytest.mark.parametrize("mode", ["single", "multitask", "pareto"])
+def test_each_weight_has_a_flag(mode, run):
+    shown = run("--mode", mode, "--help-all").stdout
+    assert list(methods("regularizers")) == ["smart", "r-drop", "proximal"]
+    for name in methods("regularizers"):
+        assert (f"--{name}-weight W" in shown) == (mode != "pareto")
 
 
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--smart-steps", "2"], "--smart-steps: expected a --smart-weight above 0, found none"),
-        (["--smart-weight", "0", "--smart-norm", "l2"], "--smart-norm: expected a --smart-weight"),
-        (["--smart-weight", "qqp=1"], "--smart-weight: expected one of sst, found qqp"),
-        (["--smart-weight", "-1"], "expected a weight from 0, or TASK=WEIGHT, found '-1'"),
-        (["--r-drop-weight", "sst=x"], "expected a weight from 0, or TASK=WEIGHT, found 'sst=x'"),
-        (["--r-drop-weight", "inf"], "expected a weight from 0, or TASK=WEIGHT, found 'inf'"),
-        (["--smart-weight", "1", "3"], "expected one weight for all tasks, found several"),
-        (["--smart-weight", "sst=1", "sst=0"], "expected one weight for sst, found several"),
-        (["--smart-weight", "=2"], "expected a weight from 0, or TASK=WEIGHT, found '=2'"),
+        (["--smart-steps", "2"], "--smart-steps: expected a smart_weight above 0, found 2"),
+        (["--smart-weight", "0", "--smart-norm", "l2"], "--smart-norm: expected a smart_weight"),
+        (["--smart-weight", "qqp=1"], "--smart-weight: expected one of sst, found 'qqp'"),
+        (["--smart-weight", "-1"], "--smart-weight: expected a number from 0"),
+        (["--r-drop-weight", "sst=x"], "expected a number from 0 to 1000000, found 'x'"),
+        (["--r-drop-weight", "inf"], "by task, found inf"),
+        (["--smart-weight", "1", "3"], "expected one for all tasks, found several"),
+        (["--smart-weight", "sst=1", "sst=0"], "expected one for sst, found several"),
+        (["--smart-weight", "=2"], "by task, found '=2'"),
         (
             [*BALL, "--smart-radius", "1e-5", "--precision", "bf16"],
-            "--smart-radius: expected 0.0039 at least with --precision bf16",
+            "--smart-radius: expected 0.0039 at least with precision bf16",
         ),
-        (["--proximal-momentum", "0.9"], "expected a --proximal-weight above 0, found none"),
+        (["--proximal-momentum", "0.9"], "--proximal-momentum: expected a proximal_weight above 0"),
         (["--r-drop-weight", "1", "--freeze-encoder"], "expected one of them"),
-        (["--probe-epochs", "3"], "--probe-epochs: expected fewer than --epochs 3, found 3"),
+        (["--probe-epochs", "3"], "--probe-epochs: expected fewer than epochs 3, found 3"),
         (["--probe-epochs", "1", "--freeze-encoder"], "expected one of them"),
     ],
 )

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import cli
-from cli.predict_answers import lines_of
 from serving import MultiTaskModel
+from serving.answers import lines_of
 
 ROOT = Path(cli.__file__).parents[1]
 PREDICT = ("--mode", "predict", "--run")

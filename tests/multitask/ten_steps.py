@@ -10,7 +10,6 @@ from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.distributed import Processes, process_group
 from multitask.trainer import Trainer
-from pretrain.run_tasks import tasks_of
 from tasks import CS224N
 
 CONFIG = RunConfig(
@@ -86,7 +85,7 @@ CHANGES = {
 
 def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
     """The first combined gradient and the weights after ten steps, by the first process."""
-    chosen, model, splits = assemble(config, tasks_of)
+    chosen, model, splits = assemble(config)
     trainer = Trainer(model, chosen, splits, config, file.parent, group)
     trainer.telemetry.folder = None
     model.eval()

@@ -5,7 +5,7 @@ import pytest
 import torch
 from plain import plain_losses
 
-from multitask.optimizer import learning_rate_factor
+from multitask.optimizer import Linear
 from multitask.resuming import resume
 from multitask.sealed import CheckpointError, newest_first, seal
 
@@ -33,7 +33,8 @@ def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
         lambda: (rates.append(trainer.optimizer.param_groups[0]["lr"]), step())[1],
     )
     trainer.train_epoch(1)
-    expected = [trainer.config.lr * learning_rate_factor(i, 10, 0.3) for i in range(5)]
+    peak = trainer.config.optimizer.lr
+    expected = [peak * Linear(warmup=0.3).factor(i, 10) for i in range(5)]
     np.testing.assert_allclose(rates, expected)
 
 

@@ -10,6 +10,8 @@ import pytest
 import tasks.sample
 from minbert.json_files import write_json
 from multitask.config import RunConfig
+from multitask.optimizer import AdamW
+from multitask.regularizers.settings import Smart
 from multitask.schedule import build_plan
 from reports.cells import as_kept, write_cell
 from studies.asked import Asked
@@ -49,11 +51,11 @@ def test_the_papers_rows_are_there():
 def test_hyper_parameters_are_the_papers():
     for name in EVERY:
         config = row_cell(name, 1, BASE, Path("runs")).config
-        assert (config.lr, config.head_lr, config.weight_decay) == (2e-5, 2e-5, 0.01)
+        assert config.optimizer == AdamW(lr=2e-5, head_lr=2e-5, weight_decay=0.01)
         assert config.batch_size == (8 if config.mode == "multitask" else 16)
         assert config.epochs == EVERY[name].epochs
-    assert row_cell("M8", 1, BASE, Path("runs")).config.first_epochs == 3
-    assert row_cell("M16", 1, BASE, Path("runs")).config.smart_weight == {"sts": 1.0}
+    assert row_cell("M8", 1, BASE, Path("runs")).config.first().epochs == 3
+    assert row_cell("M16", 1, BASE, Path("runs")).config.regularizers == (Smart({"sts": 1.0}),)
     assert row_cell("M1", 1, BASE, Path("runs")).config.freeze_encoder
 
 
@@ -74,10 +76,10 @@ def test_rows_are_different_runs_and_share_their_pretraining():
 def test_fewer_epochs_keep_the_share_of_the_first_ones(name, epochs):
     config = row_cell(name, 1, BASE, Path("runs"), epochs).config
     share = {"M8": 3 / 7, "M9": 4 / 10}[name]
-    assert config.first_epochs == min(epochs - 1, max(1, round(share * epochs)))
+    assert config.first().epochs == min(epochs - 1, max(1, round(share * epochs)))
     plan = build_plan(config, (40, 120, 30))
     tasks = [{int(task) for step in plan.steps(e + 1) for task in step} for e in range(epochs)]
-    assert tasks[: config.first_epochs] == [{1}] * config.first_epochs
+    assert tasks[: config.first().epochs] == [{1}] * config.first().epochs
     assert tasks[-1] == {0, 1, 2}
 
 

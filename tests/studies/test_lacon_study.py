@@ -5,11 +5,15 @@ import pytest
 
 from minbert.json_files import read_json
 from multitask.config import RunConfig
+from multitask.methods import methods
+from multitask.optimizer import AdamW
 from reports.cells import read_cell
 from studies.lacon import paper as paper
 from studies.lacon.embeddings import effective_rank, space_of, spectrum
 from studies.lacon.experiments import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
 from studies.maps import Space
+from tasks.objectives import LaCon
+from tasks.protocols import CappedClasses, FewOfEachClass, Imbalanced
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
 CELLS = Experiments(BASE)
@@ -23,37 +27,32 @@ def test_every_cell_is_another_run():
 
 def test_settings_are_the_papers():
     config = CELLS.main("mrpc", "lacon").config
-    assert (config.pooling, config.warmup, config.epochs) == ("cls", 0.06, 10)
-    assert (config.protocol, config.shots, config.limit) == ("capped", 200, None)
+    assert (config.pooling, config.lr_schedule.warmup, config.epochs) == ("cls", 0.06, 10)
+    assert (config.protocol, config.limit) == (CappedClasses(200), None)
     assert config.task_options == {"mrpc": {"pair": "joint"}}
-    assert (config.lr, config.head_lr, config.batch_size) == (2e-5, 2e-5, 16)
-    assert (config.objective, config.select_by, config.label_terms) == (
-        "lacon",
-        None,
-        ("icl", "lcl", "ler"),
-    )
+    assert (config.optimizer, config.batch_size) == (AdamW(lr=2e-5, head_lr=2e-5), 16)
+    assert (config.objective, config.select_by) == (LaCon(), None)
+    assert config.objective.label_terms == ("icl", "lcl", "ler")
     assert CELLS.main("cola", "ce").config.select_by == "matthews"
     assert CELLS.main("tnews", "ce").config.select_by == "macro_f1"
     for method, weight, temperature in (("scl", 0.9, 0.3), ("cl", 0.13, 0.1)):
         rival = CELLS.main("rte", method).config
-        found = (rival.objective, rival.scl_weight, rival.scl_temperature)
-        assert found == (method, weight, temperature)
-    for method, objective in (("ce-mean", None), ("lacon-mean", "lacon")):
+        assert rival.objective == methods("objective")[method](temperature, weight)
+    for method, objective in (("ce-mean", None), ("lacon-mean", LaCon())):
         control = CELLS.main("rte", method).config
         assert (control.objective, control.pooling) == (objective, "mean")
     plain = Experiments(RunConfig(mode="single", tasks=()))
-    assert plain.main("sst2", "ce").config.shots == 5000
-    assert plain.main("trec", "ce").config.shots == 1000
+    assert plain.main("sst2", "ce").config.protocol.shots == 5000
+    assert plain.main("trec", "ce").config.protocol.shots == 1000
     few = CELLS.few_shot("rte", 20, "names").config
-    assert (few.protocol, few.shots, few.epochs, few.label_start) == (
-        "few-a-class", 20, 20, "names",
-    )  # fmt: skip
+    assert (few.protocol, few.epochs) == (FewOfEachClass(20), 20)
+    assert few.objective.label_start == "names"
     uneven = Experiments(BASE, epochs=3).imbalanced("cola", 10, "ce").config
-    assert (uneven.imbalance, uneven.shots, uneven.epochs) == (10, 32, 10)
-    assert (uneven.protocol, uneven.select_by) == ("imbalanced", "matthews")
+    assert (uneven.protocol, uneven.epochs) == (Imbalanced(shots=32, imbalance=10), 10)
+    assert uneven.select_by == "matthews"
     assert Experiments(BASE, epochs=3).main("cola", "ce").config.epochs == 3
-    assert CELLS.ablation("rte", "icl-single").config.label_terms == ("icl",)
-    assert CELLS.ablation("rte", "no-projection").config.projection_layers == 0
+    assert CELLS.ablation("rte", "icl-single").config.objective.label_terms == ("icl",)
+    assert CELLS.ablation("rte", "no-projection").config.objective.projection_layers == 0
 
 
 def test_what_is_another_cell_already_is_that_cell():

@@ -29,6 +29,8 @@ from studies.scl_moo.search import Tuning, failures, missing, tune
 from studies.scl_moo.table import chosen_table, few_shot_table, full_table, significance_table
 from studies.seeds import kept, run_seed_cells
 from studies.tuning import best_table, check
+from tasks.objectives import EPO, LS
+from tasks.protocols import FewShots
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
@@ -47,8 +49,8 @@ def test_settings_are_the_papers():
         (task,) = config.tasks
         joint = config.task_options.get(task, {}).get("pair") == "joint"
         assert joint == (task in ("qnli", "mrpc", "rte", "mnli"))
-        assert config.per_class == (config.objective in ("ls", "epo"))
-        if config.protocol == "few-shot":
+        assert config.per_class == isinstance(config.objective, LS | EPO)
+        if isinstance(config.protocol, FewShots):
             assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)
     for printed in (paper.FULL, *paper.FEW_SHOT.values()):
         assert all(set(found) == set(METHODS) for found in printed.values())

@@ -46,12 +46,12 @@ def test_every_cell_is_another_run():
 def test_settings_are_the_papers():
     small, large = CELLS.main("small", "msac", "superloss"), CELLS.main("large", "sst2", "ce")
     config = small.config
-    assert (config.lr, config.epochs, config.batch_size) == (0.003, 15, 200)
+    assert (config.optimizer.lr, config.epochs, config.batch_size) == (0.003, 15, 200)
     assert (config.encoder, config.per_class) == ("bilstm-1x128-dropout0.2", True)
     assert CELLS.main("small", "msac", "ce").config.batch_size == 64
-    assert (large.config.lr, large.config.epochs) == (0.001, 60)
+    assert (large.config.optimizer.lr, large.config.epochs) == (0.001, 60)
     assert large.config.encoder == "bilstm-3x512-dropout0.3"
-    assert CELLS.hard("large", "sst2", "top_k", 5).config.hard_after == 20
+    assert CELLS.hard("large", "sst2", "top_k", 5).config.objective.hard_after == 20
     assert CELLS.main("given", "sst", "ce").config.encoder == "tiny"
     assert CELLS.main("given", "cfimdb", "ce").seeds == (1, 2)
     with_vectors = replace(CELLS, vectors=Vectors(Path("/data/glove.6B.300d.txt"), "0123456789"))
@@ -64,7 +64,7 @@ def test_a_sweep_at_its_own_value_is_the_main_cell():
     assert CELLS.sweep("layers", 1, "ce").name == "small-sst-ce"
     assert CELLS.sweep("tau", 0.1).name == "small-sst-superloss"
     assert CELLS.sweep("units", 512).config.encoder == "bilstm-1x512-dropout0.2"
-    assert CELLS.sweep("positives", 5).config.positives == 5
+    assert CELLS.sweep("positives", 5).config.objective.positives == 5
 
 
 def test_the_papers_tables_have_every_set():
@@ -174,7 +174,7 @@ def test_the_five_losses_are_fine_tuned_and_nothing_else():
 
 def hard_of(one):
     """Which hard negatives a cell has."""
-    ((kind, amount),) = one.config.hard_negatives.items()
+    ((kind, amount),) = one.config.objective.hard.items()
     return kind, amount
 
 

@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from losses import contrastive_objectives, ideal_points, supcon_loss
 from tasks import CS224N, build_task
 from tasks.contrastive import example_embedding
-from tasks.objectives import with_objective
-from tasks.settings import ObjectiveSettings
+from tasks.objectives import CL, EPO, LS, SCL, LaCon, with_objective
 
 pytestmark = pytest.mark.numeric
 
@@ -23,9 +22,9 @@ def cases(topic):
     return json.loads((GOLDEN / f"{topic}.json").read_text())["cases"]
 
 
-def golden_loss(objective, inputs, embeddings, preference=(0.5, 0.5)):
-    settings = ObjectiveSettings(inputs["tau"], inputs["lambda"], preference)
-    task = with_objective(build_task("sst"), objective, settings)
+def golden_loss(objective, inputs, embeddings, **settings):
+    made = objective(temperature=inputs["tau"], weight=inputs["lambda"], **settings)
+    task = with_objective(build_task("sst"), made)
     logits = torch.tensor(inputs["logits"], dtype=torch.float64)
     texts = (torch.tensor(embeddings, dtype=torch.float64),)
     return task.losses(logits, texts, torch.tensor(inputs["labels"]))
@@ -33,7 +32,7 @@ def golden_loss(objective, inputs, embeddings, preference=(0.5, 0.5)):
 
 @pytest.mark.parametrize("case", cases("supcon"), ids=lambda case: case["id"])
 def test_cross_entropy_and_supcon_golden(case):
-    found = golden_loss("scl", case["inputs"], case["inputs"]["embeddings"])
+    found = golden_loss(SCL, case["inputs"], case["inputs"]["embeddings"])
     assert found["sst"].item() == pytest.approx(case["expected"]["ce_scl"], rel=1e-6)
 
 
@@ -41,7 +40,7 @@ def test_cross_entropy_and_supcon_golden(case):
 def test_linear_scalarisation_golden(case):
     inputs = case["inputs"]
     preference = tuple(inputs["preference"])
-    found = golden_loss("ls", inputs, inputs["embeddings_unit"], preference)
+    found = golden_loss(LS, inputs, inputs["embeddings_unit"], preference=preference)
     above = np.dot(preference, ideal_points(inputs["tau"], 5))  # of SST's five classes
     expected = case["expected"]["ls_loss"] - inputs["lambda"] * above
     assert found["sst"].item() == pytest.approx(expected, rel=1e-6)
@@ -55,7 +54,7 @@ def batch():
 
 def test_the_three_objectives_are_above_their_ideal_points(batch):
     logits, u, _, targets = batch
-    task = with_objective(build_task("sst"), "epo", ObjectiveSettings())
+    task = with_objective(build_task("sst"), EPO())
     assert task.objectives == ("sst/cross_entropy", "sst/pull", "sst/push")
     found = task.losses(logits, (u,), targets)
     pull, push = contrastive_objectives(F.normalize(u, dim=1), targets, 0.3)
@@ -63,21 +62,21 @@ def test_the_three_objectives_are_above_their_ideal_points(batch):
     torch.testing.assert_close(tuple(found.values()), expected)
 
 
-@pytest.mark.parametrize("objective", ["scl", "ls", "epo", "cl", "lacon"])
+@pytest.mark.parametrize("objective", [SCL, LS, EPO, CL, LaCon])
 def test_losses_over_a_batch_keep_the_batch_whole(objective):
     for name in CS224N:
         plain = build_task(name)
-        task = with_objective(plain, objective, ObjectiveSettings())
+        task = with_objective(plain, objective())
         if name == "sts":
             assert task is plain
         else:
             assert task.in_batch
-            assert len(task.objectives) == (3 if objective == "epo" else 1)
+            assert len(task.objectives) == (3 if objective is EPO else 1)
 
 
 def test_two_towers_are_one_embedding_with_their_difference(batch):
     logits, u, v, targets = batch
-    task = with_objective(build_task("qqp"), "scl", ObjectiveSettings(0.3, 0.4))
+    task = with_objective(build_task("qqp"), SCL(0.3, 0.4))
     whole = torch.cat([u, v, (u - v).abs()], 1)
     torch.testing.assert_close(example_embedding((u, v)), whole)
     expected = 0.6 * F.cross_entropy(logits, targets) + 0.4 * supcon_loss(whole, targets, 0.3)

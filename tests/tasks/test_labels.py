@@ -1,7 +1,6 @@
 """Objectives with embeddings of labels: LaCon, LEAM, LSAN and their neighbours, by plain loops."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,8 +22,7 @@ from tasks.contrastive import example_embedding
 from tasks.label_attention import LabelAttention, centred, padded, softmax_over_tokens
 from tasks.lacon import lowest_label_centered
 from tasks.lsan import ATTENTION_WIDTH
-from tasks.objectives import with_objective
-from tasks.settings import ObjectiveSettings
+from tasks.objectives import CL, LEAM, LSAN, LaCon, LaConFusion, with_objective
 
 pytestmark = pytest.mark.numeric
 
@@ -75,8 +73,7 @@ def test_the_label_centred_loss_is_counted_from_what_it_can_reach():
 
 @pytest.mark.parametrize("heads", [None, 1, 4])
 def test_lacon_is_its_three_losses(text, heads):
-    settings = ObjectiveSettings(label_heads=heads, label_temperature=0.2, label_spread=0.7)
-    task = with_objective(SST, "lacon", settings)
+    task = with_objective(SST, LaCon(0.2, label_heads=heads, label_spread=0.7))
     head = head_of(task)
     outputs = head(text)
     instances = head.projection(text)
@@ -87,14 +84,17 @@ def test_lacon_is_its_three_losses(text, heads):
     }
     found = task.losses(outputs, (text,), LABELS)["sst"]
     torch.testing.assert_close(found, sum(expected.values()))
-    for name, value in expected.items():
-        alone = with_objective(SST, "lacon", replace(settings, label_terms=(name,)))
-        torch.testing.assert_close(alone.losses(outputs, (text,), LABELS)["sst"], value)
+    for terms in (("icl",), ("lcl",), ("icl", "ler"), ("lcl", "ler"), ("icl", "lcl")):
+        given = {"label_heads": heads} if "icl" in terms else {}
+        given |= {"label_spread": 0.7} if "ler" in terms else {}
+        some = with_objective(SST, LaCon(0.2, label_terms=terms, **given))
+        value = sum(expected[term] for term in terms)
+        torch.testing.assert_close(some.losses(outputs, (text,), LABELS)["sst"], value)
 
 
-@pytest.mark.parametrize("objective", ["lacon", "lacon-fusion"])
+@pytest.mark.parametrize("objective", [LaCon, LaConFusion])
 def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
-    task = with_objective(SST, objective, ObjectiveSettings())
+    task = with_objective(SST, objective())
     head = head_of(task)
     scores = task.scores(head, (text,)).detach()
     labels, instances = head.labels.detach(), head.projection(text).detach()
@@ -108,28 +108,27 @@ def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
 
 def test_layers_of_the_projection(text):
     for layers, count in ((0, 0), (1, 1), (3, 3)):
-        settings = ObjectiveSettings(projection_layers=layers)
-        head = head_of(with_objective(SST, "lacon", settings))
+        head = head_of(with_objective(SST, LaCon(projection_layers=layers)))
         linear = [m for m in head.projection.modules() if isinstance(m, torch.nn.Linear)]
         relu = [m for m in head.projection.modules() if isinstance(m, torch.nn.ReLU)]
         assert (len(linear), len(relu)) == (count, max(0, count - 1))
-    pair = head_of(with_objective(QQP, "lacon", ObjectiveSettings(projection_layers=0)))
+    pair = head_of(with_objective(QQP, LaCon(projection_layers=0)))
     assert pair.projection.in_features == 3 * WIDTH
 
 
 def test_heads_that_do_not_divide_the_width_are_refused():
-    task = with_objective(SST, "lacon", ObjectiveSettings(label_heads=5))
+    task = with_objective(SST, LaCon(label_heads=5))
     with pytest.raises(UserError, match="expected a divisor of the embedding's width 12, found 5"):
         task.build_head(WIDTH)
 
 
-@pytest.mark.parametrize("objective", ["lacon", "lacon-fusion", "leam", "lsan"])
+@pytest.mark.parametrize("objective", [LaCon, LaConFusion, LEAM, LSAN])
 def test_labels_begin_where_the_names_are(text, objective):
-    head = head_of(with_objective(SST, objective, ObjectiveSettings()))
+    head = head_of(with_objective(SST, objective()))
     random = head.labels.detach().clone()
     names = text[:5] + 10  # what all have in common tells nothing
     head.start(names)
-    own = head.projection(names) if objective.startswith("lacon") else names
+    own = head.projection(names) if issubclass(objective, LaCon) else names
     apart = F.normalize(own - own.mean(0), dim=-1)
     torch.testing.assert_close(F.normalize(head.labels, dim=-1), apart)
     # As long as random ones are on average, so that a learning rate turns them as far.
@@ -138,7 +137,7 @@ def test_labels_begin_where_the_names_are(text, objective):
 
 
 def test_a_name_stands_for_both_texts_of_a_pair(text):
-    head = head_of(with_objective(QQP, "lacon", ObjectiveSettings()))
+    head = head_of(with_objective(QQP, LaCon()))
     names = text[:2]
     head.start(names)
     whole = torch.cat([names, names, torch.zeros_like(names)], 1)
@@ -183,11 +182,11 @@ def test_label_attention_by_plain_loops(tokens, rectified):
     assert_near(mine, theirs, 3 * terms, scale)
 
 
-@pytest.mark.parametrize("objective", ["lacon-fusion", "leam"])
+@pytest.mark.parametrize("objective", [LaConFusion, LEAM])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_attention_learns_from_the_start(tokens, objective, seed):
     hidden, batch = tokens
-    head = head_of(with_objective(SST, objective, ObjectiveSettings()))
+    head = head_of(with_objective(SST, objective()))
     torch.manual_seed(seed)
     with torch.no_grad():
         head.labels.normal_()
@@ -197,7 +196,7 @@ def test_the_attention_learns_from_the_start(tokens, objective, seed):
 
 def test_lsan_by_plain_loops(tokens):
     hidden, batch = tokens
-    head = head_of(with_objective(SST, "lsan", ObjectiveSettings()))
+    head = head_of(with_objective(SST, LSAN()))
     pooled = head.pool(hidden, batch)
     assert pooled.shape == (4, head.pooled_width)
     expected, begin = [], 0
@@ -234,7 +233,7 @@ def test_tokens_of_a_sequence_share_a_softmax(tokens):
 
 def test_leam_classifies_the_labels_too(tokens):
     hidden, batch = tokens
-    task = with_objective(SST, "leam", ObjectiveSettings())
+    task = with_objective(SST, LEAM())
     head, targets = head_of(task), torch.tensor([0, 1, 2, 4])
     pooled = head.pool(hidden, batch)
     outputs = head(pooled)
@@ -246,7 +245,7 @@ def test_leam_classifies_the_labels_too(tokens):
 
 @pytest.mark.parametrize("plain", [SST, QQP], ids=["one text", "a pair"])
 def test_a_second_view_is_contrasted(plain, text):
-    task = with_objective(plain, "cl", ObjectiveSettings(temperature=0.2, weight=0.4))
+    task = with_objective(plain, CL(temperature=0.2, weight=0.4))
     head = head_of(task)
     texts = tuple(text.roll(i, 0) + i for i in range(2 * plain.texts))
     labels = LABELS.clamp(max=1)
@@ -261,19 +260,19 @@ def test_training_alone_has_second_views():
     from tasks import data_folder
 
     for plain in (SST, build_task("mrpc", pair="joint")):
-        task = with_objective(plain, "cl", ObjectiveSettings())
+        task = with_objective(plain, CL())
         for split, times in (("train", 2), ("dev", 1)):
             assert len(task.read(data_folder("sample"), split).texts) == times * plain.texts
 
 
-@pytest.mark.parametrize("objective", ["leam", "lsan"])
+@pytest.mark.parametrize("objective", [LEAM, LSAN])
 def test_pairs_in_two_towers_have_no_place_there(objective):
     with pytest.raises(UserError, match="expected single texts, or pairs in one sequence"):
-        with_objective(QQP, objective, ObjectiveSettings())
-    joint = with_objective(build_task("qqp", pair="joint"), objective, ObjectiveSettings())
+        with_objective(QQP, objective())
+    joint = with_objective(build_task("qqp", pair="joint"), objective())
     assert joint.vectors == 1
 
 
 def test_a_task_without_classes_stays_as_it_is():
     sts = build_task("sts")
-    assert with_objective(sts, "lacon", ObjectiveSettings()) is sts
+    assert with_objective(sts, LaCon()) is sts

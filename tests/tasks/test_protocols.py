@@ -4,42 +4,49 @@ from pathlib import Path
 
 import pytest
 
-from cli.protocol import PROTOCOLS as FLAGS
-from cli.protocol import SHOTS
+from multitask.methods import methods
 from tasks import build_task
 from tasks.filtered import WithoutHeldOut
-from tasks.protocols import PROTOCOLS, Drawing, source_of
+from tasks.protocols import drawn
 from tasks.sampled import Capped, Even
 from tasks.subsets import FewShot, HeldOut
 
 DRAWN = {"few-shot": FewShot, "held-out": HeldOut, "capped": Capped}
 DRAWN |= {"few-a-class": Even, "imbalanced": Even}
+PROTOCOLS = ("files", *DRAWN)
 
 
-def test_flags_name_what_there_is():
-    assert tuple(FLAGS) == tuple(PROTOCOLS)
-    assert {name for name, made in DRAWN.items() if made is not HeldOut} == set(SHOTS)
+def protocol(name):
+    """With 20 shots, and 5 times as many of the most frequent class, where it has such numbers."""
+    numbers = {"shots": 20, "imbalance": 5.0}
+    cls = methods("protocol")[name]
+    return cls(**{key: value for key, value in numbers.items() if key in cls.by_key()})
+
+
+def test_protocols_and_those_that_count_examples():
+    assert tuple(methods("protocol")) == PROTOCOLS
+    counting = {name for name in PROTOCOLS if protocol(name).counts_examples}
+    assert counting == {name for name, made in DRAWN.items() if made is not HeldOut}
 
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_protocol_draws_what_its_numbers_say(name):
-    task = build_task("sst2")
-    ratio = 5.0 if name == "imbalanced" else None
-    source = source_of(task, Drawing(name, 20, ratio, 3))
+    task, one = build_task("sst2"), protocol(name)
+    source = drawn(task, one, 3)
     assert type(source) is DRAWN[name]
     assert source.source is task.source
-    if name in SHOTS:
+    if one.counts_examples:
         assert (source.shots, source.classes, source.seed) == (20, 2, 3)
     if DRAWN[name] is Even:
-        assert source.ratio == (ratio or 1)
-    published = source_of(build_task("imdb"), Drawing(name, 20, ratio, 3))
+        assert source.ratio == (5.0 if name == "imbalanced" else 1)
+    published = drawn(build_task("imdb"), one, 3)
     assert name == "held-out" or published.test == "test"
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_guard_is_last_but_where_shots_would_be_lost(name):
     other = build_task("sts").source
-    source = source_of(build_task("sst"), Drawing(name, 20, None, 3, (other,)))
+    source = drawn(build_task("sst"), protocol(name), 3, (other,))
     if name == "few-shot":
         source = source.source
     assert isinstance(source, WithoutHeldOut)

@@ -9,7 +9,7 @@ import pytest
 
 import tasks
 from tasks import build_task, reviews
-from tasks.protocols import Drawing, source_of
+from tasks.protocols import HeldOutTenth, drawn
 from tasks.reviews import REVIEWS
 from tasks.text_files import DataError
 
@@ -97,11 +97,10 @@ def test_texts_that_come_several_times_stay_together(tmp_path):
 
 
 def test_held_out_leaves_what_is_parted_already(tmp_path):
-    drawing = Drawing("held-out")
     for name in ("imdb", "amazon5"):
         task = build_task(name)
-        assert source_of(task, drawing) is task.source
-    assert source_of(build_task("cfimdb"), drawing) is not build_task("cfimdb").source
+        assert drawn(task, HeldOutTenth(), 0) is task.source
+    assert drawn(build_task("cfimdb"), HeldOutTenth(), 0) is not build_task("cfimdb").source
 
 
 def test_an_unknown_label_and_too_few_rows_are_told(tmp_path):

@@ -1,0 +1,64 @@
+"""Writes docs/methods.md from the methods' own descriptions: python -m docs.build_methods"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli.settings_flags import flag
+from minbert.settings import Settings, default_of, expected, hints_of
+from multitask.methods import ROLES, methods
+from multitask.presets import PRESETS
+
+PAGE = Path(__file__).with_name("methods.md")
+
+
+def page() -> str:
+    """The whole page: a section for each role, an entry for each method with its settings."""
+    parts = [
+        "# Methods and their settings",
+        "Built from the methods' own descriptions by `python -m docs.build_methods`. The first one "
+        "of a section is the default. Every setting is a flag, a keyword of `RunConfig`, and a key "
+        "of `config.json`, under the same name.",
+    ]
+    for role in ROLES:
+        if role == "tasks":
+            continue
+        parts.append(f"## {role.replace('_', ' ')}")
+        parts += [entry(method) for method in methods(role).values()]
+    return "\n\n".join([*parts, *presets()]) + "\n"
+
+
+def entry(method: type[Settings]) -> str:
+    """Name, description and settings of a method."""
+    text = " ".join((method.__doc__ or "").split())
+    lines = [f"**{method.name}**: {text}"]
+    if fields := method.by_key():
+        hints = hints_of(method)
+        lines += ["", "| setting | a value is | default | |", "|---|---|---|---|"]
+        for key, one in fields.items():
+            default = default_of(one)
+            shown = "" if default in (None, {}) else f"`{default}`"
+            help = one.metadata.get("help", "")
+            lines.append(f"| `{flag(key)}` | {expected(hints[one.name])} | {shown} | {help} |")
+    return "\n".join(lines)
+
+
+def presets() -> list[str]:
+    """A table for each preset."""
+    parts = ["## presets", "Defaults by `--preset NAME`; a setting that is given wins."]
+    for name, preset in PRESETS.items():
+        lines = [f"**{name}**: {preset.paper}", "", "| setting | value | of the paper | mode |"]
+        lines.append("|---|---|---|---|")
+        for mode, several in {"": preset.settings, **preset.by_mode}.items():
+            for key, (value, source) in several.items():
+                lines.append(f"| `{key}` | `{value}` | {source} | {mode} |")
+        parts.append("\n".join(lines))
+    return parts
+
+
+def main() -> None:
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
