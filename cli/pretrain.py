@@ -15,12 +15,16 @@ from cli.training import config_of, training_flags
 from minbert.errors import SettingsError
 from multitask.methods import methods
 from multitask.rules import PAIRED
+from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
-        parser, ("objective", "projection_head"), fits=lambda one: not hasattr(one, "of_task")
+        parser,
+        ("objective", "projection_head"),
+        fits=lambda one: not hasattr(one, "of_task"),
+        defaults=PretrainObjective.defaults,
     )
     add_task_list(flags, CS224N, "whose training text is used")
     shared = [name for name in TASK_NAMES if name not in CS224N]
@@ -50,7 +54,7 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
         names = ", ".join(n for n, one in methods("objective").items() if hasattr(one, "tasks"))
         raise SettingsError(f"objective: expected one of {names}, found none")
     objective = methods("objective", parser.outside).get(args.objective)
-    from_file = args.text is not None or "nli" in getattr(objective, "__dataclass_fields__", {})
+    from_file = args.text is not None or getattr(objective, "needs_file", False)
     if from_file:
         if args.tasks or args.further:
             flag = "text" if args.text is not None else f"objective {args.objective}"

@@ -11,6 +11,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
 
 from minbert.errors import SettingsError
@@ -26,10 +27,18 @@ Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of each role of a
 
 
 class Flags:
-    """The flags of a mode, in groups; without `everything` help shows only the common ones."""
+    """The flags of a mode, in groups; without `everything` help shows only the common ones.
 
-    def __init__(self, parser: argparse.ArgumentParser, everything: bool = True) -> None:
-        self.parser, self.everything = parser, everything
+    `defaults` are those that the mode has instead of the settings' own.
+    """
+
+    def __init__(
+        self,
+        parser: argparse.ArgumentParser,
+        everything: bool = True,
+        defaults: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.parser, self.everything, self.defaults = parser, everything, defaults
         self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
         self.hints: dict[str, Any] = {}  # of the settings that have a flag
         self.methods: dict[str, list[str]] = {}  # names of those that the mode has
@@ -54,7 +63,9 @@ class Flags:
             more["metavar"] = about.get("metavar") or metavar(hint)
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
                 more["nargs"] = "+"
-        text = about.get("help", f"setting of {group}") + default_text(one)
+        text = about.get("help", f"setting of {group}") + default_text(
+            one, self.defaults.get(key, default_of(one))
+        )
         action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
 
@@ -72,7 +83,10 @@ class Flags:
         for role, several in chosen.items():
             about = known[role].metadata
             if role != "regularizers":
-                self.add_role(role, about, list(several))
+                optional = None in ROLES[role].methods
+                plain = [PLAIN] if optional and any(map(of_tasks, several.values())) else []
+                default = "" if optional and not plain else f" (default: {[*plain, *several][0]})"
+                self.add_role(role, about, [*plain, *several], default)
             for method in several.values():
                 for key, one in method.by_key().items():
                     if key in without:
@@ -85,11 +99,9 @@ class Flags:
                 lines = [f"{name}: {summary(method)}" for name, method in several.items()]
                 self.parser.epilog = "\n".join([self.parser.epilog or "", f"{role}:", *lines])
 
-    def add_role(self, role: str, about: Mapping[str, Any], names: list[str]) -> None:
-        if None in ROLES[role].methods and "simcse" not in names:
-            names.insert(0, PLAIN)
+    def add_role(self, role: str, about: Mapping[str, Any], names: list[str], default: str) -> None:
         self.hints[role] = str
-        text = f"{about['help']}: {', '.join(names)} (default: {names[0]})"
+        text = f"{about['help']}: {', '.join(names)}{default}"
         action = self.add(role, about["group"], text, about.get("common", False), metavar="NAME")
         action.completer = lambda **_: names
 
@@ -110,6 +122,11 @@ class Flags:
         return found | ({"task_options": options} if options else {})
 
 
+def of_tasks(method: type[Settings]) -> bool:
+    """Whether a method is none of pre-training, which has tasks of its own."""
+    return not hasattr(method, "tasks")
+
+
 def flag(key: str) -> str:
     return f"--{key.replace('_', '-')}"
 
@@ -119,9 +136,8 @@ def summary(method: type[Settings]) -> str:
     return (method.__doc__ or "").strip().partition("\n")[0]
 
 
-def default_text(one: Field[Any]) -> str:
+def default_text(one: Field[Any], value: Any) -> str:
     """The end of a help text that gives the default; nothing where there is none."""
-    value = default_of(one)
     if value in (None, False, (), {}, MISSING) or "(default" in one.metadata.get("help", ""):
         return ""
     return f" (default: {' '.join(map(str, value)) if isinstance(value, tuple) else value})"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.settings_flags import Flags, path, typed
+from cli.settings_flags import Flags, of_tasks, path, typed
 from minbert.errors import SettingsError
 from minbert.settings import Count, Settings
 from multitask.config import RunConfig
@@ -37,23 +37,19 @@ CONFIG = "file of settings, .json or .yaml, such as a run's config.json; an expl
 Fits = Callable[[type[Settings]], bool]
 
 
-def of_tasks(method: type[Settings]) -> bool:
-    """Whether a method is none of pre-training."""
-    return not hasattr(method, "tasks")
-
-
 def training_flags(
     parser: Any,
     roles: tuple[str, ...],
     keys: tuple[str, ...] = (),
     fits: Fits = of_tasks,
     without: tuple[str, ...] = (),
+    defaults: Mapping[str, Any] | None = None,
 ) -> Flags:
     """Flags of a mode that trains: of the configuration, and of methods of some `roles` that fit.
 
     Methods' settings that the mode sets itself stay `without` a flag.
     """
-    flags = Flags(parser, parser.everything)
+    flags = Flags(parser, parser.everything, defaults or {})
     flags.add("use", "training", USE, metavar="FILE.py", action="append")
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))

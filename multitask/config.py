@@ -198,7 +198,9 @@ class RunConfig(Settings):
         Sum(), help="how the objectives' gradients become one step", group="mixing", common=True
     )
     # An Objective; in mode pretrain a PretrainObjective.
-    objective: Any = setting(None, help="what tasks with classes are trained by", group="training")
+    objective: Any = setting(
+        None, help="training objective; of tasks, of those with classes", group="tasks", common=True
+    )
     projection_head: Any = setting(
         None,
         help="layer between embeddings and an objective of classes, in training only",

@@ -35,7 +35,8 @@ class PretrainObjective(Settings):
     `defaults` are those of a configuration with this objective: batches of 64 and one epoch (Gao et
     al., 2021, section 4). `of_classes`: it is about the classes of labelled texts. `of_pairs`: it
     is about texts that belong together. `compares`: the other examples of a batch are negatives.
-    `two_of_each_class`: a batch needs two examples of each of two classes.
+    `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`: it reads a
+    file of its own, not tasks.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
@@ -43,6 +44,7 @@ class PretrainObjective(Settings):
     of_pairs: ClassVar[bool] = False
     compares: ClassVar[bool] = True
     two_of_each_class: ClassVar[bool] = False
+    needs_file: ClassVar[bool] = False
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:
         """The tasks of a pre-training run, by name."""
@@ -106,6 +108,7 @@ class SimCSE(PretrainObjective, name="simcse"):
 class NLI(PretrainObjective, name="nli"):
     """Each premise finds what follows from it; what contradicts it is a hard negative."""
 
+    needs_file = True
     nli: Name | None = setting(
         None,
         metavar="FILE",

@@ -12,14 +12,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal
 
-from minbert.errors import UserError
+import msgspec
+from msgspec import Meta
+
+from minbert.errors import SettingsError, UserError
 from minbert.files import check_regular
-from minbert.typed import fits
+from minbert.settings import Name, Settings, checked, expected, hints_of, required
 from tasks import TASK_NAMES
 
-TYPES = ("classification", "similarity")
+Kind = Literal["classification", "similarity"]
+Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of a similarity
 FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of what stands beside tasks in metrics.
@@ -51,8 +55,35 @@ KEYS = {
     "quotes": "yes, or no where quotes in a tab-separated file mean nothing",
 }
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # where a file's name ends
-LARGE = 1e9
 COMMA = re.compile(r"(?<!\\),")  # in a name it is escaped with a backslash
+
+
+class Description(Settings):
+    """The keys of a description, as somebody writes them: see `KEYS`."""
+
+    type: Kind
+    text: tuple[Name, ...]
+    label: Name
+    train: Name
+    dev: Name | None = None
+    test: Name | None = None
+    id: Name | None = None
+    labels: tuple[str, ...] = ()
+    low: Bound | None = None
+    high: Bound | None = None
+    pair: Literal["bi", "joint"] = "bi"
+    quotes: Literal["yes", "no"] | bool = "yes"
+
+    def faults(self) -> Iterator[str]:
+        similar = self.type == "similarity"
+        if len(self.text) not in ((2,) if similar else (1, 2)):
+            wanted = "two text columns" if similar else "one text column, or two of pairs"
+            yield f"text: expected {wanted}, found {len(self.text)}"
+        for key, owner in (("labels", not similar), ("low", similar), ("high", similar)):
+            if getattr(self, key) not in ((), None) and not owner:
+                yield f"{key}: expected another type, found {self.type}"
+        if self.pair == "joint" and (similar or len(self.text) != 2):
+            yield "pair: expected a classification of pairs with joint"
 
 
 def is_taken(name: str) -> bool:
@@ -75,17 +106,17 @@ class Described:
     """
 
     name: str
-    type: str
+    type: Kind
     train: str
-    texts: tuple[str, ...]
+    texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
     label: str
     dev: str | None = None
     test: str | None = None
     test_labels: bool = False
     id: str | None = None
     labels: tuple[str, ...] = ()
-    low: float = 0.0
-    high: float = 1.0
+    low: Bound = 0.0
+    high: Bound = 1.0
     joint: bool = False
     quotes: bool = True
 
@@ -107,24 +138,23 @@ def from_json(name: str, content: Mapping[str, Any]) -> Described:
 
     The name becomes a part of files' names.
     """
-    hints = get_type_hints(Described)
     wanted = {field.name for field in fields(Described)} - {"name"}
     if not NAME.fullmatch(name) or is_taken(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
     for key in sorted(wanted ^ content.keys()):
         found = "none" if key in wanted else "it"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")
-    for key, value in content.items():
-        if not fits(value, hints[key]):
-            raise UserError(f"own_tasks: {name}: {key}: found {str(value)[:60]!r}")
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-    described = Described(name, **values)
-    if described.type not in TYPES or len(described.texts) not in (1, 2):
-        raise UserError(f"own_tasks: {name}: expected a type of {', '.join(TYPES)}, 1 or 2 texts")
+    for key, hint in hints_of(Described).items():
+        if key != "name":
+            try:
+                checked(key, hint, content[key])
+            except SettingsError as error:
+                raise UserError(f"own_tasks: {name}: {error}") from error
+    described = msgspec.convert({**content, "name": name}, Described)
     if described.type == "classification" and len(set(described.labels)) < 2:
         raise UserError(f"own_tasks: {name}: labels: expected two or more")
-    if described.type == "similarity" and not -LARGE < described.low < described.high < LARGE:
-        raise UserError(f"own_tasks: {name}: expected low below high, both finite")
+    if described.type == "similarity" and not described.low < described.high:
+        raise UserError(f"own_tasks: {name}: expected low below high")
     return described
 
 
@@ -184,61 +214,36 @@ def read_yaml(file: Path) -> dict[str, Any]:
     return found
 
 
-def checked_description(name: str, given: dict[str, Any]) -> dict[str, Any]:
+def checked_description(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a description in one form, of any kind of file; DescriptionError in one line."""
     for key in given:
         if key not in KEYS and key != "train":
             raise DescriptionError(f"{name}: expected keys of {', '.join(KEYS)}, found {key!r}")
-    text, labels = given.get("text", []), given.get("labels", [])
-    given = given | {
-        "text": [text] if isinstance(text, str) else text,
-        "labels": labels.split("|") if isinstance(labels, str) else labels,
-    }
-    for key in ("text", "labels"):
-        if not isinstance(given[key], list):
-            raise DescriptionError(f"{name}: {key}: expected a list, found {given[key]!r}")
-        if not all(isinstance(one, str | int | float) for one in given[key]) or any(
-            isinstance(one, bool) for one in given[key]
-        ):  # YAML reads yes and no as truth values
-            raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {given[key]}")
-        given[key] = [str(one) for one in given[key]]
-    given["labels"] = [label.strip() for label in given["labels"]]
-    for text in given["text"]:
-        if not text or not text.isprintable():
-            raise DescriptionError(f"{name}: text: expected the name of a column, found {text!r}")
-    if given.get("type") not in TYPES:
-        found = given.get("type", "none")
-        raise DescriptionError(f"{name}: type: expected {' or '.join(TYPES)}, found {found}")
-    similar = given["type"] == "similarity"
-    if len(given["text"]) not in ((2,) if similar else (1, 2)):
-        wanted = "two text columns" if similar else "one text column, or two of pairs"
-        raise DescriptionError(f"{name}: expected {wanted}, found {len(given['text'])}")
-    for key in ("label", "train", "dev", "test", "id"):
-        if key not in given and key not in ("label", "train"):
-            continue
-        if not isinstance(given.get(key), str) or not given[key].isprintable():
-            raise DescriptionError(f"{name}: {key}: expected a name, found {given.get(key)!r}")
-    for key in ("low", "high"):
-        if key in given:
-            given[key] = to_number(name, key, given[key])
-    for key, owner in (("labels", not similar), ("low", similar), ("high", similar)):
-        if given.get(key) and not owner:
-            raise DescriptionError(f"{name}: {key}: expected another type, found {given['type']}")
-    for key, choices in (("pair", ("bi", "joint")), ("quotes", ("yes", "no", True, False))):
-        if key in given and given[key] not in choices:
-            raise DescriptionError(
-                f"{name}: {key}: expected {choices[0]} or {choices[1]}, found {given[key]}"
-            )
-    if given.get("pair") == "joint" and (similar or len(given["text"]) != 2):
-        raise DescriptionError(f"{name}: pair=joint: expected a classification of pairs")
-    return given
-
-
-def to_number(name: str, key: str, value: Any) -> float:
+    found = {key: in_one_form(name, key, value) for key, value in given.items()}
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not abs(number) < LARGE:
-        raise DescriptionError(f"{name}: {key}: expected a number, found {value!r}")
-    return number
+        for key in required(Description):
+            if key not in found:
+                hint = hints_of(Description)[key]
+                raise SettingsError(f"{key}: expected {expected(hint)}, found none")
+        values = Description(**found).values()
+    except SettingsError as error:
+        raise DescriptionError(f"{name}: {error}") from error
+    return {key: list(one) if isinstance(one, tuple) else one for key, one in values.items()}
+
+
+def in_one_form(name: str, key: str, value: Any) -> Any:
+    """Lists of texts, and numbers, however a flag or a YAML file writes them."""
+    if key in ("low", "high") and isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    if key not in ("text", "labels"):
+        return value
+    if isinstance(value, str):
+        value = [value] if key == "text" else value.split("|")
+    if isinstance(value, list):
+        if any(isinstance(one, bool) for one in value):  # as YAML reads yes and no
+            raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
+        value = [str(one).strip() if isinstance(one, str | int | float) else one for one in value]
+    return value

@@ -53,8 +53,8 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
         labels = tuple(given["labels"]) or classes(name, files, found)
         check_labels(name, labels)
         return Described(**common, labels=labels)
-    low, high = scale(Path(files["train"]), found)
-    return Described(**common, low=given.get("low", low), high=checked_high(given, low, high))
+    low, high = bounds(given, *scale(Path(files["train"]), found))
+    return Described(**common, low=low, high=high)
 
 
 def in_folder(place: str) -> dict[str, str]:
@@ -139,8 +139,10 @@ def scale(file: Path, found: Iterator[tuple[int, str]]) -> tuple[float, float]:
     return low, high
 
 
-def checked_high(given: Mapping[str, Any], low: float, high: float) -> float:
-    low, high = given.get("low", low), given.get("high", high)
+def bounds(given: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
+    """The scale that is given; what is not, that of the file."""
+    low = low if given.get("low") is None else given["low"]
+    high = high if given.get("high") is None else given["high"]
     if not low < high:
         raise DescriptionError(f"expected low below high, found low={low:g} and high={high:g}")
-    return high
+    return low, high
