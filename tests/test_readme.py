@@ -4,6 +4,7 @@ All but those of torchrun and `python -m`, which have tests of their own, and on
 resume.
 """
 
+import json
 import re
 import shlex
 from functools import partial
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli import main
-from docs import build_api
+from docs import build_api, build_methods
 from multitask.combiners import ALONE
 from multitask.config import RunConfig
 from tasks import DECLARED
@@ -80,20 +81,28 @@ def test_every_command_and_snippet_of_the_readme_runs(place, monkeypatch, capsys
     for command in commands:
         run(command, monkeypatch)
     assert "overall" in capsys.readouterr().out
-    one, other, third = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    one, other, third, fourth = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict = {}
     exec(one, names)
     assert names["found"]["alike"].values.shape == (1,)
     exec(other, names)
     assert names["embeddings"].shape == (2, 384)
     assert names["embeddings"].dtype.name == "float32"
-    monkeypatch.setattr("multitask.config.RunConfig", partial(RunConfig, encoder="tiny"))
+    monkeypatch.setattr("multitask.RunConfig", partial(RunConfig, encoder="tiny"), raising=False)
     exec(third, names)
-    assert names["metrics"]["dev"]["sts"]["pearson"] > -1
+    assert names["run"].metrics["dev"]["sts"]["pearson"] > -1
     # PCGrad met both tasks in a step, and projected where they were in conflict.
-    statuses = names["metrics"]["combiner_steps"]
+    statuses = names["run"].metrics["combiner_steps"]
     assert ALONE not in statuses
     assert statuses.get("projected", 0) > 0
+    assert set(names["other"].metrics["dev"]) == {"mood", "sst"}
+    monkeypatch.undo()
+    monkeypatch.chdir(place)
+    (place / "tilted.py").write_text(fourth, "utf-8")
+    (inline,) = re.findall(r"`python (run\.py [^`]*--use tilted\.py[^`]*)`", README)
+    assert main([*shlex.split(inline)[1:], *SMALL, "--output", "runs/tilted"]) == 0
+    metrics = json.loads((place / "runs" / "tilted" / "metrics.json").read_text())
+    assert set(metrics["combiner_steps"]) == {"tilted"}
 
 
 @pytest.mark.slow
@@ -111,6 +120,7 @@ def test_every_command_of_a_page_runs(page, place, monkeypatch):
 
 def test_the_reference_is_that_of_the_docstrings():
     assert PAGES["api.md"] == build_api.page(), "python -m docs.build_api writes it anew"
+    assert PAGES["methods.md"] == build_methods.page(), "python -m docs.build_methods writes it"
 
 
 def test_every_file_that_is_pointed_to_exists():

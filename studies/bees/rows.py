@@ -218,7 +218,7 @@ def row_cell(
     """The run of a row with a seed; `base` has data, limit, encoder, precision.
 
     `epochs` and `lr` replace the paper's numbers; hybrid sampling keeps its share of first epochs,
-    and at least one for the rest.
+    with at least one of them and one for the rest.
     """
     row = EVERY[name]
     settings = {"mode": "single", **PAPER, **row.settings}
@@ -226,7 +226,7 @@ def row_cell(
     settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
     total = epochs or row.epochs
     if "first_epochs" in settings:
-        share = settings["first_epochs"] / row.epochs
+        share, total = settings["first_epochs"] / row.epochs, max(2, total)
         settings["first_epochs"] = min(total - 1, max(1, round(share * total)))
     config = base.changed(tasks=row.tasks, seed=seed, epochs=total, **settings)
     if not row.pretraining:

@@ -6,27 +6,37 @@ import numpy as np
 import pytest
 import torch
 
-from cli.pretrain import PAIRED as LISTED_PAIRED
-from cli.pretrain import TEXTS as LISTED
 from losses import simcse_loss, triplet_margin_loss
-from multitask import choices
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from pretrain.objectives import OBJECTIVES, Projection, build_objective, embedding_metrics
+from multitask.methods import methods
+from multitask.rules import PAIRED as LISTED_PAIRED
+from pretrain.objectives import PretrainObjective
+from pretrain.text_tasks import Projection, embedding_metrics
 from pretrain.texts import PAIRED
 
 CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"))
+OBJECTIVES = {
+    name: one
+    for name, one in methods("objective").items()
+    if issubclass(one, PretrainObjective) and not one.of_classes
+}
 
 
-def test_the_command_line_lists_the_objectives():
-    assert tuple(LISTED) == OBJECTIVES == choices.TEXT_OBJECTIVES
+def test_tasks_that_make_pairs_are_those_whose_labels_say_what_belongs_together():
     assert set(LISTED_PAIRED) == set(PAIRED)
+    assert {name for name, one in OBJECTIVES.items() if one.of_pairs} == {
+        "pairs",
+        "ranking",
+        "triplet",
+    }
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_objective_is_a_task_with_its_loss(name):
     settings = {"margin": 0.3} if name == "triplet" else {"contrast_temperature": 0.1}
     settings |= {"nli": "pairs.csv"} if name == "nli" else {}
-    (task,) = build_objective(replace(CONFIG, objective=name, **settings)).values()
+    (task,) = build_tasks(replace(CONFIG, objective=name, **settings)).values()
     torch.manual_seed(0)
     texts = tuple(torch.randn(3, 5, 4))
     texts = texts[:2] if name in ("simcse", "pairs") else texts

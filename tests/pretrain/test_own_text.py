@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tasks.sample
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from pretrain.objectives import build_objective
 from pretrain.own_text import own_pairs, unlabelled
 from pretrain.texts import pairs_and_strangers
 from tasks.text_files import DataError
@@ -91,7 +91,7 @@ def test_an_objective_reads_both_columns(tmp_path, objective, columns):
         text_column="q",
         other_column="a",
     )
-    (task,) = build_objective(config).values()
+    (task,) = build_tasks(config).values()
     texts = task.read(SAMPLE, "train").texts
     assert len(texts) == columns
     assert texts[0] == [row["q"] for row in rows]

@@ -1,47 +1,53 @@
 """Pre-training on classes: losses as the configuration says, the projection, what dev measures."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from cli.classes import HARD, OBJECTIVES
 from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
-from losses import super_loss as losses_super_loss
-from losses.super_loss import VARIANTS as LOSS_VARIANTS
-from multitask import choices
+from losses.super_loss import VARIANTS
+from minbert.settings import hints_of
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
+from multitask.methods import methods
 from multitask.run import complete
 from multitask.telemetry import read_steps
-from multitask.values import HARD as HARD_VALUES
 from pretrain import supercontext
-from pretrain.supercontext import ProjectionHead, class_tasks, neighbour_metrics
+from pretrain.objectives import ClassObjective, SuperLoss
+from pretrain.supercontext import Projected, neighbour_metrics
 
 CONFIG = RunConfig(mode="pretrain", tasks=("sst",), objective="superloss")
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
+OBJECTIVES = [n for n, one in methods("objective").items() if issubclass(one, ClassObjective)]
+HEADS = methods("projection_head")
 
 
 def embeddings():
     return torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
 
 
-def test_the_command_line_lists_what_there_is():
-    assert tuple(OBJECTIVES) == supercontext.OBJECTIVES
-    assert choices.CLASS_OBJECTIVES == supercontext.OBJECTIVES
-    assert set(choices.PROJECTION_HEADS) == set(supercontext.HEADS)
-    assert choices.SUPER_LOSSES == LOSS_VARIANTS
-    assert tuple(HARD) == tuple(HARD_VALUES)
-    for name, value in zip(HARD, (2, 0.1, 0.5), strict=True):
-        assert losses_super_loss(F.normalize(embeddings()), LABELS, 0.2, **{name: value}) > 0
+def test_the_settings_of_superloss_are_those_that_the_loss_has():
+    assert get_args(hints_of(SuperLoss)["super_loss"]) == VARIANTS
+    for variant in VARIANTS:
+        assert SuperLoss(super_loss=variant).class_loss(embeddings(), LABELS) > 0
+    hard = {"top_k": 2, "threshold": 0.1, "top_fraction": 0.5}
+    assert {f"hard_{name}" for name in hard} < SuperLoss.by_key().keys()
+    for name, value in hard.items():
+        objective = SuperLoss(contrast_temperature=0.2, **{f"hard_{name}": value})
+        assert objective.hard == {name: value}
+        expected = super_loss(F.normalize(embeddings()), LABELS, 0.2, **{name: value})
+        assert objective.losses()[0](embeddings(), LABELS) == expected > 0
 
 
-@pytest.mark.parametrize("name", supercontext.OBJECTIVES)
+@pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_objective_is_a_task_with_its_loss(name):
     own = {"class-triplet": {"margin": 0.3}, "npair": {}}
     settings = own.get(name, {"contrast_temperature": 0.2})
-    (task,) = class_tasks(replace(CONFIG, objective=name, **settings)).values()
+    (task,) = build_tasks(replace(CONFIG, objective=name, **settings)).values()
     texts = embeddings()
     expected = {
         "superloss": lambda: super_loss(F.normalize(texts), LABELS, 0.2),
@@ -57,8 +63,8 @@ def test_each_objective_is_a_task_with_its_loss(name):
 def test_hard_negatives_take_over_after_their_epochs():
     changed = {"super_loss": "equation8", "positives": 1, "negatives": 4, "epochs": 9}
     changed |= {"contrast_temperature": 0.2, "hard_after": 3}
-    config = replace(CONFIG, hard_negatives={"top_k": 2}, **changed)
-    (task,) = class_tasks(config).values()
+    config = replace(CONFIG, hard_top_k=2, **changed)
+    (task,) = build_tasks(config).values()
     unit, few = F.normalize(embeddings()), {"positives": 1, "negatives": 4}
     plain = super_loss(unit, LABELS, 0.2, "equation8", **few)
     hard = super_loss(unit, LABELS, 0.2, "equation8", top_k=2, **few)
@@ -66,20 +72,20 @@ def test_hard_negatives_take_over_after_their_epochs():
     for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
         found = task.in_epoch(epoch).losses(embeddings(), (), LABELS)
         assert found == {"sst-superloss": expected}
-    (at_once,) = class_tasks(replace(config, hard_after=0)).values()
+    (at_once,) = build_tasks(replace(config, hard_after=0)).values()
     assert at_once.in_epoch(1).losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
 
 
 @pytest.mark.parametrize(("kind", "width"), [("none", 4), ("linear", 512), ("nonlinear", 512)])
 def test_the_projection_is_there_in_training_only(kind, width):
-    head, text = ProjectionHead(4, kind), embeddings()
+    head, text = Projected(4, HEADS[kind]()), embeddings()
     assert head(text).shape == (8, width)
     assert torch.equal(head.eval()(text), text)
     assert not any(name.endswith("bias") for name, _ in head.named_parameters())
 
 
 def test_a_nonlinear_projection_is_that_of_the_paper():
-    head, text = ProjectionHead(4, "nonlinear"), embeddings()
+    head, text = Projected(4, HEADS["nonlinear"]()), embeddings()
     first, second = (weight for _, weight in head.named_parameters())
     torch.testing.assert_close(head(text), torch.relu(text @ first.T) @ second.T)
 
@@ -117,9 +123,8 @@ def test_a_run_takes_the_hard_negatives_when_it_is_their_turn(tmp_path):
     """The same first epoch, another second one."""
     config = replace(CONFIG, encoder="tiny", limit=60, batch_size=20, epochs=2, per_class=True)
     losses = {}
-    for name, hard in (("plain", {}), ("hard", {"top_k": 1})):
-        one = replace(config, hard_negatives=hard, hard_after=1 if hard else 0)
-        complete(one, tmp_path / name, make_tasks=class_tasks)
+    for name, hard in (("plain", {}), ("hard", {"hard_top_k": 1, "hard_after": 1})):
+        complete(replace(config, **hard), tmp_path / name)
         steps = read_steps(tmp_path / name / "telemetry.jsonl")
         losses[name] = [line["losses"]["sst-superloss"] for line in steps]
     each = len(losses["plain"]) // 2

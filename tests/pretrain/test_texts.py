@@ -9,7 +9,6 @@ import pytest
 import tasks.sample
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from pretrain.run_tasks import tasks_of
 from pretrain.texts import (
     Texts,
     linked,
@@ -42,7 +41,7 @@ def test_a_run_trains_on_the_limit_of_each_task():
     config = RunConfig(
         mode="pretrain", tasks=CS224N, objective="simcse", encoder="tiny", limit=10, dev_limit=7
     )
-    _, _, splits = assemble(config, tasks_of)
+    _, _, splits = assemble(config)
     assert len(splits["simcse"]["train"].examples) == len(training_sentences(CS224N, SAMPLE, 10))
     assert len(splits["simcse"]["train"].examples) > 30
     assert len(splits["simcse"]["dev"].examples) == 7

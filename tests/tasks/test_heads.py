@@ -8,6 +8,7 @@ import torch
 from tolerances import assert_near
 
 from minbert.dropout import Dropout
+from minbert.errors import SettingsError
 from tasks import build_task
 from tasks.heads import ACTIVATIONS, HEAD_DROPOUT, CosineSimilarity
 
@@ -142,5 +143,5 @@ def test_zero_embeddings_give_numbers():
 
 @pytest.mark.parametrize(("name", "options"), [("sst", "head"), ("qqp", "head"), ("sts", "head")])
 def test_an_unknown_head_is_an_error(name, options):
-    with pytest.raises(KeyError):
+    with pytest.raises(SettingsError, match="head: expected one of .*, found 'nope'"):
         build_task(name, **{options: "nope"})
