@@ -9,7 +9,7 @@ from cli.settings_flags import Flags
 from cli.single import ROLES, add_pcgrad
 from cli.task_names import add_own_task, settled, task
 from cli.train import train
-from cli.training import config_of, training_flags
+from cli.training import config_of, settings_file, training_flags
 from tasks import CS224N, TASK_NAMES
 
 KEYS = ("batches_per_step", "gradients", "select_by")
@@ -49,5 +49,5 @@ def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
     further = args.further or []
     tasks = args.tasks
     if tasks is None:
-        tasks = [] if further else args.default_tasks
+        tasks = [] if further else settings_file(args).get("tasks", args.default_tasks)
     return settled(args, parser, [*tasks, *further])

@@ -15,7 +15,7 @@ from cli.settings_flags import path, typed
 from minbert.arithmetic import PRECISIONS
 from minbert.settings import Count, Positive
 from multitask.config import Limit
-from studies.tables import BY_BEGINNING, PRECISION, SHOWN_ROWS, TABLES, notes
+from studies.tables import BY_BEGINNING, PRECISION, SHOWN_ROWS, TABLES, command, notes
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +113,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         kept_only=args.kept_only,
     )
     told = notes(args.table, args.encoder, args.limit, args.epochs, args.precision)
-    print(study.reproduce(asked, command_of(args), told))
+    print(study.reproduce(asked, command(vars(args)), told))
     print(f"tables: {asked.report}; figures and cells: {results}")
     return 0
 
@@ -140,16 +140,3 @@ def check_rows(
         if getattr(args, flag) and args.table != "supercontext":
             shown = flag.replace("_", "-")
             parser.error(f"--{shown}: expected --table supercontext, found {args.table}")
-
-
-def command_of(args: argparse.Namespace) -> str:
-    """The command as a reader would repeat it, with data of his own."""
-    parts = ["python run.py --mode reproduce --table", args.table, "--data DIR"]
-    parts += ["--rows", *args.rows] if args.rows else []
-    parts += ["--further"] if args.further else []
-    for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
-        value = getattr(args, name)
-        flag = name.replace("_", "-")
-        parts += [f"--{flag} {value}"] if value is not None else []
-    parts += ["--vectors FILE"] if args.vectors else []
-    return " ".join(parts)

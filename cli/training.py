@@ -14,8 +14,9 @@ from minbert.errors import SettingsError
 from minbert.settings import Count, Settings
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
+from multitask.legacy import as_now
 from multitask.methods import methods
-from multitask.stored import encoder_of
+from multitask.stored import encoder_of, read_settings
 
 DATA = ("data", "limit", "dev_limit")
 ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
@@ -133,15 +134,18 @@ def config_of(
 ) -> RunConfig:
     """The configuration that the flags of a mode describe; SettingsError in one line."""
     given = flags.given(args, tasks)
-    from_file = settings_file(args.config) if getattr(args, "config", None) else {}
+    from_file = settings_file(args)
+    if from_file.get("mode", mode["mode"]) != mode["mode"]:
+        raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
     if getattr(args, "pcgrad", False):
         if given.get("combiner", args.pcgrad) != args.pcgrad:
             raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
         given["combiner"] = args.pcgrad
     if leaks := getattr(args, "drop_leaks", None):
         given |= {"drop_leaks": True, "leaks_of": leaks}
-    if getattr(args, "own_tasks", None):
-        given["own_tasks"] = args.own_tasks
+    kept = {name: one for name, one in from_file.get("own_tasks", {}).items() if name in tasks}
+    if own := {**kept, **(args.own_tasks or {})}:
+        given["own_tasks"] = own
     if "init" in given:
         brought = encoder_of(Path(given["init"]))
         if given.get("encoder", brought) != brought:
@@ -163,10 +167,9 @@ def check_folders(args: argparse.Namespace, given: Mapping[str, Any]) -> None:
         raise SettingsError("init and output: expected two folders, found the same")
 
 
-def settings_file(file: str) -> dict[str, Any]:
-    """The settings in a JSON or YAML file, but for mode and tasks, which are flags."""
-    from multitask.stored import read_settings
-
-    content = read_settings(Path(file))
-    of_flags = ("mode", "tasks", "own_tasks", "use")
-    return {key: value for key, value in content.items() if key not in of_flags}
+def settings_file(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings in the JSON or YAML file of `--config`; none without it."""
+    if not getattr(args, "config", None):
+        return {}
+    content = as_now(read_settings(Path(args.config)))
+    return {key: value for key, value in content.items() if key != "use"}

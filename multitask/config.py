@@ -411,7 +411,5 @@ def difference(
 @cache
 def default_values() -> dict[str, Any]:
     """The default of every setting, those of all methods among them, as JSON."""
-    methods = {key: value for key, value in defaults_of().items() if not key.endswith("_weight")}
-    weights: dict[str, Any] = {key: {} for key in defaults_of() if key.endswith("_weight")}
     plain = RunConfig(mode="", tasks=()).to_json()
-    return json.loads(json.dumps({**methods, **weights, **plain}))
+    return json.loads(json.dumps({**defaults_of(), **plain}))

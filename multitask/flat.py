@@ -46,26 +46,26 @@ def resolved(
     """
     outside = (*outside, *outside_of(settings))
     given = with_tasks(settings)
-    given = {**preset_values(given.get("preset"), mode_asked(given, outside)), **given}
+    base = preset_values(given.get("preset"), mode_asked(given, outside))
     owned = owners(outside)
     names = {one.name for one in known}
     for name in given:
         if name not in names and name not in owned:
             near = meant(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
-    objective = method("objective", given, outside)
-    given = {**getattr(objective, "defaults", {}), **given}
+    objective = method("objective", given, base, outside)
+    base = {**getattr(objective, "defaults", {}), **base}
     found: dict[str, Any] = {}
     for one in known:
         if one.name == "outside_tasks":
             found[one.name] = tasks_used(given["tasks"], outside)
         elif one.name in METHODS and one.name != "regularizers":
-            found[one.name] = method(one.name, given, outside)
+            found[one.name] = method(one.name, given, base, outside)
         elif one.name != "regularizers":
-            value = given.get(one.name, default_of(one))
+            value = given.get(one.name, base.get(one.name, default_of(one)))
             found[one.name] = checked(one.name, hints[one.name], value)
     found["mode"] = found["mode"] or mode_of(found)
-    found["regularizers"] = regularizers(given, found["tasks"], outside)
+    found["regularizers"] = regularizers(base | given, found["tasks"], outside)
     if found["gradients"] is None:
         found["gradients"] = default_gradients(found)
     if strict:
@@ -73,11 +73,14 @@ def resolved(
     return found
 
 
-def method(role: str, given: Mapping[str, Any], outside: Outside) -> Any:
-    """The method of a role: the named one, the object, or the default, with its settings."""
+def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside: Outside) -> Any:
+    """The method of a role: the named one, the object, or the default, with its settings.
+
+    Settings that are not given are those of `base`, but for an object, which has its own.
+    """
     there = methods(role, outside)
     optional = None in ROLES[role].methods
-    chosen = given.get(role, None if optional else next(iter(there)))
+    chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
         chosen = next(iter(there))
     if optional and chosen in (None, PLAIN):
@@ -87,7 +90,7 @@ def method(role: str, given: Mapping[str, Any], outside: Outside) -> Any:
         if chosen not in there:
             line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
             raise SettingsError(line + meant(chosen, names))
-        return made(there[chosen], given)
+        return made(there[chosen], {**base, **given})
     if not isinstance(chosen, bases(role)):
         raise SettingsError(f"{role}: expected a name or a {role}, found {shown(chosen)}")
     return with_settings(chosen, given)

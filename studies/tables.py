@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 # Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {
     "bees": "studies.bees.reproduce",
@@ -50,3 +53,16 @@ def notes(
         )
     counted = f"{epochs} epochs" if epochs else "the numbers of epochs named by the study"
     return f"Ours: encoder {encoder}, {shown}, {counted}, {precision}; {PAPERS[table]}"
+
+
+def command(asked: Mapping[str, Any]) -> str:
+    """The command as a reader would repeat it, with data of his own."""
+    parts = ["python run.py --mode reproduce --table", asked["table"], "--data DIR"]
+    parts += ["--rows", *asked["rows"]] if asked["rows"] else []
+    parts += ["--further"] if asked["further"] else []
+    for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
+        value = asked[name]
+        flag = name.replace("_", "-")
+        parts += [f"--{flag} {value}"] if value is not None else []
+    parts += ["--vectors FILE"] if asked["vectors"] else []
+    return " ".join(parts)

@@ -3,111 +3,149 @@
 import json
 import math
 import random
+import re
+import time
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
+from msgspec import Meta
 
-from minbert.errors import SettingsError
-from multitask.combiners import COMBINERS
-from multitask.config import (
-    RunConfig,
-    check_complete,
-    check_settings,
-    default_values,
-    type_hints,
-)
+from minbert.errors import SettingsError, UserError
+from minbert.settings import Name, accepts, alternatives, hints_of
+from multitask.assembly import build_tasks
+from multitask.combiners.epo import EPO
+from multitask.config import RunConfig, check_complete, check_stored, default_values
 from multitask.errors import RunError
+from multitask.flat import METHODS
+from multitask.methods import methods
+from multitask.presets import PRESETS
+from multitask.regularizers.settings import Smart
 from multitask.rules import objectives_of
 from multitask.run import complete
-from multitask.values import CHOICES, EACH, NUMBERS, value_faults
-from pretrain.run_tasks import tasks_of
+from multitask.run_folder import default_folder
+from multitask.sampling import Temperature
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
-WRONG = [  # each trained, hung or ended in a traceback before it was refused
-    ({"precision": "fp8"}, "precision: expected one of fp32, bf16, found 'fp8'"),
+# Each trained, hung or ended in a traceback before it was refused. What no run can have:
+VALUES = [
+    ({"precision": "fp8"}, "precision: expected one of (fp32, bf16|bf16, fp32), found 'fp8'"),
     ({"lr": -1}, "lr: expected a number above 0 and at most 1000000, found -1"),
     ({"epochs": 0}, "epochs: expected a whole number from 1 to 1000000, found 0"),
     ({"schedule": "jiont"}, "schedule: expected one of joint, individual, first-then-joint, found"),
     ({"keep": "first"}, "keep: expected one of best, last, found 'first'"),
     ({"gradients": "heads"}, "gradients: expected one of parameters, representation, found"),
-    ({"smart_norm": "l1"}, "smart_norm: expected one of inf, l2, found 'l1'"),
-    ({"mode": "train"}, "mode: expected one of single, multitask, "),
+    (
+        {"smart_norm": "l1", "smart_weight": {"sst": 1.0}},
+        "smart_norm: expected one of inf, l2, found 'l1'",
+    ),
+    ({"mode": "train"}, r"mode: expected one of \w+, \w+, "),
     ({"limit": -5}, "limit: expected a whole number from 1 to 1000000, or a share above 0"),
     ({"limit": 0}, "limit: expected a whole number"),
     ({"limit": 1.5}, "limit: expected a whole number"),
     ({"limit": {"sst": 0}}, "limit: expected a whole number"),
-    ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),
     ({"warmup": 5}, "warmup: expected a number from 0 to 1, found 5"),
     ({"clip": -1}, "clip: expected a number above 0"),
     ({"freeze_encoder": "no"}, "freeze_encoder: expected True or False, found 'no'"),
-    ({"tasks": ("sst", "sst")}, "tasks: expected each task once, found sst twice"),
     ({"tasks": "sst"}, "tasks: expected a sequence of names of tasks, found 'sst'"),
-    ({"tasks": ("sst", "nope")}, "tasks: expected one of sst, "),
+    ({"tasks": 5}, "tasks: expected a sequence of names of tasks, found 5"),
+    ({"tasks": ("sst", "nope")}, "tasks: expected (one of sst, |names of tasks, found 'nope')"),
+    ({"task_options": "sst"}, "task_options: expected .*, found 'sst'"),
     ({"batch_size": -3}, "batch_size: expected a whole number from 1"),
     ({"batch_size": 2.5}, "batch_size: expected a whole number from 1"),
     ({"batches_per_step": -1}, "batches_per_step: expected a whole number from 1"),
     ({"steps_per_epoch": 0}, "steps_per_epoch: expected a whole number from 1"),
-    ({"combiner": "typo"}, "combiner: expected one of sum, linear, pcgrad, "),
+    ({"combiner": "typo"}, "combiner: expected one of sum, pcgrad, epo, linear, "),
+    ({"combiner": "epo", "preference": (1, 1, math.nan)}, "preference: expected a number from 0"),
+    ({"combiner": "epo", "preference": (0.5, -1, 1.5)}, "preference: expected a number from 0"),
+    ({"combiner": "epo", "preference": (1, 1, 0)}, "preference: expected numbers above 0"),
+    ({"smart_weight": {"sst": -1}}, "smart_weight: expected a number from 0"),
+    ({"smart_weight": -1.0}, "smart_weight: expected a number from 0 .* by task, found -1.0"),
+    ({"smart_weight": "much"}, "smart_weight: expected a number from 0 .* by task, found 'much'"),
+    ({"seed": -1}, "seed: expected a whole number from 0"),
+    ({"seed": True}, "seed: expected a whole number from 0"),
+    ({"device": "gpu"}, "device: expected auto, cpu, cuda or cuda:N, found 'gpu'"),
+    ({"data": " "}, "data: expected a name, found ' '"),
+    ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
+    ({"protocol": "few-shot"}, "protocol few-shot: expected shots, found none"),
+]
+TOGETHER = [  # values that contradict each other
+    ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),
+    ({"tasks": ("sst", "sst")}, "tasks: expected each task once, found sst twice"),
     (
         {"combiner": "epo", "preference": (1, 2)},
         "preference: expected 3 numbers, for sst, qqp, sts",
     ),
-    ({"combiner": "epo", "preference": (1, 1, math.nan)}, "preference: expected a number from 0"),
-    ({"combiner": "epo", "preference": (1, 1, 0)}, "preference: expected numbers above 0"),
-    ({"combiner": "epo", "preference": (0.5, -1, 1.5)}, "preference: expected a number from 0"),
-    ({"preference": (0.2, 0.3, 0.5)}, "preference: expected combiner linear or epo"),
-    ({"smart_weight": {"sst": -1}}, "smart_weight: expected a number from 0"),
+    ({"preference": (0.2, 0.3, 0.5)}, "preference: expected combiner epo or linear or pareto-mtl"),
     ({"smart_weight": {"cola": 1}}, "smart_weight: expected one of sst, qqp, sts, found 'cola'"),
-    ({"smart_weight": 1.0}, "smart_weight: expected a weight by task, found 1.0"),
     ({"smart_radius": 0.2}, "smart_radius: expected a smart_weight above 0"),
+    ({"smart_norm": "l1"}, "smart_norm: expected a smart_weight above 0, found 'l1'"),
     ({"combiner": "pcgrad", "schedule": "individual"}, "combiner pcgrad: expected steps with two"),
     ({"combiner": "pcgrad", "batches_per_step": 1}, "combiner pcgrad: expected steps with two"),
     ({"combiner": "pcgrad", "tasks": ("sst",)}, "combiner pcgrad: expected two objectives"),
     ({"combiner": "pcgrad", "freeze_encoder": True}, "combiner pcgrad: expected a shared encoder"),
     ({"sampling": "hybrid", "epochs": 1}, "first_epochs: expected fewer than epochs 1, found 1"),
     ({"temperature": 2}, "temperature: expected sampling temperature"),
-    ({"seed": -1}, "seed: expected a whole number from 0"),
-    ({"seed": True}, "seed: expected a whole number from 0"),
-    ({"device": "gpu"}, "device: expected auto, cpu, cuda or cuda:N, found 'gpu'"),
-    ({"data": " "}, "data: expected a name, found ' '"),
+    ({"temperature": {}}, "temperature: expected sampling temperature"),
+    ({"projection_head": "linear"}, "projection_head: expected"),
     ({"objective": "simcse"}, "objective: expected mode pretrain for simcse"),
     ({"objective": "scl", "tasks": ("sts",)}, "objective scl: expected a task with classes"),
     ({"scl_weight": 0.5}, "scl_weight: expected objective scl"),
-    ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
     ({"task_options": {"sst": {"head": "round"}}}, "task_options: sst: head: expected one of"),
     ({"task_options": {"sst": {"hat": "x"}}}, "task_options: sst: expected options of head"),
     ({"similarity_scale": 5.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
-    ({"protocol": "few-shot"}, "protocol few-shot: expected shots, found none"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected one of them"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "line"), WRONG, ids=lambda case: str(case)[:60])
+def case_name(case):
+    return str(case)[:60]
+
+
+@pytest.mark.parametrize(("changes", "line"), VALUES + TOGETHER, ids=case_name)
 def test_a_wrong_setting_is_refused_in_one_line(changes, line):
     with pytest.raises(SettingsError) as error:
         RunConfig(**(ALL | changes))
-    assert line in str(error.value)
+    assert re.search(line, str(error.value))
     assert "\n" not in str(error.value)
     assert error.value.status == 2
 
 
-def test_a_stored_setting_is_checked_as_one_made_in_python():
-    stored = json.loads(json.dumps(RunConfig(**ALL).to_json()))
-    assert RunConfig.from_json(stored).to_json() == stored
-    for changes, line in WRONG:
-        written = {k: v for k, v in changes.items() if not isinstance(v, tuple)}
-        if len(written) < len(changes):
-            continue  # JSON has no tuples
-        content = stored | json.loads(json.dumps(written))
-        if next(value_faults(content, type_hints()), None) is None and "own_tasks" not in written:
-            made = RunConfig.from_json(content)
-            assert made.to_json() == content, "a run that was made can be used"
-            continue
-        with pytest.raises(RunError) as error:
-            RunConfig.from_json(content)
-        assert line in str(error.value)
-        assert error.value.status == 1, "a file is no command line"
+def stored(**changes):
+    """A configuration as a file of a run has it, with some settings changed."""
+    return json.loads(json.dumps(RunConfig(**ALL).to_json() | changes))
+
+
+def test_a_stored_configuration_is_read_back():
+    assert RunConfig.from_json(stored()).to_json() == stored()
+
+
+@pytest.mark.parametrize(("changes", "line"), VALUES, ids=case_name)
+def test_a_stored_setting_is_checked_as_one_made_in_python(changes, line):
+    with pytest.raises(UserError) as error:
+        RunConfig.from_json(stored(**changes))
+    assert re.search(line, str(error.value))
+    assert "\n" not in str(error.value)
+    assert error.value.status == 1, "a file is no command line"
+
+
+@pytest.mark.parametrize("changes", [changes for changes, _ in TOGETHER], ids=case_name)
+def test_how_stored_settings_go_together_is_not_judged_again(changes):
+    """A run that was made can be used; what belongs to methods that it has not is left out."""
+    content = stored(**changes)
+    if changes.get("preference") == (1, 2):
+        content["preference"] = [1 / 3, 2 / 3]
+    made = RunConfig.from_json(content).to_json()
+    if "smart_weight" in changes:
+        assert made["smart_place"] == "words", "without a place it is one of an older version"
+    assert {key: made[key] for key in content if key in made} == {
+        key: value for key, value in content.items() if key in made
+    }
+    left_out = content.keys() - made.keys()
+    assert left_out <= {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
 
 
 def test_what_is_missing_is_refused_before_a_folder_is_made(tmp_path):
@@ -126,43 +164,60 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     assert not (tmp_path / "runs" / "one").exists()
 
 
-def wrong_values(draw):
-    """A random setting and a value that it cannot have."""
-    junk = [
-        "",
-        "x\n",
-        "🙂" * 200,
-        b"x",
-        -1,
-        math.nan,
-        math.inf,
-        [],
-        {},
-        object(),
-        (None,),
-        -0.5,
-        1e99,
-    ]
-    hint = {one.name: one.default for one in fields(RunConfig)}
-    name = draw.choice([*NUMBERS, *CHOICES, *EACH, "limit", "tasks", "own_tasks", "task_options"])
-    value = draw.choice(junk)
-    if value == hint.get(name) or (name in ("own_tasks", "task_options", *EACH) and value == {}):
-        value = object()
-    return name, value
+JUNK = [
+    *("", "x\n", "🙂" * 200, b"x", -1, True, math.nan, math.inf, -0.5, 1e99, 2**70),
+    *([], {}, object(), (None,), [[1]], {"sst": None}, {"x\n": 1}, {1: 2}, "\ud800"),
+]
 
 
-def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line():
-    draw = random.Random(0)
+def settings():
+    """Each setting by name: its type, and what makes a run use it."""
+    hints = hints_of(RunConfig)
+    found = {one.name: (hints[one.name], {}) for one in fields(RunConfig)}
+    del found["outside_tasks"]  # which users do not give
+    for role in METHODS:
+        for name, method in methods(role).items():
+            use = {role: name} if role != "regularizers" else {f"{method.prefix}weight": 1.0}
+            for key, one in method.by_key().items():
+                found.setdefault(key, (hints_of(method)[one.name], use))
+    return found
+
+
+def is_wrong(name, hint, value):
+    """Whether a setting cannot have a value. A method may be None, which is the default one."""
+    if isinstance(value, str) and not value.isprintable():
+        return True
+    methods_own = name in METHODS and name != "regularizers"
+    return methods_own or not accepts(hint, value)
+
+
+def wrong_settings():
+    """200 random settings that a run may use or not, and values that they cannot have."""
+    draw, known = random.Random(0), settings()
     for _ in range(200):
-        name, value = wrong_values(draw)
-        if name == "mode" and value == "":
-            continue  # a configuration that others are made from: `complete` refuses it
-        if name in ("weight_decay", "tasks") and value in ([], ()):
-            continue
-        with pytest.raises(ValueError, match="expected") as error:
-            RunConfig(**(ALL | {name: value}))
-        assert "\n" not in str(error.value)
-        assert len(str(error.value)) < 1500
+        name = draw.choice(list(known))
+        hint, use = known[name]
+        yield (
+            draw.choice([{}, use]),
+            name,
+            draw.choice([v for v in JUNK if is_wrong(name, hint, v)]),
+        )
+
+
+WRONG = list(wrong_settings())
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "value"), WRONG, ids=[f"{n}-{name}" for n, (_, name, _) in enumerate(WRONG)]
+)
+def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line(use, name, value):
+    begin = time.process_time()
+    with pytest.raises(SettingsError, match=f"^{name}: expected .*, found ") as error:
+        RunConfig(**(ALL | use | {name: value}))
+    assert time.process_time() - begin < 1
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 1500
+    str(error.value).encode()
 
 
 TEXT = {"objective": "simcse", "tasks": (), "text": "lines.txt"}
@@ -187,20 +242,20 @@ PRETRAINING = {"mode": "pretrain", "encoder": "tiny"}
         ),
         (
             {"objective": "simcse", "tasks": ("sst",), "combiner": "pcgrad"},
-            "combiner: expected sum",
+            "combiner: expected sum in mode pretrain, found pcgrad",
         ),
         (
             {"objective": "simcse", "tasks": ("sst",), "sampling": "annealed"},
-            "sampling: expected",
+            "sampling: expected round-robin in mode pretrain, found annealed",
         ),
         (
             {"objective": "simcse", "tasks": (), "text": "f.txt", "limit": {"sst": 3}},
-            "limit: expected",
+            "limit: expected one for all tasks in mode pretrain, found one by task",
         ),
         ({**TEXT, "first_task": "x"}, "first_task: expected sampling hybrid"),
         ({**TEXT, "smart_radius": 0.3}, "smart_radius: expected a smart_weight above 0"),
-        ({**TEXT, "task_options": {"zz": {}}}, "task_options: expected"),
-        ({**TEXT, "similarity_scale": 5.0}, "similarity_scale: expected"),
+        ({**TEXT, "task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
+        ({**TEXT, "similarity_scale": 5.0}, "similarity_scale: expected a task of similarities, f"),
         ({"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found none"),
     ],
 )
@@ -235,7 +290,8 @@ def test_a_run_of_an_older_version_had_its_noise_on_the_words():
     now = RunConfig(**ALL, smart_weight={"sst": 1.0}, smart_variant="projected", smart_radius=0.2)
     stored = {k: v for k, v in now.to_json().items() if k != "smart_place"}
     before = RunConfig.from_json(stored)
-    assert (before.smart_place, before.smart_radius) == ("words", None)
+    (smart,) = before.regularizers
+    assert (smart.place, smart.radius) == ("words", None)
     assert "smart_place is 'words' there and 'embeddings' here" in str(now.difference(stored))
     plain = RunConfig(**ALL)
     assert (
@@ -243,33 +299,113 @@ def test_a_run_of_an_older_version_had_its_noise_on_the_words():
     )
 
 
+OLDER = json.loads((Path(__file__).parent / "older_runs.json").read_text())
+
+
+@pytest.mark.parametrize(("settings", "folder"), OLDER["runs"], ids=lambda case: str(case)[:60])
+def test_a_run_of_an_older_version_is_found_and_goes_on(settings, folder):
+    """What was written when a configuration had every setting, of whatever method."""
+    before = OLDER["defaults"] | settings
+    now = RunConfig.from_json(before)
+    assert now.difference(before) is None
+    assert default_folder(now).as_posix() == folder
+    assert RunConfig.from_json(now.to_json()) == now
+    hard = settings.get("hard_negatives", {})
+    given = {key: value for key, value in settings.items() if key != "hard_negatives"}
+    given |= {f"hard_{name}": value for name, value in hard.items()}
+    again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "per_class": False} | given
+    made = RunConfig(**({"gradients": "parameters"} | again))
+    assert made.difference(before) is None
+    assert default_folder(made).as_posix() == folder
+
+
+def values_of(hint):
+    """A few values that a setting of some type may have, but names of files and tasks."""
+    origin, further = get_origin(hint), get_args(hint)
+    if hint is bool:
+        return [True, False]
+    if origin is Literal:
+        return list(further)
+    if hint == Name or hint is str:
+        return []
+    if origin in (Mapping, dict):
+        return [{"sst": one} for one in values_of(further[1])]
+    if origin is tuple:
+        return [*[(one, one, one) for one in values_of(further[0])][:2], (0.2, 0.3, 0.5)]
+    if further and any(isinstance(one, Meta) for one in further):
+        candidates = (1, 2, 5) if further[0] is int else (0.1, 0.5, 1.0, 3.0)
+        return [one for one in candidates if accepts(hint, one)]
+    kinds = alternatives(hint)
+    return [] if len(kinds) < 2 else [value for one in kinds for value in values_of(one)]
+
+
 def outcome(changes):
     """What becomes of a configuration: the line that refuses it, or the tasks that it builds."""
     try:
         config = RunConfig(**(ALL | changes))
         check_complete(config)
-    except ValueError as error:
+    except SettingsError as error:
         return str(error)
-    return tasks_of(config)
+    assert RunConfig.from_json(config.to_json()) == config
+    assert replace(config) == config
+    return build_tasks(config)
 
 
 def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
     """Values that each setting may have: together they are refused in a line, or make tasks."""
-    draw = random.Random(1)
+    draw, known = random.Random(1), settings()
+    values = {name: (values_of(hint), use) for name, (hint, use) in known.items()}
+    values |= {role: (list(methods(role)), {}) for role in METHODS if role != "regularizers"}
+    values["preset"] = list(PRESETS), {}
+    values = {name: found for name, found in values.items() if found[0] and name != "loss_sizes"}
+    built = 0
     for _ in range(200):
         changes = {}
-        for name in draw.sample([*NUMBERS, *CHOICES, *EACH], 2):
-            if name in CHOICES:
-                changes[name] = draw.choice(CHOICES[name])
-            elif name in EACH:
-                weights = {"sst": 1.0} if name.endswith("_weight") else (0.2, 0.3, 0.5)
-                changes[name] = weights
-            else:
-                top = min(NUMBERS[name].high, 5)
-                changes[name] = draw.randint(1, int(top)) if NUMBERS[name].whole else 0.5
+        for name in draw.sample(list(values), 2):
+            choices, use = values[name]
+            changes |= draw.choice([{}, use]) | {name: draw.choice(choices)}
         found = outcome(changes)
         assert found
-        assert isinstance(found, dict) or "expected" in found
+        built += isinstance(found, dict)
+        assert isinstance(found, dict) or re.search("^[a-z_].*: expected .*", found), changes
+        assert isinstance(found, dict) or found.isprintable()
+    assert built > 40
+
+
+def test_a_setting_that_is_given_wins_over_the_preset_in_every_copy():
+    given = {"lr": 3e-5, "scl_temperature": 0.7, "per_class": False, "warmup": 0.3}
+    config = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", **given)
+    for one in (config, replace(config, seed=3), config.changed(linear="mkl")):
+        assert {key: one.flat()[key] for key in given} == given
+    plain = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", objective=None)
+    assert plain.changed(linear="mkl").objective is None
+
+
+def test_methods_are_names_or_objects():
+    named = RunConfig(
+        **ALL, sampling="temperature", temperature=3, combiner="epo", preference=(1, 2, 1),
+        smart_weight={"sst": 1.0}, smart_steps=2,
+    )  # fmt: skip
+    made = RunConfig(
+        **ALL, sampling=Temperature(3), combiner=EPO((1, 2, 1)), regularizers=Smart({"sst": 1.0}, 2)
+    )
+    assert named == made
+    assert named.sampling == Temperature(temperature=3.0)
+    assert replace(named, smart_steps=3).regularizers == (Smart({"sst": 1.0}, 3),)
+    assert replace(named, sampling="uniform").flat().keys() == named.flat().keys() - {
+        "temperature",
+        "size_cap",
+    }
+    assert replace(named, smart_weight={}).regularizers == ()
+
+
+def test_one_weight_of_a_term_is_that_of_every_task():
+    config = RunConfig(**ALL, smart_weight=2.0)
+    assert config.flat()["smart_weight"] == dict.fromkeys(ALL["tasks"], 2.0)
+    assert RunConfig(**ALL, smart_weight=0).regularizers == ()
+    assert RunConfig(**ALL, smart_weight={"sst": 0.0, "sts": 1}).flat()["smart_weight"] == {
+        "sts": 1
+    }
 
 
 def test_batches_per_step_are_as_many_as_there_are_tasks():
@@ -282,12 +418,10 @@ def test_batches_per_step_are_as_many_as_there_are_tasks():
 
 def test_a_preference_is_brought_to_a_sum_of_one():
     config = RunConfig(**ALL, combiner="epo", preference=[1, 2, 1])
-    assert config.preference == (0.25, 0.5, 0.25)
+    assert config.combiner.preference == (0.25, 0.5, 0.25)
 
 
 def test_objectives_are_those_of_the_tasks():
-    from multitask.assembly import build_tasks
-
     for changes in (
         {},
         {"task_options": {"qqp": {"loss": "with-contrastive"}}},
@@ -298,13 +432,13 @@ def test_objectives_are_those_of_the_tasks():
         assert objectives_of(config) == built
 
 
-@pytest.mark.parametrize("combiner", [name for name in COMBINERS if name != "sum"])
+@pytest.mark.parametrize("combiner", [name for name in methods("combiner") if name != "sum"])
 def test_every_combiner_that_meets_several_tasks_is_accepted(combiner):
-    assert RunConfig(**ALL, combiner=combiner).combiner == combiner
+    assert RunConfig(**ALL, combiner=combiner).combiner == methods("combiner")[combiner]()
 
 
 def test_stored_configurations_of_other_forms_are_refused():
     for content in ({"lr": "fast"}, {"tasks": ["nope"]}, {"own_tasks": 3}):
         with pytest.raises(RunError):
-            check_settings({"mode": "single", "tasks": ["sst"]} | content)
-    check_settings(default_values() | {"mode": "ensemble", "members": ["a"]})
+            check_stored({"mode": "single", "tasks": ["sst"]} | content)
+    check_stored(default_values() | {"mode": "ensemble", "members": ["a"]})

@@ -127,6 +127,9 @@ def test_ids_are_those_of_a_column(tmp_path):
     assert {one[0] for one in task.read(tmp_path, "dev").ids} == {"r"}
 
 
+ONE = "m=a.csv:type=classification,text=a,label=b"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -148,8 +151,8 @@ def test_ids_are_those_of_a_column(tmp_path):
         ("m=a.csv:columns=3,type=similarity", "found 'columns'"),
         ("items=a.csv:type=similarity", "this one is taken"),
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=nan", "low: expected a number"),
-        ("m=a.csv:type=classification,text=a,label=b,pair=joint", "pair: expected a classification of pairs"),
-        ("m=a.csv:type=classification,text=a,label=b,pair=three", "pair: expected one of bi, joint"),
+        (f"{ONE},pair=joint", "pair: expected a classification of pairs"),
+        (f"{ONE},pair=three", "pair: expected one of bi, joint"),
         ("m=a.csv:type=classification,text", "expected key=value"),
         ("m=nowhere.yaml", "expected a task in YAML"),
     ],

@@ -143,5 +143,5 @@ def test_zero_embeddings_give_numbers():
 
 @pytest.mark.parametrize(("name", "options"), [("sst", "head"), ("qqp", "head"), ("sts", "head")])
 def test_an_unknown_head_is_an_error(name, options):
-    with pytest.raises(SettingsError, match="head: expected one of .*, found 'nope'"):
+    with pytest.raises(SettingsError, match=r"head: expected one of .*, found 'nope'"):
         build_task(name, **{options: "nope"})
