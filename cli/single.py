@@ -22,14 +22,8 @@ def add_flags(parser: Any) -> None:
 
 def add_pcgrad(flags: Any) -> None:
     """`--pcgrad`, as the project's brief has it."""
-    flags.add(
-        "pcgrad",
-        "mixing",
-        "short for --combiner pcgrad",
-        common=True,
-        action="store_const",
-        const="pcgrad",
-    )
+    text = "short for --combiner pcgrad"
+    flags.add("pcgrad", "mixing", text, True, action="store_const", const="pcgrad")
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:

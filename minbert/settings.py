@@ -13,9 +13,10 @@ It becomes a frozen data class. msgspec checks types and ranges. No torch is imp
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -81,7 +82,11 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
-        dataclass(frozen=True)(cls)
+        own = get_annotations(cls).values()
+        # A class without settings of its own is the data class that its base is: making one takes
+        # most of the time of an import.
+        if not is_dataclass(cls) or any("ClassVar" not in str(one) for one in own):
+            dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         for key, one in self.by_key().items():

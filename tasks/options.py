@@ -107,18 +107,43 @@ def table_task(name: str, texts: int, classes: int, make: Callable[..., Task]) -
     `make` builds it from its options: `pair` where it has two texts, `classes` where it has more
     than two of them.
     """
-    annotations: dict[str, Any] = {}
-    body: dict[str, Any] = {"texts": texts, "most_classes": classes, "__annotations__": annotations}
-    if texts == 2:
-        annotations["pair"], body["pair"] = Pair, setting("bi", help=PAIR, shared=True)
-    if classes > 2:
-        annotations["classes"] = str | None
-        body["classes"] = setting(None, help=CLASSES, metavar="N", shared=True)
-    body["build"] = lambda self: make(name, **chosen(self))
-    body["faults"] = class_faults
-    made = new_class(name, (TaskOptions,), {"name": name}, lambda space: space.update(body))
-    made.__doc__ = f"{name}: {classes} classes of {'pairs of texts' if texts == 2 else 'texts'}."
-    return made
+    base = SHAPES[texts == 2, classes > 2]
+    body = {
+        "texts": texts,
+        "most_classes": classes,
+        "build": lambda self: make(name, **chosen(self)),
+        "faults": class_faults,
+        "__doc__": f"{name}: {classes} classes of {'pairs of texts' if texts == 2 else 'texts'}.",
+    }
+    return new_class(name, (base,), {"name": name}, lambda space: space.update(body))
+
+
+class OfPairs(TaskOptions):
+    """A task of pairs of texts."""
+
+    pair: Pair = setting("bi", help=PAIR, shared=True)
+
+
+class OfClasses(TaskOptions):
+    """A task of more than two classes."""
+
+    classes: str | None = setting(None, help=CLASSES, metavar="N", shared=True)
+
+
+class OfPairsAndClasses(TaskOptions):
+    """A task of pairs of texts and more than two classes."""
+
+    pair: Pair = setting("bi", help=PAIR, shared=True)
+    classes: str | None = setting(None, help=CLASSES, metavar="N", shared=True)
+
+
+# By whether a task has pairs, and more than two classes.
+SHAPES: dict[tuple[bool, bool], type[TaskOptions]] = {
+    (False, False): TaskOptions,
+    (True, False): OfPairs,
+    (False, True): OfClasses,
+    (True, True): OfPairsAndClasses,
+}
 
 
 def chosen(options: TaskOptions) -> dict[str, Any]:

@@ -344,11 +344,12 @@ def outcome(changes):
     try:
         config = RunConfig(**(ALL | changes))
         check_complete(config)
-    except SettingsError as error:
+        tasks = build_tasks(config)
+    except UserError as error:
         return str(error)
-    assert RunConfig.from_json(config.to_json()) == config
+    assert RunConfig.from_json(config.to_json()).to_json() == config.to_json()
     assert replace(config) == config
-    return build_tasks(config)
+    return tasks
 
 
 def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
@@ -357,7 +358,7 @@ def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
     values = {name: (values_of(hint), use) for name, (hint, use) in known.items()}
     values |= {role: (list(methods(role)), {}) for role in METHODS if role != "regularizers"}
     values["preset"] = list(PRESETS), {}
-    values = {name: found for name, found in values.items() if found[0] and name != "loss_sizes"}
+    values = {name: found for name, found in values.items() if found[0] and name != "regularizers"}
     built = 0
     for _ in range(200):
         changes = {}

@@ -12,9 +12,14 @@ from minbert.linear_choice import LinearChoice
 from minbert.temporary_names import NEW, OLD, temporary_name
 from multitask.config import RunConfig
 from multitask.run_folder import RunError, default_folder, holds_finished, make_ready, settle_linear
-from multitask.stored import METRICS_KEYS
+from multitask.stored import Metrics, finished_metrics
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
+FINISHED = {
+    "dev": {"sts": {"pearson": 0.5}, "overall": 0.5},
+    **{"best_epoch": 1, "epochs": 1, "steps": 2, "combiner_steps": {"summed": 2}},
+    **{"training_seconds": 0.5, "examples_per_second": 8, "seconds": 1.0},
+}
 
 
 def prepare(folder, config, resume, overwrite):
@@ -68,9 +73,20 @@ def test_an_empty_folder_is_made_ready(tmp_path):
 
 def test_a_finished_run_is_left_alone(tmp_path):
     prepare(tmp_path, CONFIG, resume=False, overwrite=False)
-    write_json(tmp_path / "metrics.json", {key: {} for key in METRICS_KEYS})
+    write_json(tmp_path / "metrics.json", FINISHED)
     assert prepare(tmp_path, CONFIG, resume=False, overwrite=False)
     assert prepare(tmp_path, CONFIG, resume=True, overwrite=False)
+
+
+@pytest.mark.parametrize("key", Metrics.__annotations__)
+def test_a_run_whose_metrics_lack_a_figure_is_told_in_one_line(tmp_path, key):
+    write_json(tmp_path / "metrics.json", FINISHED)
+    assert finished_metrics(tmp_path) == FINISHED
+    for damaged in ({k: v for k, v in FINISHED.items() if k != key}, FINISHED | {key: "x"}):
+        write_json(tmp_path / "metrics.json", damaged)
+        with pytest.raises(RunError, match=rf"metrics\.json: .*{key}") as error:
+            finished_metrics(tmp_path)
+        assert "\n" not in str(error.value)
 
 
 def begin(folder):

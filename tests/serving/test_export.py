@@ -172,7 +172,7 @@ def test_a_bilstm_is_refused(kind, tmp_path):
 def test_the_limit_of_tokens_is_kept(trained, tmp_path, monkeypatch):
     model = MultiTaskModel.load(trained)
     model.model.bi_encoder.tokenizer.max_tokens = 6
-    monkeypatch.setattr(MultiTaskModel, "load", lambda *args: model)
+    monkeypatch.setattr(MultiTaskModel, "load", lambda *args, **use: model)
     export(trained, tmp_path / "out", "transformers")
     monkeypatch.undo()
     assert MultiTaskModel.load(tmp_path / "out").model.bi_encoder.tokenizer.max_tokens == 6

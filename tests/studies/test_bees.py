@@ -75,11 +75,12 @@ def test_rows_are_different_runs_and_share_their_pretraining():
 @pytest.mark.parametrize("name", ["M8", "M9"])
 def test_fewer_epochs_keep_the_share_of_the_first_ones(name, epochs):
     config = row_cell(name, 1, BASE, Path("runs"), epochs).config
-    share = {"M8": 3 / 7, "M9": 4 / 10}[name]
-    assert config.first().epochs == min(epochs - 1, max(1, round(share * epochs)))
+    share, total = {"M8": 3 / 7, "M9": 4 / 10}[name], max(2, epochs)
+    first = config.first().epochs
+    assert (config.epochs, first) == (total, min(total - 1, max(1, round(share * total))))
     plan = build_plan(config, (40, 120, 30))
-    tasks = [{int(task) for step in plan.steps(e + 1) for task in step} for e in range(epochs)]
-    assert tasks[: config.first().epochs] == [{1}] * config.first().epochs
+    tasks = [{int(task) for step in plan.steps(e + 1) for task in step} for e in range(total)]
+    assert tasks[:first] == [{1}] * first
     assert tasks[-1] == {0, 1, 2}
 
 
