@@ -23,6 +23,7 @@ from minbert.settings import (
     shown,
 )
 from multitask.methods import ROLES, bases, methods, owners
+from multitask.outside import check_names
 from multitask.presets import preset_values
 from tasks import TASKS, TaskOptions
 from tasks.given import OwnTask
@@ -44,7 +45,8 @@ def resolved(
     What is not given has the default of the preset, of the objective, or its own. Not `strict`:
     settings of methods that are not in use are left out, whatever they are.
     """
-    outside = (*outside, *outside_of(settings))
+    outside = tuple(dict.fromkeys((*outside, *outside_of(settings))))
+    check_names(outside)
     given = with_tasks(settings)
     base = preset_values(given.get("preset"), mode_asked(given, outside))
     owned = owners(outside)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from minbert.errors import one_line
+from minbert.errors import SettingsError, one_line
 from minbert.files import check_regular
 from minbert.settings import Settings
 from minbert.sums import digest
@@ -44,20 +44,23 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
     methods = tuple(one for one in mine if role_of(one))
     if not methods:
         raise RunError(f"--use {file}: expected a class of a method, found none")
-    for one in methods:
-        check_name(one)
+    check_names(methods)
     return methods
 
 
-def check_name(method: type[Settings]) -> None:
-    """RunError for a name that is taken, or is none."""
-    role = role_of(method)
-    assert role is not None, "only methods are checked"
-    if not NAME.fullmatch(method.name):
-        expected = "a name of small letters, digits and hyphens"
-        raise RunError(f"{role}: expected {expected}, found {method.name!r}")
-    if method.name in built_in(role):
-        raise RunError(f"{role}: expected another name than {method.name}, which is built in")
+def check_names(methods: Iterable[type[Settings]]) -> None:
+    """SettingsError for a name that is none, or that another method of the role has."""
+    seen: dict[tuple[str, str], type[Settings]] = {}
+    for one in methods:
+        role = role_of(one)
+        if role is None or not NAME.fullmatch(one.name):
+            expected = "a name of small letters, digits and hyphens"
+            raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
+        if one.name in built_in(role):
+            line = f"{role}: expected another name than {one.name}, which is built in"
+            raise SettingsError(line)
+        if seen.setdefault((role, one.name), one) is not one:
+            raise SettingsError(f"{role}: expected one method {one.name}, found two")
 
 
 def source_of(method: type[Settings]) -> Path | None:

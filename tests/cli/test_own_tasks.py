@@ -131,7 +131,7 @@ def test_similarities_have_no_classes(tmp_path, refused):
     (tmp_path / "s.csv").write_text("a,b,y\n" + "x,y,1\nx,z,2\n" * 10)
     task = f"near={tmp_path}/s.csv:type=similarity,text=a,text=b,label=y"
     line = refused(2, "--mode", "single", "--task", task, "--objective", "scl")
-    assert "expected a task with classes, found near alone" in line
+    assert "--objective scl: expected a task with classes, found near" in line
     assert "with classes, found near" in refused(2, "--mode", "probe", "--task", task)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import cli
 from serving import MultiTaskModel
-from serving.answers import lines_of
+from serving.answers import answers
 
 ROOT = Path(cli.__file__).parents[1]
 PREDICT = ("--mode", "predict", "--run")
@@ -177,7 +177,7 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, run, tm
         (("--output", "o.csv", "--tasks", "sst"), 2, "expected a name that ends in .tsv"),
         ((), 2, "--glue: expected --input, --column and --output"),
         (("--output", "o.tsv", "--probabilities"), 2, "expected one of them"),
-        (("--output", "o.tsv", "--glue", ""), 2, "expected the name of a column, found ''"),
+        (("--output", "o.tsv", "--glue", ""), 2, "--glue: expected a name, found ''"),
         (("--output", "o.tsv", "--quotes", "yes"), 2, "expected --quotes no"),
         (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
         (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
@@ -415,10 +415,10 @@ def test_a_file_that_ends_early_after_a_window_is_refused(finished, run, tmp_pat
 
     def shrinking(*args):
         os.truncate(source, 64 * window)
-        return lines_of(*args)
+        return answers(*args)
 
     monkeypatch.setattr("serving.model.WINDOW", window)
-    monkeypatch.setattr("cli.predict.lines_of", shrinking)
+    monkeypatch.setattr("serving.answers.answers", shrinking)
     found = run(*PREDICT, finished[0], "--input", source, "--output", target)
     assert found.returncode == 1
     assert "found it changed" in found.stderr.splitlines()[-1]
