@@ -131,11 +131,14 @@ def used(rest: list[str]) -> tuple[type[Settings], ...]:
 def flagged(message: str, parser: argparse.ArgumentParser) -> str:
     """A message about settings, with their flags where the mode has them."""
     known = {option for action in parser._actions for option in action.option_strings}
-    head, colon, rest = message.partition(":")
 
     def as_flag(found: re.Match[str]) -> str:
-        flag = f"--{found[0].replace('_', '-')}"
-        return flag if flag in known else found[0]
+        flag = f"--{found[2].replace('_', '-')}"
+        return found[1] + (flag if flag in known else found[2])
 
-    head = re.sub(r"(?<![\w-])[a-z][a-z_]*(?![\w-])", as_flag, head) if colon else head
-    return head + colon + rest
+    if option := re.match(r"task_options: ([\w-]+): ([a-z]+)\b", message):
+        own = f"--{option[1]}-{option[2]}"
+        return (own if own in known else f"--{option[2]}") + message[option.end() :]
+    message = message.replace("leaks_of:", "drop_leaks:", 1)
+    head, colon, rest = message.partition(":")
+    return (re.sub(r"(^|\band )([a-z][a-z_]*)", as_flag, head) if colon else head) + colon + rest

@@ -17,7 +17,7 @@ from cli.settings_flags import Flags, path, typed
 from cli.training import LEAKS, config_of
 from minbert.settings import Count
 from multitask.methods import methods
-from tasks import CS224N
+from tasks import CS224N, TASKS
 
 # Those of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
 UNITS, LAYERS, DROPOUT, WIDTH, TOKENS = 128, 1, 0.2, 300, 512
@@ -33,6 +33,9 @@ def add_flags(parser: Any) -> None:
     flags.add_config(("data", "limit", "seed", "pooling"))
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
+    flags.add_task_options(
+        [name for name, one in TASKS.items() if list(one.by_key()) == ["classes"]]
+    )
     flags.add(
         "vectors",
         "encoder",

@@ -11,7 +11,10 @@ from msgspec import Meta
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import typed
 from cli.training import config_of, run_control, training_flags
+from minbert.errors import SettingsError
+from minbert.settings import meant
 from multitask.combiners.base import Combiner
+from tasks import TASK_NAMES
 
 Rays = Annotated[int, Meta(ge=2, le=100)]
 
@@ -25,6 +28,7 @@ def add_flags(parser: Any) -> None:
         without=("preference", "cones"),
     )
     add_task_list(flags, ("sst", "sts"))
+    flags.add_task_options(TASK_NAMES)
     flags.add(
         "preferences",
         "mixing",
@@ -45,7 +49,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.resume:
         parser.error("--resume: expected nothing, for a sweep always goes on where it was")
     args.keep = args.keep or "last"  # dev scores know no rays
-    args.combiner = args.combiner or parser.flags.methods["combiner"][0]
+    known = parser.flags.methods["combiner"]
+    args.combiner = args.combiner or known[0]
+    if args.combiner not in known:
+        found = f"found {args.combiner!r}{meant(args.combiner, known)}"
+        raise SettingsError(f"combiner: expected one of {', '.join(known)}, {found}")
     config = config_of(args, parser, parser.flags, tasks, mode="pareto")
 
     from multitask.run_folder import default_folder

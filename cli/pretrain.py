@@ -7,11 +7,12 @@ another run from the result.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
-from cli.training import config_of, training_flags
+from cli.training import config_of, settings_file, training_flags
 from minbert.errors import SettingsError
 from multitask.methods import methods
 from multitask.rules import PAIRED
@@ -34,8 +35,7 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks, columns = chosen_tasks(args, parser), args.text_column or ()
     several = {"text_column": None, "other_column": None}
-    if len(columns) > 2:
-        raise SettingsError(f"text_column: expected one or two, found {len(columns)}")
+    check_columns(args, parser, columns)
     several |= dict(zip(several, columns, strict=False))
     args.text_column = None
     given = {key: column for key, column in several.items() if column is not None}
@@ -48,8 +48,23 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     return train(config, args)
 
 
+def check_columns(args: argparse.Namespace, parser: Any, columns: Sequence[str]) -> None:
+    """Refuse too few columns of `--text`, or too many."""
+    objective = methods("objective", parser.outside).get(args.objective)
+    pairs = args.text is not None and getattr(objective, "of_pairs", False)
+    if pairs and len(columns) != 2:
+        wanted = f"two with objective {args.objective}"
+        raise SettingsError(f"text_column: expected {wanted}, found {len(columns)}")
+    if pairs and len(set(columns)) == 1:
+        raise SettingsError(f"text_column: expected two, found {columns[0]} twice")
+    if not pairs and len(columns) > 1:
+        wanted = f"one with objective {args.objective}"
+        raise SettingsError(f"text_column: expected {wanted}, found {len(columns)}")
+
+
 def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
     """The tasks whose text is used; none where a file has the text."""
+    args.objective = args.objective or settings_file(args).get("objective")
     if args.objective is None:
         names = ", ".join(n for n, one in methods("objective").items() if hasattr(one, "tasks"))
         raise SettingsError(f"objective: expected one of {names}, found none")

@@ -58,7 +58,7 @@ class Flags:
         self.hints[key] = hint
         more: dict[str, Any] = {"action": "store_true", "default": None}
         if bool not in scalars(hint):
-            text_type = os.path.expanduser if about.get("path") else reader(hint)
+            text_type = path if about.get("path") else reader(hint)
             more = {"type": about.get("of_text", text_type)}
             more["metavar"] = about.get("metavar") or metavar(hint)
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
@@ -216,7 +216,8 @@ def task_options(found: dict[str, Any], tasks: Sequence[str]) -> dict[str, dict[
             continue
         value = str(found.pop(key))
         mine = [owner for owner in owners if owner[0] in tasks]
-        if not mine:
+        every = owners[0][2].metadata.get("shared") == "all"
+        if not mine or (every and len(mine) < len(tasks)):
             names = " or ".join(name for name, _, _ in owners)
             raise SettingsError(
                 f"{key}: expected {names} among the tasks, found {', '.join(tasks)}"

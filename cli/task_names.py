@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.settings_flags import Flags
-from minbert.errors import UserError
+from minbert.errors import SettingsError, UserError
+from minbert.settings import meant
+from tasks import TASK_NAMES
 from tasks.described import NAME, parse_description
 
 FORM = "NAME=FILE:type=...,text=...,label=..."
@@ -79,6 +81,11 @@ def settled(
     for name in names:
         if names.count(name) > 1:
             parser.error(f"{flag}: expected each task once, found {name} twice")
+    known = {*TASK_NAMES, *(one.name for one in getattr(parser, "outside", ()))}
+    for one in given:
+        if isinstance(one, str) and one not in known:
+            expected = f"one of {', '.join(TASK_NAMES)}, or an own task {FORM}"
+            raise SettingsError(f"{flag}: expected {expected}, found {one!r}{meant(one, known)}")
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:

@@ -14,8 +14,10 @@ from minbert.errors import SettingsError
 from minbert.settings import Count, Settings
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
+from multitask.flat import owner_of
 from multitask.legacy import as_now
-from multitask.methods import methods
+from multitask.methods import methods, owners
+from multitask.rules import has_classes
 from multitask.stored import encoder_of, read_settings
 
 DATA = ("data", "limit", "dev_limit")
@@ -144,7 +146,7 @@ def config_of(
     if leaks := getattr(args, "drop_leaks", None):
         given |= {"drop_leaks": True, "leaks_of": leaks}
     kept = {name: one for name, one in from_file.get("own_tasks", {}).items() if name in tasks}
-    if own := {**kept, **(args.own_tasks or {})}:
+    if own := {**kept, **(getattr(args, "own_tasks", None) or {})}:
         given["own_tasks"] = own
     if "init" in given:
         brought = encoder_of(Path(given["init"]))
@@ -155,7 +157,16 @@ def config_of(
     if given.get("freeze_encoder") and "lr" in given:
         raise SettingsError("freeze_encoder and lr: expected only head_lr")
     check_folders(args, given)
-    return RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
+    config = RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
+    own_pooling = getattr(config.objective, "own_pooling", False)
+    if own_pooling and "pooling" in given and all(has_classes(config, task) for task in tasks):
+        name = config.objective.name
+        raise SettingsError(f"pooling: expected another objective, for {name} has its own")
+    unused = {key for key in config.unused() if key in given and given[key] != 0}
+    for key in sorted(unused - {"leaks_of", "similarity_scale"}):  # given, even if as the default
+        owner = owner_of(key, owners(parser.outside))
+        raise SettingsError(f"{key}: expected {owner}, found {given[key]!r} without it")
+    return config
 
 
 def check_folders(args: argparse.Namespace, given: Mapping[str, Any]) -> None:

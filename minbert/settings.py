@@ -136,13 +136,12 @@ def checked(name: str, hint: Any, value: Any) -> Any:
     printable: they are shown, and are parts of files' names.
     """
     value = plain(value)
+    if (text := next(unprintable(value), None)) is not None:
+        raise SettingsError(f"{name}: expected a text that can be printed, found {shown(text)}")
     try:
-        found = msgspec.convert(value, hint)
+        return msgspec.convert(value, hint)
     except msgspec.ValidationError:
         raise SettingsError(f"{name}: {mismatch(*wrong_part(hint, value))}") from None
-    if (text := next(unprintable(found), None)) is not None:
-        raise SettingsError(f"{name}: expected a text that can be printed, found {shown(text)}")
-    return found
 
 
 def plain(value: Any) -> Any:
@@ -200,7 +199,7 @@ def accepts(hint: Any, value: Any) -> bool:
     """Whether a value is one of a type."""
     try:
         msgspec.convert(value, hint)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeError):
         return False
     return True
 
@@ -242,7 +241,7 @@ def expected_one(hint: Any) -> str:
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         return span(kind)
     if isinstance(kind, inspect.LiteralType):
-        return f"one of {', '.join(map(str, kind.values))}"
+        return f"one of {', '.join(filter(None, map(str, get_args(hint))))}"
     if isinstance(kind, inspect.BoolType):
         return "True or False"
     if isinstance(kind, inspect.DictType):

@@ -21,16 +21,19 @@ from minbert.settings import (
     Seed,
     Settings,
     Whole,
+    accepts,
     checked,
+    expected,
     hints_of,
     setting,
+    shown,
 )
 from multitask.combiners.base import Combiner
 from multitask.combiners.sum import Sum
 from multitask.errors import RunError
 from multitask.flat import METHODS, Outside, of_methods, outside_of, resolved
 from multitask.legacy import as_before, as_now
-from multitask.methods import defaults_of, methods
+from multitask.methods import defaults_of, methods, owners
 from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
 from multitask.outside import check_use, sources
 from multitask.regularizers.settings import Regularizer
@@ -255,15 +258,20 @@ class RunConfig(Settings):
         for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
-        check_use(content.get("use", {}), outside)
+        check_use(checked("use", dict[str, str], content.get("use", {})), outside)
         made = object.__new__(cls)
         settings = {key: value for key, value in as_now(content).items() if key != "use"}
+        if "outside_tasks" in settings:
+            raise RunError("expected the settings of a run, found 'outside_tasks'")
         try:
             made._fill(settings, outside, strict=False)
         except SettingsError as error:
             raise RunError(str(error)) from error
         for name, described in made.own_tasks.items():
             from_json(name, described)
+        for name in made.tasks:
+            if name not in made.task_classes and name not in made.own_tasks:
+                raise RunError(f"tasks: expected names of tasks, found {name!r}")
         return made
 
     def changed(self, **settings: Any) -> RunConfig:
@@ -367,6 +375,16 @@ def check_stored(content: Mapping[str, Any]) -> None:
                 checked(one.name, hints_of(RunConfig)[one.name], content[one.name])
             except SettingsError as error:
                 raise RunError(str(error)) from error
+    owned = owners()
+    for key in content.keys() & owned.keys():
+        several = [one for classes in owned[key].values() for one in classes]
+        hint = [hints_of(one)[one.by_key()[key].name] for one in several]
+        if not any(accepts(one, content[key]) for one in hint):
+            raise RunError(f"{key}: expected {expected(hint[0])}, found {shown(content[key])}")
+    for role in METHODS:
+        known = (*methods(role), *((None,) if role == "objective" else ()))
+        if role in content and content[role] not in known and not content.get("use"):
+            raise RunError(f"{role}: expected the name of a method, found {shown(content[role])}")
     own = content.get("own_tasks", {})
     for name, described in own.items():
         from_json(name, described)

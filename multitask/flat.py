@@ -7,7 +7,7 @@ beside those of the configuration. No torch is imported here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, replace
+from dataclasses import MISSING, Field, replace
 from typing import Any
 
 from minbert.errors import SettingsError
@@ -29,6 +29,7 @@ from tasks import TASKS, TaskOptions
 from tasks.given import OwnTask
 
 Outside = Iterable[type[Settings]]
+Owners = Mapping[str, Mapping[str, Sequence[type[Settings]]]]
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields of a configuration
 PLAIN = "ce"  # the name of no objective: the tasks' own cross-entropy
 
@@ -45,6 +46,7 @@ def resolved(
     What is not given has the default of the preset, of the objective, or its own. Not `strict`:
     settings of methods that are not in use are left out, whatever they are.
     """
+    check_forms(settings, hints)
     outside = tuple(dict.fromkeys((*outside, *outside_of(settings))))
     check_names(outside)
     given = with_tasks(settings)
@@ -73,6 +75,20 @@ def resolved(
     if strict:
         check_used(settings, found, owned)
     return found
+
+
+def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """SettingsError for tasks and regularisers, or what is set by task, of another form."""
+    for name in ("tasks", "regularizers", "outside_tasks"):
+        several = given.get(name, ())
+        if isinstance(several, Settings) and name == "regularizers":
+            continue
+        if not isinstance(several, list | tuple):
+            what = "names of tasks" if name == "tasks" else name
+            raise SettingsError(f"{name}: expected a sequence of {what}, found {shown(several)}")
+    for name in ("task_options", "own_tasks"):
+        if name in given:
+            checked(name, hints[name], given[name])
 
 
 def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside: Outside) -> Any:
@@ -144,8 +160,6 @@ def regularizers(
 def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings in which tasks are names, and what is set about each stands beside them."""
     tasks = given.get("tasks", ())
-    if not isinstance(tasks, list | tuple):
-        raise SettingsError(f"tasks: expected a sequence of names of tasks, found {shown(tasks)}")
     names, options = [], dict(plain(given.get("task_options", {})))
     own = dict(given.get("own_tasks", {}))
     for one in tasks:
@@ -190,23 +204,28 @@ def default_gradients(found: Mapping[str, Any]) -> str:
     return "representation" if several and alone else "parameters"
 
 
-def check_used(
-    given: Mapping[str, Any], found: Mapping[str, Any], owned: Mapping[str, Any]
-) -> None:
+def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners) -> None:
     """SettingsError for a setting of a method that is not in use, unless it is the default."""
     used = {key for role in METHODS for key in of_methods(role, found[role])}
     for key, value in given.items():
         if key not in owned or key in used:
             continue
         several = [cls for classes in owned[key].values() for cls in classes]
-        weight = isinstance(value, dict) and not any(value.values())
-        if not weight and value not in [default_of(cls.by_key()[key]) for cls in several]:
-            raise SettingsError(
-                f"{key}: expected {owner_of(key, owned)}, found {shown(value)} without it"
-            )
+        try:
+            value = checked(key, hints_of(several[0])[several[0].by_key()[key].name], value)
+        except SettingsError:
+            given_value = MISSING  # none that it may have: whose it is says more
+        else:
+            given_value = value
+        weights = value.values() if isinstance(value, dict) else [value]
+        if issubclass(several[0], bases("regularizers")) and not any(weights) and "weight" in key:
+            continue
+        if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
+            owner = owner_of(key, owned)
+            raise SettingsError(f"{key}: expected {owner}, found {shown(given[key])} without it")
 
 
-def owner_of(key: str, owned: Mapping[str, Any]) -> str:
+def owner_of(key: str, owned: Owners) -> str:
     """The methods that a setting belongs to, in words."""
     parts = []
     for role, classes in owned[key].items():

@@ -18,12 +18,14 @@ def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
     negatives were one mapping.
     """
     found = dict(content)
-    if any((content.get("smart_weight") or {}).values()) and "smart_place" not in content:
+    weights = content.get("smart_weight")
+    if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
         found.pop("smart_radius", None)
         found.pop("smart_step_size", None)
         found["smart_place"] = "words"
-    hard = found.pop("hard_negatives", None)
+    hard = found.get("hard_negatives")
     if isinstance(hard, Mapping):
+        del found["hard_negatives"]
         found |= {f"hard_{name}": hard[name] for name in HARD if name in hard}
     return found
 

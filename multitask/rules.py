@@ -86,7 +86,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             "limit and shots: expected one of them",
         ),
         *(
-            (task not in c.tasks, f"limit: expected one of {tasks}, found {task!r}")
+            (c.tasks and task not in c.tasks, f"limit: expected one of {tasks}, found {task!r}")
             for task in (c.limit if isinstance(c.limit, dict) else ())
         ),
         (
@@ -103,11 +103,15 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         ),
         # Tasks, and what is set by task.
         (
+            c.tasks and c.text_file is not None,
+            f"tasks: expected none with {c.text_file}, whose text is used, found {tasks}",
+        ),
+        (
             c.mode == "single" and len(c.tasks) != 1,
             f"tasks: expected one in mode single, found {tasks}",
         ),
         *(
-            (task not in c.tasks, f"{key}: expected one of {tasks}, found {task!r}")
+            (c.tasks and task not in c.tasks, f"{key}: expected one of {tasks}, found {task!r}")
             for key, by_task in [
                 *weighted,
                 ("task_options", c.task_options),
@@ -143,6 +147,12 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         ),
     ]
     if not c.pretrains:
+        found.append(
+            (
+                c.mode and not is_default("projection_head", c.projection_head),
+                f"projection_head: expected mode pretrain, found {c.mode}",
+            )
+        )
         at_embeddings = c.gradients == "representation"
         more = not is_default("combiner", c.combiner)
         found += [
@@ -226,10 +236,6 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
                 for task in classes
             ),
             (
-                objective.own_pooling and c.pooling is not None and not similar,
-                f"pooling: expected another objective, for {name} has its own",
-            ),
-            (
                 objective.starts_at_names and c.init is not None,
                 "label_start names and init: expected one of them",
             ),
@@ -256,7 +262,8 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             *(
                 (
                     not is_default(role, getattr(c, role)),
-                    f"{role}: expected the default in mode pretrain, found {getattr(c, role).name}",
+                    f"{role}: expected {next(iter(methods(role)))} in mode pretrain, found "
+                    f"{getattr(c, role).name}",
                 )
                 for role in ("combiner", "sampling", "schedule")
             ),
@@ -279,7 +286,12 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
                     ("protocol", not is_default("protocol", c.protocol)),
                     ("per_class", c.per_class),
                     ("drop_leaks", c.drop_leaks),
-                    ("task_options", c.task_options),
+                    ("task_options", c.task_options and not any(c.task_options.values())),
+                    *(
+                        (f"task_options: {task}: {option}", True)
+                        for task, options in c.task_options.items()
+                        for option in options
+                    ),
                 )
             ),
             *(

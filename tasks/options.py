@@ -127,14 +127,14 @@ class OfPairs(TaskOptions):
 class OfClasses(TaskOptions):
     """A task of more than two classes."""
 
-    classes: str | None = setting(None, help=CLASSES, metavar="N", shared=True)
+    classes: str | None = setting(None, help=CLASSES, metavar="N", shared="all")
 
 
 class OfPairsAndClasses(TaskOptions):
     """A task of pairs of texts and more than two classes."""
 
     pair: Pair = setting("bi", help=PAIR, shared=True)
-    classes: str | None = setting(None, help=CLASSES, metavar="N", shared=True)
+    classes: str | None = setting(None, help=CLASSES, metavar="N", shared="all")
 
 
 # By whether a task has pairs, and more than two classes.

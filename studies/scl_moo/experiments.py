@@ -84,7 +84,7 @@ class Experiments:
         """
         one = self.few_shot("sst2", 50, method, SWEEP_SEEDS)
         changed: Any = (value, 1 - value) if setting == "scl_preference" else value
-        if changed == getattr(one.config, setting):
+        if changed == one.config.flat().get(setting):
             return self.few_shot("sst2", 50, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
         return SeedCell(name, one.config.changed(**{setting: changed}), one.seeds)

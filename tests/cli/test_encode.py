@@ -77,7 +77,11 @@ def test_an_existing_file_is_kept_unless_told_otherwise(run, refused, text, tmp_
         (1, ["--input", "pipe", "--output", "a.npy"], "expected a regular file"),
         (1, ["--input", "a.txt", "--output", "dir.npy", "--overwrite"], "found a folder"),
         (1, ["--input", "s.jsonl", "--column", "s", "--output", "a.npy"], "line 2: expected text"),
-        (2, ["--input", "a.txt", "--output", "a.npy", "--encoder", ""], "unknown encoder"),
+        (
+            2,
+            ["--input", "a.txt", "--output", "a.npy", "--encoder", ""],
+            "--encoder: expected a name, found ''",
+        ),
         (2, ["--input", "a.txt", "--output", "a.npy", "--device", ""], "--device: expected"),
         (1, ["--input", "empty.txt", "--output", "a.npy"], "expected at least one sentence"),
         (1, ["--input", "a.txt", "--output", "a.npy", "--column", "x"], "a file with columns"),

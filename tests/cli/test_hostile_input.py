@@ -92,6 +92,8 @@ def test_a_shard_cannot_be_outside_its_folder(finished, refused, tmp_path):
         {"epochs": [3]},
         {"task_options": 5},
         {"lr": True},
+        {"sampling": "nope"},
+        {"smart_weight": 5},
         {"limit": "abc"},
         {"init": 7},
         {"data": "\0"},

@@ -33,7 +33,7 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
         (["--objective", "triplet", "--contrast-temperature", "1"], "expected objective simcse or"),
         (["--objective", "simcse", "--head-lr", "1"], "--head-lr: expected projection"),
         (["--objective", "pairs", "--batch-size", "1"], "--batch-size: expected 2 or more"),
-        (["--objective", "simcse", "--freeze-encoder"], "--mode pretrain: expected neither"),
+        (["--objective", "simcse", "--freeze-encoder"], "mode pretrain: expected neither"),
         (["--objective", "simcse", "--sst-head", "hidden"], "unrecognized arguments: --sst-head"),
     ],
 )

@@ -66,8 +66,8 @@ def test_onnx_runtime_gives_the_same_embeddings(model, trained, tmp_path, poolin
 
     load = MultiTaskModel.load
 
-    def pooled(*args):
-        loaded = load(*args)
+    def pooled(*args, **use):
+        loaded = load(*args, **use)
         loaded.model.bi_encoder.pooling = pooling
         return loaded
 
