@@ -93,7 +93,7 @@ def test_a_shard_cannot_be_outside_its_folder(finished, refused, tmp_path):
         {"task_options": 5},
         {"lr": True},
         {"sampling": "nope"},
-        {"smart_weight": 5},
+        {"smart_weight": "much"},
         {"limit": "abc"},
         {"init": 7},
         {"data": "\0"},
