@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli.settings_flags import flag
 from minbert.settings import Settings, default_of, expected, hints_of
 from multitask.methods import ROLES, methods
 from multitask.presets import PRESETS
@@ -39,7 +38,9 @@ def entry(method: type[Settings]) -> str:
             default = default_of(one)
             shown = "" if default in (None, {}) else f"`{default}`"
             help = one.metadata.get("help", "")
-            lines.append(f"| `{flag(key)}` | {expected(hints[one.name])} | {shown} | {help} |")
+            lines.append(
+                f"| `--{key.replace('_', '-')}` | {expected(hints[one.name])} | {shown} | {help} |"
+            )
     return "\n".join(lines)
 
 

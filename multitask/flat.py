@@ -140,6 +140,9 @@ def regularizers(
         if not isinstance(one, bases("regularizers")):
             raise SettingsError(f"regularizers: expected regularizers, found {shown(one)}")
     by_name = {one.name: one for one in objects}
+    if len(by_name) < len(objects):
+        names = ", ".join(one.name for one in objects)
+        raise SettingsError(f"regularizers: expected each once, found {names}")
     found = []
     for name, cls in methods("regularizers", outside).items():
         weight = f"{cls.prefix}weight"
