@@ -53,7 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--dev-limit",
         type=typed(Count),
         metavar="N",
-        help="of supercontext: dev examples of a task",
+        help="dev examples per task (only with supercontext)",
     )
     parser.add_argument(
         "--vectors", type=path, metavar="FILE", help="of supercontext: GloVe's, for its BiLSTMs"

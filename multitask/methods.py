@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from minbert.settings import Settings
+from minbert.settings import Settings, default_of
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.gramian import (
@@ -133,7 +133,7 @@ def methods(role: str, outside: Iterable[type[Settings]] = ()) -> dict[str, type
 
 
 def is_default(role: str, method: Settings) -> bool:
-    """Whether it is the method that a role has where nothing is said."""
+    """Whether it is the default method of a role."""
     return method.name == next(iter(built_in(role)))
 
 
@@ -151,8 +151,6 @@ def owners(outside: Iterable[type[Settings]] = ()) -> dict[str, dict[str, list[t
 
 def defaults_of(outside: Iterable[type[Settings]] = ()) -> Mapping[str, Any]:
     """The default of each setting of methods; the first method of the table that has it."""
-    from minbert.settings import default_of
-
     first = {key: next(iter(by_role.values()))[0] for key, by_role in owners(outside).items()}
     found = {key: default_of(method.by_key()[key]) for key, method in first.items()}
     return {key: value for key, value in found.items() if value is not MISSING}

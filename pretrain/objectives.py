@@ -91,9 +91,7 @@ class SimCSE(PretrainObjective, name="simcse"):
     projection: bool = setting(False, help=PROJECT)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        from losses import simcse_loss
-
-        return simcse_loss(texts[0], texts[1], self.contrast_temperature, groups=groups)
+        return in_batch(texts, groups, self.contrast_temperature)
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.own_text import unlabelled
@@ -150,9 +148,7 @@ class Pairs(PretrainObjective, name="pairs"):
     projection: bool = setting(False, help=PROJECT)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        from losses import simcse_loss
-
-        return simcse_loss(texts[0], texts[1], self.contrast_temperature, groups=groups)
+        return in_batch(texts, groups, self.contrast_temperature)
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.text_tasks import pair_source
@@ -198,6 +194,13 @@ class Triplet(PretrainObjective, name="triplet"):
         from pretrain.text_tasks import pair_source
 
         return pair_source(self, config, strangers=True)
+
+
+def in_batch(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:
+    """SimCSE's loss of pairs; the other pairs of the batch are negatives."""
+    from losses import simcse_loss
+
+    return simcse_loss(texts[0], texts[1], temperature, groups=groups)
 
 
 def with_strangers(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 from minbert.errors import SettingsError
 from minbert.files import write_whole
-from minbert.settings import meant
+from minbert.settings import meant, plain
 from tasks import TASKS, TaskOptions
 from tasks.described import Described, checked_description, parse_description
 from tasks.settled import settle
@@ -83,12 +83,3 @@ def task(
     kind = "similarity" if numbers and len(columns) == 2 else "classification"
     given = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL, **options}
     return OwnTask(settle(name, checked_description(name, given)))
-
-
-def plain(value: Any) -> Any:
-    """Numbers of NumPy as Python's."""
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [plain(one) for one in value]
-    return value.item() if type(value).__module__ == "numpy" else value
