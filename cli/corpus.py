@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from cli.settings_flags import Flags, path
 from cli.training import MACHINE
-from minbert.errors import UserError, harmless
+from minbert.errors import UserError
 from multitask.config import RunConfig
 
 if TYPE_CHECKING:
@@ -48,12 +47,6 @@ def check_output(
     target.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(target.parent, os.W_OK):
         raise UserError(f"{target.parent}: cannot be written")
-
-
-def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
-    """The fields of a row as they are; with their texts harmless where the file is a terminal."""
-    fields = list(row)
-    return [harmless(str(one)) for one in fields] if file.isatty() else fields
 
 
 def add_corpus_flags(parser: Any) -> None:

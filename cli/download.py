@@ -10,19 +10,17 @@ from pathlib import Path
 
 from cli.settings_flags import path
 from tasks import CS224N
-
-# A plain copy of names, held equal to them by a test.
-GLUE = ("sst2", "cola", "mrpc", "rte", "qnli", "mnli")
+from tasks.hub import GLUE_SIZES
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
-        choices=(*CS224N, "glue", *GLUE),
+        choices=(*CS224N, "glue", *GLUE_SIZES),
         default=list(CS224N),
         metavar="TASK",
-        help=f"of {', '.join(CS224N)}, {', '.join(GLUE)}; glue for the latter six "
+        help=f"of {', '.join(CS224N)}, {', '.join(GLUE_SIZES)}; glue for the latter six "
         f"(default: {' '.join(CS224N)})",
     )
     parser.add_argument(
@@ -43,7 +41,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tasks.hub import ORIGINS, fetch, parted, write
     from tasks.text_files import DataError
 
-    names = [n for task in args.tasks for n in (GLUE if task == "glue" else (task,))]
+    names = [n for task in args.tasks for n in (GLUE_SIZES if task == "glue" else (task,))]
     names = list(dict.fromkeys(names))
     if args.revision and len(names) > 1:
         parser.error(f"--revision: expected one task, found {', '.join(names)}")

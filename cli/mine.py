@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from cli.corpus import add_corpus_flags, check_output, load_corpus, shown_in
+from cli.corpus import add_corpus_flags, check_output, load_corpus
 from cli.settings_flags import path, typed
 from minbert.settings import Cosine, Count
+from serving.answers import shown_in
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

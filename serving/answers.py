@@ -1,18 +1,122 @@
-"""What is written of predictions: a table, a file for GLUE's leaderboard, metrics."""
+"""Predictions for the texts of a file, written row by row: a table, or a file for GLUE.
+
+No torch is imported here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import csv
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TextIO
 
-# Tasks of GLUE's leaderboard; WNLI is none of ours, and AX is told by one of MNLI.
-SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
+from minbert.errors import harmless
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from serving.model import Prediction
+    from minbert.settings import Settings
+    from multitask.config import RunConfig
+    from serving.model import MultiTaskModel, Prediction
+    from serving.row_file import RowFile
     from tasks.base import Task
+
+# Tasks of GLUE's leaderboard; WNLI is none of ours, and AX is predicted by a head of MNLI.
+SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is written: the predictions of `tasks`, by default of all that fit the texts.
+
+    `label` is the column of the right answers of one task, which its metrics need; `glue` writes
+    the file that GLUE's leaderboard takes.
+    """
+
+    tasks: Sequence[str] | None = None
+    label: str | None = None
+    glue: bool = False
+    probabilities: bool = False
+    separator: str = "\t"
+
+
+def write_answers(
+    run: str,
+    source: RowFile,
+    file: TextIO,
+    wanted: Answers,
+    machine: RunConfig,
+    outside: tuple[type[Settings], ...] = (),
+) -> tuple[int, float, str]:
+    """Write a row for each of the source's; their number, when the model was loaded, the metrics.
+
+    `machine` has the precision and the device. Raises DataError where the source changes meanwhile.
+    """
+    from minbert.progress import bar
+    from serving.model import MultiTaskModel
+    from serving.scoring import targets_of
+    from tasks.text_files import DataError
+
+    version, rows = source.version(), source.rows()
+    first = next(rows, None)  # what is wrong with the input is reported before the model is loaded
+    model = MultiTaskModel.load(run, machine.device, machine.linear, outside)
+    loaded = time.perf_counter()
+    if first is None:
+        if wanted.glue:
+            raise DataError(f"{source.file}: expected rows to predict, found none")
+        return 0, loaded, ""
+    task = only_task(wanted, model, len(source.columns)) if wanted.label or wanted.glue else None
+    targets = targets_of(task, source.labels(wanted.label)) if task and wanted.label else None
+    indices = iter(list(source.indices()) if wanted.glue else ())
+    values = []
+
+    writer = csv.writer(file, delimiter=wanted.separator, lineterminator="\n")
+    count = 0
+    total = None if file is sys.stdout else 0  # a bar without an end, beside a file only
+    with bar("predict", "row", total) as progress:
+        for window, found in model.predict_stream(
+            chain([first], rows), wanted.tasks, machine.precision, progress.update
+        ):
+            source.check_unchanged(version)
+            if not count:
+                texts = source.columns or ("text", "other text")[: len(window[0])]
+                header = [*texts, *columns(found, wanted.probabilities)]
+                writer.writerow(shown_in(file, ["index", "prediction"] if wanted.glue else header))
+            if targets is not None and task:
+                values.append(found[task.name].values)
+            if task and wanted.glue:
+                writer.writerows(submitted(task, found[task.name], indices))
+            else:
+                for place, row in enumerate(window):
+                    line = [*row, *answers(found, place, wanted.probabilities)]
+                    writer.writerow(shown_in(file, line))
+            file.flush()
+            count += len(window)
+    source.check_unchanged(version)  # after the last row, too: a shorter file ends early
+    judged = shown(task, values, targets) if task and targets is not None else ""
+    return count, loaded, judged
+
+
+def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
+    """The one that the label, or the file for GLUE, is of."""
+    from multitask.errors import RunError
+
+    names = model.chosen(wanted.tasks, texts)
+    if len(names) != 1:
+        flag = "--label" if wanted.label else "--glue"
+        raise RunError(f"{flag}: expected one of {', '.join(names)} by --tasks")
+    if wanted.glue and names[0] not in SUBMITTED:
+        raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
+    return model.tasks_by_name[names[0]]
+
+
+def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
+    """The fields of a row as they are; with their texts harmless where the file is a terminal."""
+    fields = list(row)
+    return [harmless(str(one)) for one in fields] if file.isatty() else fields
 
 
 def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:

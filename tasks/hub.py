@@ -57,7 +57,7 @@ ORIGINS = {
         {"train": 6040, "dev": 863, "test": 1725},
     ),
 }
-SIZES = {  # of GLUE's train and dev
+GLUE_SIZES = {  # of GLUE's train and dev
     "sst2": (67_349, 872),
     "cola": (8551, 1043),
     "mrpc": (3668, 408),
@@ -79,7 +79,7 @@ ORIGINS |= {
         "label",
         {"train": train, "dev": dev},
     )
-    for name, (train, dev) in SIZES.items()
+    for name, (train, dev) in GLUE_SIZES.items()
 }
 
 

@@ -44,10 +44,6 @@ def source(tmp_path):
     return tmp_path / "hub"
 
 
-def test_names_are_those_of_the_origins():
-    assert {"sst", "qqp", "sts", *download.GLUE} == set(ORIGINS)
-
-
 def test_every_task_can_be_read_afterwards(source, tmp_path, run):
     folder = tmp_path / "data"
     command = ("--mode", "download", "--source", source, "--output", folder)
