@@ -34,7 +34,7 @@ def source(tmp_path):
             for name, n in (("train", 60), ("validation", 20), ("test", 20))
         },
     }
-    for name in download.GLUE:
+    for name in download.GLUE_SIZES:
         columns = {text: [f"{text} {i}\tx" for i in range(12)] for text in ORIGINS[name].texts}
         labels = {"label": [i % 2 for i in range(12)]}
         names = ("train", "validation_matched" if name == "mnli" else "validation")
@@ -49,7 +49,7 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run):
     command = ("--mode", "download", "--source", source, "--output", folder)
     found = run(*command, "--tasks", "sst", "sts", "glue")
     assert found.returncode == 0, found.stderr
-    for name in ("sst", "sts", *download.GLUE):
+    for name in ("sst", "sts", *download.GLUE_SIZES):
         task = build_task(name)
         for part in task.source.splits:
             examples = task.read(folder, part)
