@@ -48,9 +48,10 @@ class Parser(argparse.ArgumentParser):
     outside: tuple[type[Settings], ...] = ()
 
     def error(self, message: str) -> NoReturn:
-        unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
+        unknown = re.match(r"unrecognized arguments: --?([\w-]+)", message)
         if unknown:
-            message += meant(unknown[1], self._option_string_actions)
+            known = [flag.lstrip("-") for flag in self._option_string_actions]
+            message += meant(unknown[1], known).replace("mean ", "mean --")
         self.exit(2, f"run.py: {one_line(message)} (see --help)\n")
 
 
@@ -141,4 +142,8 @@ def flagged(message: str, parser: argparse.ArgumentParser) -> str:
         return (own if own in known else f"--{option[2]}") + message[option.end() :]
     message = message.replace("leaks_of:", "drop_leaks:", 1)
     head, colon, rest = message.partition(":")
-    return (re.sub(r"(^|\band )([a-z][a-z_]*)", as_flag, head) if colon else head) + colon + rest
+    if not colon:
+        return head
+    asked, found, value = rest.partition(", found ")
+    asked = re.sub(r"()\b([a-z]+(?:_[a-z]+)+)\b", as_flag, asked)
+    return re.sub(r"(^|\band )([a-z][a-z_]*)", as_flag, head) + colon + asked + found + value

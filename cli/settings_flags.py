@@ -50,8 +50,10 @@ class Flags:
         shown = help.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
         return self.groups[group].add_argument(flag(key), dest=key, help=shown, **more)
 
-    def add_setting(self, key: str, one: Field[Any], hint: Any, group: str) -> None:
-        """The flag of a setting, once; methods may share it."""
+    def add_setting(
+        self, key: str, one: Field[Any], hint: Any, group: str, help: str | None = None
+    ) -> None:
+        """The flag of a setting, once; methods may share it, and what help says of it."""
         about = one.metadata
         if key in self.hints or about.get("flag") is False:
             return
@@ -63,9 +65,8 @@ class Flags:
             more["metavar"] = about.get("metavar") or metavar(hint)
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
                 more["nargs"] = "+"
-        text = about.get("help", f"setting of {group}") + default_text(
-            one, self.defaults.get(key, default_of(one))
-        )
+        text = help or about.get("help") or f"setting of {group}"
+        text += default_text(one, self.defaults.get(key, default_of(one)))
         action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
 
@@ -80,6 +81,7 @@ class Flags:
         """The flag of each role, which names a method, and the flags of the methods' settings."""
         self.methods = {role: list(several) for role, several in chosen.items()}
         known = {one.name: one for one in fields(RunConfig)}
+        together = [method for several in chosen.values() for method in several.values()]
         for role, several in chosen.items():
             about = known[role].metadata
             if role != "regularizers":
@@ -91,10 +93,15 @@ class Flags:
                 for key, one in method.by_key().items():
                     if key in without:
                         continue
-                    owners = [m.name for m in several.values() if key in m.by_key()]
-                    everybody = len(owners) == len(several) and role != "regularizers"
-                    title = about["group"] if everybody else f"{role} {', '.join(owners)}"
-                    self.add_setting(key, one, hints_of(method)[one.name], title)
+                    owners = {
+                        where: [m.name for m in there.values() if key in m.by_key()]
+                        for where, there in chosen.items()
+                    }
+                    everybody = len(owners[role]) == len(several) and role != "regularizers"
+                    titles = [f"{where} {', '.join(m)}" for where, m in owners.items() if m]
+                    title = about["group"] if everybody else "; ".join(titles)
+                    help = shared_help(key, [m for m in together if key in m.by_key()])
+                    self.add_setting(key, one, hints_of(method)[one.name], title, help)
             if self.everything:
                 lines = [f"{name}: {summary(method)}" for name, method in several.items()]
                 self.parser.epilog = "\n".join([self.parser.epilog or "", f"{role}:", *lines])
@@ -136,11 +143,24 @@ def summary(method: type[Settings]) -> str:
     return (method.__doc__ or "").strip().partition("\n")[0]
 
 
+def shared_help(key: str, methods: Sequence[type[Settings]]) -> str:
+    """What help says of a setting: of methods that mean different things by it, each one's."""
+    by_text: dict[str, list[str]] = {}
+    for method in methods:
+        text = method.by_key()[key].metadata.get("help", "")
+        by_text.setdefault(text, []).append(method.name)
+    if len(by_text) == 1:
+        return next(iter(by_text))
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
+
+
 def default_text(one: Field[Any], value: Any) -> str:
     """The end of a help text that gives the default; nothing where there is none."""
     if value in (None, False, (), {}, MISSING) or "(default" in one.metadata.get("help", ""):
         return ""
-    return f" (default: {' '.join(map(str, value)) if isinstance(value, tuple) else value})"
+    shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
+    source = one.metadata.get("source")
+    return f" (default: {shown}{f', {source}' if source else ''})"
 
 
 def scalars(hint: Any) -> Iterator[Any]:

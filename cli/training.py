@@ -180,7 +180,7 @@ def check_folders(args: argparse.Namespace, given: Mapping[str, Any]) -> None:
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """The settings in the JSON or YAML file of `--config`; none without it."""
-    if not getattr(args, "config", None):
-        return {}
-    content = as_now(read_settings(Path(args.config)))
-    return {key: value for key, value in content.items() if key != "use"}
+    if not hasattr(args, "from_file"):
+        content = as_now(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
+        args.from_file = {key: value for key, value in content.items() if key != "use"}
+    return dict(args.from_file)

@@ -37,6 +37,8 @@ def entry(method: type[Settings]) -> str:
         for key, one in fields.items():
             default = default_of(one)
             shown = "" if default in (None, {}) else f"`{default}`"
+            if source := one.metadata.get("source"):
+                shown += f" ({source})"
             help = one.metadata.get("help", "")
             lines.append(
                 f"| `--{key.replace('_', '-')}` | {expected(hints[one.name])} | {shown} | {help} |"

@@ -36,6 +36,7 @@ from msgspec import Meta, inspect
 from minbert.errors import SettingsError
 
 MANY = 1_000_000
+ALIKE = 0.7  # of two names, the share of letters in common from which one may mean the other
 Count = Annotated[int, Meta(ge=1, le=MANY)]
 Whole = Annotated[int, Meta(ge=0, le=MANY)]
 Positive = Annotated[float, Meta(gt=0, le=MANY)]
@@ -54,13 +55,14 @@ def setting(
     help: str = "",
     metavar: str | None = None,
     factory: Any = MISSING,
+    source: str | None = None,
     **more: Any,
 ) -> Any:
-    """A field with its default and what `--help` and the docs say about it.
+    """A field with its default, the default's source, and what `--help` and the docs say about it.
 
     `more` are properties of its flag: see cli/settings_flags.py.
     """
-    metadata = {"help": help, "metavar": metavar, **more}
+    metadata = {"help": help, "metavar": metavar, "source": source, **more}
     return field(default=default, default_factory=factory, metadata=metadata)
 
 
@@ -150,8 +152,8 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Mapping):
         return {plain(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    if isinstance(value, range) or type(value) in (list, tuple):
+        return tuple(map(plain, value))
     return value
 
 
@@ -212,7 +214,7 @@ def mismatch(hint: Any, value: Any) -> str:
 
 def meant(value: Any, names: Iterable[str]) -> str:
     """The end of a message that names what a misspelt name may mean; nothing where none is near."""
-    near = get_close_matches(value, list(names), 1) if isinstance(value, str) else []
+    near = get_close_matches(value, list(names), 1, ALIKE) if isinstance(value, str) else []
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -230,7 +232,12 @@ def names_of(hint: Any) -> tuple[str, ...]:
 def expected(hint: Any) -> str:
     """What a value of a type is, in words; `None` is not among them."""
     kinds = [one for one in alternatives(hint) if one is not NoneType]
-    return ", or ".join(dict.fromkeys(map(expected_one, kinds)))
+    by_task = [one for one in kinds if get_origin(one) in (dict, Mapping)]
+    plain_kinds = dict.fromkeys(expected_one(one) for one in kinds if one not in by_task)
+    one_for_all = ", or ".join(plain_kinds)
+    each = [expected(get_args(one)[1]) for one in by_task]
+    named = ["one by task" if one == one_for_all else f"{one} by task" for one in each]
+    return ", or ".join([*plain_kinds, *named])
 
 
 def expected_one(hint: Any) -> str:
@@ -244,8 +251,6 @@ def expected_one(hint: Any) -> str:
         return f"one of {', '.join(filter(None, map(str, get_args(hint))))}"
     if isinstance(kind, inspect.BoolType):
         return "True or False"
-    if isinstance(kind, inspect.DictType):
-        return f"{expected(get_args(hint)[1])} by task"
     if isinstance(kind, inspect.TupleType | inspect.VarTupleType):
         several = expected(get_args(hint)[0]).replace("one of", "some of")
         several = several.replace("a whole number", "whole numbers").replace("a number", "numbers")

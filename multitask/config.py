@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -222,12 +222,14 @@ class RunConfig(Settings):
 
     # Classes of tasks from outside the tree, by which their names are known.
     outside_tasks: tuple[type[TaskOptions], ...] = ()
+    given: ClassVar[Mapping[str, Any]] = {}  # the settings that this object was made from
 
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)
 
     def _fill(self, settings: Mapping[str, Any], outside: Outside, strict: bool) -> None:
         """Take settings in their flat form; `strict`: those that contradict are refused."""
+        object.__setattr__(self, "given", dict(settings))
         found = resolved(settings, fields(self), hints_of(RunConfig), outside, strict)
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -267,6 +269,7 @@ class RunConfig(Settings):
             made._fill(settings, outside, strict=False)
         except SettingsError as error:
             raise RunError(str(error)) from error
+        object.__setattr__(made, "given", made.flat())
         for name, described in made.own_tasks.items():
             from_json(name, described)
         for name in made.tasks:
@@ -275,8 +278,15 @@ class RunConfig(Settings):
         return made
 
     def changed(self, **settings: Any) -> RunConfig:
-        """The configuration with other settings, by name, those of methods among them."""
-        return replace(self, **settings)
+        """The configuration with other settings, by name, those of methods among them.
+
+        What was not given has its default anew, for the other tasks or the other method; settings
+        of a method that is exchanged go with it.
+        """
+        exchanged = [role for role in METHODS if role in settings]
+        gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
+        kept = {key: value for key, value in self.given.items() if key not in gone}
+        return RunConfig.from_flat({**kept, **settings}, self.outside)
 
     @property
     def step_batches(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, replace
+from functools import cache
 from typing import Any
 
 from minbert.errors import SettingsError
@@ -25,7 +26,7 @@ from minbert.settings import (
 from multitask.methods import ROLES, bases, methods, owners
 from multitask.outside import check_names
 from multitask.presets import preset_values
-from tasks import TASKS, TaskOptions
+from tasks import TaskOptions
 from tasks.given import OwnTask
 
 Outside = Iterable[type[Settings]]
@@ -103,15 +104,18 @@ def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside
         chosen = next(iter(there))
     if optional and chosen in (None, PLAIN):
         return None
-    if isinstance(chosen, str):
-        names = [*((PLAIN,) if optional else ()), *there]
-        if chosen not in there:
-            line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
-            raise SettingsError(line + meant(chosen, names))
+    if isinstance(chosen, str) and chosen in there:
         return made(there[chosen], {**base, **given})
-    if not isinstance(chosen, bases(role)):
-        raise SettingsError(f"{role}: expected a name or a {role}, found {shown(chosen)}")
-    return with_settings(chosen, given)
+    if isinstance(chosen, bases(role)):
+        return with_settings(chosen, given)
+    names = list(there)
+    if role == "objective":  # those of the mode
+        of_tasks, of_pretraining = bases(role)
+        fits = of_pretraining if mode_asked(given, outside) == "pretrain" else of_tasks
+        names = [PLAIN] * (fits is of_tasks)
+        names += [name for name, one in there.items() if issubclass(one, fits)]
+    line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
+    raise SettingsError(line + meant(chosen, names))
 
 
 def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
@@ -188,6 +192,8 @@ def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
     """The mode, as far as a preset wants to know it."""
     objective = given.get("objective")
     named = methods("objective", outside).get(objective) if isinstance(objective, str) else None
+    if named is None and given.get("mode") == "pretrain":
+        return "pretrain"
     if issubclass(named or type(objective), bases("objective")[1]):
         return "pretrain"
     return str(given.get("mode") or ("single" if len(given["tasks"]) == 1 else "multitask"))
@@ -254,5 +260,10 @@ def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
     objects += [one for one in given.get("tasks", ()) if isinstance(one, TaskOptions)]
     classes = [type(one) for one in objects if isinstance(one, Settings)]
     classes += given.get("outside_tasks", ())
-    inside = {cls for role in ROLES for cls in methods(role).values()} | set(TASKS.values())
-    return tuple(cls for cls in classes if cls not in inside)
+    return tuple(cls for cls in classes if cls not in inside())
+
+
+@cache
+def inside() -> frozenset[type[Settings]]:
+    """The classes in the table of methods."""
+    return frozenset(cls for role in ROLES for cls in methods(role).values())

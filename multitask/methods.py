@@ -137,7 +137,8 @@ def is_default(role: str, method: Settings) -> bool:
     return method.name == next(iter(built_in(role)))
 
 
-def owners(outside: Iterable[type[Settings]] = ()) -> dict[str, dict[str, list[type[Settings]]]]:
+@cache
+def owners(outside: tuple[type[Settings], ...] = ()) -> dict[str, dict[str, list[type[Settings]]]]:
     """Each setting of methods by its name in flags: the roles and methods that it belongs to."""
     found: dict[str, dict[str, list[type[Settings]]]] = {}
     for role in ROLES:
@@ -149,7 +150,7 @@ def owners(outside: Iterable[type[Settings]] = ()) -> dict[str, dict[str, list[t
     return found
 
 
-def defaults_of(outside: Iterable[type[Settings]] = ()) -> Mapping[str, Any]:
+def defaults_of(outside: tuple[type[Settings], ...] = ()) -> Mapping[str, Any]:
     """The default of each setting of methods; the first method of the table that has it."""
     first = {key: next(iter(by_role.values()))[0] for key, by_role in owners(outside).items()}
     found = {key: default_of(method.by_key()[key]) for key, method in first.items()}

@@ -120,7 +120,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             for task in by_task
         ),
         (
-            first and first.task is not None and first.task not in c.tasks,
+            first and c.tasks and first.task is not None and first.task not in c.tasks,
             f"first_task: expected one of {tasks}, found {shown(first.task if first else None)}",
         ),
         # Sampler, schedule and combiner.
@@ -139,7 +139,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         ),
         (
             c.loss_sizes is not None and c.mode != "pareto",
-            "loss_sizes: expected mode pareto, found another",
+            f"loss_sizes: expected mode pareto, found {c.mode or 'none'}",
         ),
         (
             c.loss_sizes is not None and len(c.loss_sizes) != len(each),
@@ -188,7 +188,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             (
                 wish is not None and len(wish) != len(each),
                 f"preference: expected {len(each)} numbers, for {', '.join(each)}, found "
-                f"{' '.join(f'{weight:g}' for weight in wish or ()) or 'none'}",
+                f"{len(wish or ())}",
             ),
             # What tasks with classes are trained by.
             (
@@ -205,7 +205,8 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             *(
                 (
                     not objective.heads_alone and getattr(c, key),
-                    f"objective {name} and {key}: expected one of them",
+                    f"objective {name} and {key}: expected one of them, for the objective trains "
+                    "more than heads",
                 )
                 for key in ("freeze_encoder", "probe_epochs")
             ),
@@ -239,11 +240,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
                 objective.starts_at_names and c.init is not None,
                 "label_start names and init: expected one of them",
             ),
-            (
-                c.batch_size < objective.least_batch,
-                f"batch_size: expected {objective.least_batch} or more with these terms of "
-                f"objective {name}, found {c.batch_size}",
-            ),
+            (line := objective.batch_fault(c.batch_size), line or ""),
         ]
     if c.pretrains:
         found += [

@@ -168,7 +168,7 @@ class Temperature(Sampler, name="temperature"):
     """Chances proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
 
     temperature: FromOne = setting(
-        5.0, help="T of size^(1/T) (default of Arivazhagan et al., 2019)", metavar="T"
+        5.0, help="T of size^(1/T)", source="Arivazhagan et al., 2019", metavar="T"
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples")
 

@@ -153,6 +153,8 @@ def settings_of(folder: Path) -> Iterator[None]:
 
 def read_settings(file: Path) -> dict[str, Any]:
     """Settings by name in a .json or .yaml file; RunError where it holds anything else."""
+    if not file.is_file():
+        raise RunError(f"{file}: expected a .json or .yaml file of settings, found none")
     if file.suffix not in (".yaml", ".yml"):
         return read_json(file, RunError)
     import yaml

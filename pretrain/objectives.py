@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     from tasks.base import Embeddings, Task
 
 ClassLoss = Callable[["Tensor", "Tensor"], "Tensor"]  # embeddings (B, H), classes (B,) -> a scalar
-TEMPERATURE = "temperature, by which cosines are divided"
 TEXT = (
     "file of texts, instead of those of tasks: one sentence a line, or a .csv, .tsv, .jsonl or "
     ".parquet file with --text-column"
 )
 COLUMN = "column or field of --text; two of them for pairs, such as question and answer"
 PROJECT = "put a layer between embeddings and objective, in training only (SimCSE's MLP)"
+
+
+def temperature_setting() -> Any:
+    """The setting that objectives over cosines share."""
+    help = "temperature, by which cosines are divided"
+    return setting(0.05, help=help, source="Gao et al., 2021", metavar="T")
 
 
 class PretrainObjective(Settings):
@@ -82,13 +87,30 @@ class PretrainObjective(Settings):
             yield f"other_column: expected another than text_column, found {column!r}"
 
 
-class SimCSE(PretrainObjective, name="simcse"):
-    """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
+class TextObjective(PretrainObjective):
+    """An objective about texts, without classes."""
+
+    projection: bool = setting(False, help=PROJECT)
+
+
+class OwnTextObjective(TextObjective):
+    """An objective about the texts of tasks, or of a file instead."""
 
     text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
     text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
-    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
-    projection: bool = setting(False, help=PROJECT)
+
+
+class PairObjective(OwnTextObjective):
+    """An objective about texts that belong together."""
+
+    of_pairs = True
+    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+
+
+class SimCSE(OwnTextObjective, name="simcse"):
+    """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
+
+    contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         return in_batch(texts, groups, self.contrast_temperature)
@@ -103,7 +125,7 @@ class SimCSE(PretrainObjective, name="simcse"):
         return Texts(partial(sentences, config.tasks, config.own_tasks), origin_of(config))
 
 
-class NLI(PretrainObjective, name="nli"):
+class NLI(TextObjective, name="nli"):
     """Each premise finds what follows from it; what contradicts it is a hard negative."""
 
     needs_file = True
@@ -114,8 +136,7 @@ class NLI(PretrainObjective, name="nli"):
         help="CSV or TSV file with columns sent0, sent1, hard_neg, or sentence1, sentence2, "
         "gold_label (entailment, neutral, contradiction)",
     )
-    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
-    projection: bool = setting(False, help=PROJECT)
+    contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         return with_strangers(texts, groups, self.contrast_temperature)
@@ -137,15 +158,10 @@ class NLI(PretrainObjective, name="nli"):
             yield "nli: expected a file with objective nli, found none"
 
 
-class Pairs(PretrainObjective, name="pairs"):
+class Pairs(PairObjective, name="pairs"):
     """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
 
-    of_pairs = True
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
-    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
-    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
-    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
-    projection: bool = setting(False, help=PROJECT)
+    contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         return in_batch(texts, groups, self.contrast_temperature)
@@ -156,15 +172,10 @@ class Pairs(PretrainObjective, name="pairs"):
         return pair_source(self, config, strangers=False)
 
 
-class Ranking(PretrainObjective, name="ranking"):
+class Ranking(PairObjective, name="ranking"):
     """As pairs, with sentences from elsewhere as further negatives."""
 
-    of_pairs = True
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
-    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
-    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
-    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
-    projection: bool = setting(False, help=PROJECT)
+    contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         return with_strangers(texts, groups, self.contrast_temperature)
@@ -175,15 +186,11 @@ class Ranking(PretrainObjective, name="ranking"):
         return pair_source(self, config, strangers=True)
 
 
-class Triplet(PretrainObjective, name="triplet"):
+class Triplet(PairObjective, name="triplet"):
     """A text is nearer to the one that belongs to it than to one from elsewhere, by a margin."""
 
-    of_pairs, compares = True, False
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
-    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
-    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+    compares = False
     margin: Positive = setting(0.5, help="margin in cosines")
-    projection: bool = setting(False, help=PROJECT)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         from losses import triplet_margin_loss
@@ -234,7 +241,7 @@ class ClassObjective(PretrainObjective):
 class SuperLoss(ClassObjective, name="superloss"):
     """Texts are nearer to their class than to others, on average (SuperConText)."""
 
-    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    contrast_temperature: Positive = temperature_setting()
     super_loss: Literal["algorithm1", "equation8"] = setting(
         "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
     )
@@ -284,7 +291,7 @@ class SuperLoss(ClassObjective, name="superloss"):
 class SupCon(ClassObjective, name="supcon"):
     """Each text finds every other of its class (Khosla et al., 2020)."""
 
-    contrast_temperature: Positive = setting(0.05, help=TEMPERATURE, metavar="T")
+    contrast_temperature: Positive = temperature_setting()
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         from losses import supcon_loss

@@ -56,10 +56,9 @@ class Objective(Settings):
         """How a task's three objectives are balanced before a combiner sees them; None for one."""
         return None
 
-    @property
-    def least_batch(self) -> int:
-        """Examples that a batch needs for all terms to mean something."""
-        return 1
+    def batch_fault(self, size: int) -> str | None:
+        """What is wrong with batches of a size: some terms may need several examples."""
+        return None
 
     @property
     def starts_at_names(self) -> bool:
@@ -72,11 +71,9 @@ def with_objective(task: Task, objective: Objective) -> Task:
     return task if task.kind.classes is None else objective.of_task(task)
 
 
-# Defaults of the three: Moukafih et al. (2022), section 4.1.
 TEMPERATURE, WEIGHT, PREFERENCE = 0.3, 0.3, (0.1, 0.9)
+SOURCE = "Moukafih et al., 2022, section 4.1"
 TEMPERATURE_HELP = "temperature, by which cosines are divided"
-WEIGHT_HELP = "share of the contrastive terms; cross-entropy has the rest"
-PREFERENCE_HELP = "preference of pull, from 0 to 1; push has the rest (default: 0.1)"
 
 
 def pull_and_push(text: str) -> Any:
@@ -88,25 +85,41 @@ def pull_and_push(text: str) -> Any:
     return pull, 1 - pull
 
 
-def weight_faults(weight: float) -> Iterator[str]:
-    if weight == 1:
-        yield "scl_weight: expected a number below 1, or nothing trains the heads"
-
-
-def preference_faults(wish: tuple[float, float]) -> Iterator[str]:
-    if abs(sum(wish) - 1) > ROUNDING:
-        yield f"scl_preference: expected two numbers that add up to 1, found {wish}"
-
-
-class SCL(Objective, name="scl", prefix="scl_"):
-    """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
+class WithContrast(Objective, prefix="scl_"):
+    """Cross-entropy beside contrastive terms."""
 
     in_batch = True
-    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
-    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
+    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP, source=SOURCE)
+    weight: Share = setting(
+        WEIGHT,
+        help="share of the contrastive terms; cross-entropy has the rest",
+        source=SOURCE,
+    )
 
     def faults(self) -> Iterator[str]:
-        return weight_faults(self.weight)
+        if self.weight == 1:
+            yield "scl_weight: expected a number below 1, or nothing trains the heads"
+
+
+class WithPreference(WithContrast):
+    """Cross-entropy beside pull and push, one of which is preferred."""
+
+    preference: tuple[Share, Share] = setting(
+        PREFERENCE,
+        help=f"preference of pull, from 0 to 1; push has the rest (default: 0.1, {SOURCE})",
+        metavar="R",
+        of_text=pull_and_push,
+    )
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if abs(sum(self.preference) - 1) > ROUNDING:
+            found = self.preference
+            yield f"scl_preference: expected two numbers that add up to 1, found {found}"
+
+
+class SCL(WithContrast, name="scl"):
+    """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
 
     def of_task(self, task: Task) -> Task:
         from tasks.contrastive import scl
@@ -114,19 +127,8 @@ class SCL(Objective, name="scl", prefix="scl_"):
         return scl(task, self)
 
 
-class LS(Objective, name="ls", prefix="scl_"):
+class LS(WithPreference, name="ls"):
     """Cross-entropy, and pull and push weighted by a preference (SCL-MOO, Eq. 4 to 6)."""
-
-    in_batch = True
-    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
-    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
-    preference: tuple[Share, Share] = setting(
-        PREFERENCE, help=PREFERENCE_HELP, metavar="R", of_text=pull_and_push
-    )
-
-    def faults(self) -> Iterator[str]:
-        yield from weight_faults(self.weight)
-        yield from preference_faults(self.preference)
 
     def of_task(self, task: Task) -> Task:
         from tasks.contrastive import linear
@@ -134,22 +136,15 @@ class LS(Objective, name="ls", prefix="scl_"):
         return linear(task, self)
 
 
-class EPO(Objective, name="epo", prefix="scl_"):
+class EPO(WithPreference, name="epo"):
     """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1)."""
 
-    in_batch = True
-    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
-    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
-    preference: tuple[Share, Share] = setting(
-        PREFERENCE, help=PREFERENCE_HELP, metavar="R", of_text=pull_and_push
-    )
     inputs: Literal["contrastive", "combined"] = setting(
         "contrastive", help="what EPO balances: pull and push, or both with cross-entropy inside"
     )
 
     def faults(self) -> Iterator[str]:
-        yield from weight_faults(self.weight)
-        yield from preference_faults(self.preference)
+        yield from super().faults()
         if not all(self.preference):
             found = self.preference
             yield f"scl_preference: expected numbers between 0 and 1 for EPO, found {found}"
@@ -169,15 +164,8 @@ class EPO(Objective, name="epo", prefix="scl_"):
         return Balance(self.weight, self.preference, self.inputs)
 
 
-class CL(Objective, name="cl", prefix="scl_"):
+class CL(WithContrast, name="cl"):
     """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT)."""
-
-    in_batch = True
-    temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP)
-    weight: Share = setting(WEIGHT, help=WEIGHT_HELP)
-
-    def faults(self) -> Iterator[str]:
-        return weight_faults(self.weight)
 
     def of_task(self, task: Task) -> Task:
         from tasks.augmented import augmented
@@ -206,7 +194,7 @@ class LaCon(Objective, name="lacon"):
     label_terms: tuple[Term, ...] = setting(
         TERMS,
         help="icl (each example finds its label), lcl (each label its examples), ler (labels are "
-        "spread); default: all",
+        "spread)",
         metavar="TERM",
     )
     label_start: Start = setting("random", help=START_HELP)
@@ -229,9 +217,10 @@ class LaCon(Objective, name="lacon"):
         if "icl" not in terms and self.label_heads is not None:
             yield f"label_heads: expected icl among label_terms, found {self.label_heads}"
 
-    @property
-    def least_batch(self) -> int:
-        return 1 if "icl" in self.label_terms else 2
+    def batch_fault(self, size: int) -> str | None:
+        if size > 1 or "icl" in self.label_terms:
+            return None
+        return "batch_size: expected 2 or more without icl among label_terms, found 1"
 
     def of_task(self, task: Task) -> Task:
         from tasks.lacon import lacon

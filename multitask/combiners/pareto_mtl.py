@@ -73,7 +73,7 @@ class ParetoMTL(Combiner, name="pareto-mtl"):
     border: ClassVar[float] = 1e-3  # radians from a cone's wall within which it is felt
     preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
     cones: Annotated[int, Meta(ge=2, le=100)] = setting(
-        5, help="cones of the objectives' space (default of Lin et al., 2019, section 5)"
+        5, help="cones of the objectives' space", source="Lin et al., 2019, section 5"
     )
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:

@@ -103,7 +103,7 @@ class Proximal(Regularizer, name="proximal"):
     """Predictions stay near those of a running mean of the model (SMART, section 3.2)."""
 
     momentum: Share = setting(
-        0.99, help="momentum of the running mean (default: SMART's in the first tenth of a run)"
+        0.99, help="momentum of the running mean", source="SMART's in the first tenth of a run"
     )
 
     def build(self, model: EncoderWithHeads, seed: int) -> Running:
