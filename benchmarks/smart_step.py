@@ -58,6 +58,7 @@ def our_side(
         data=args.data,
         batch_size=BATCH,
         precision=precision,
+        similarity_scale=1.0,  # the labels of the other sides
         device=args.device,
         smart_weight={task: weight} if weight else {},
     )

@@ -79,6 +79,7 @@ def our_side(data: str, precision: str, device: torch.device, folder: Path) -> C
         batch_size=BATCH,
         lr=LEARNING_RATE,
         precision=precision,
+        similarity_scale=1.0,  # the labels of the other sides
         epochs=1000,
     )
     task = build_task("sts", **OPTIONS)

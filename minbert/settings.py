@@ -153,7 +153,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {plain(key): plain(one) for key, one in value.items()}
     if isinstance(value, range) or type(value) in (list, tuple):
-        return tuple(map(plain, value))
+        return (tuple if type(value) is tuple else list)(map(plain, value))
     return value
 
 

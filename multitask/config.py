@@ -125,10 +125,11 @@ class RunConfig(Settings):
         False, help="batches of as many examples of each class", group="training"
     )
     similarity_scale: Positive = setting(
-        1.0,
+        5.0,
         metavar="X",
         group="training",
-        help="compute the squared error of similarities on labels from 0 to X; BEES has 5",
+        help="compute the squared error of similarities on labels from 0 to X",
+        source="BEES, Eq. 4; results/similarity-scale",
     )
     batches_per_step: Count | None = setting(
         None,

@@ -26,7 +26,7 @@ from minbert.settings import (
 from multitask.methods import ROLES, bases, methods, owners
 from multitask.outside import check_names
 from multitask.presets import preset_values
-from tasks import TaskOptions
+from tasks import TASKS, TaskOptions
 from tasks.given import OwnTask
 
 Outside = Iterable[type[Settings]]
@@ -73,6 +73,8 @@ def resolved(
     found["regularizers"] = regularizers(base | given, found["tasks"], outside)
     if found["gradients"] is None:
         found["gradients"] = default_gradients(found)
+    if "similarity_scale" not in given and not has_similarities(found):
+        found["similarity_scale"] = 1.0
     if strict:
         check_used(settings, found, owned)
     return found
@@ -204,6 +206,17 @@ def mode_of(found: Mapping[str, Any]) -> str:
     if isinstance(found["objective"], bases("objective")[1]):
         return "pretrain"
     return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
+
+
+def has_similarities(found: Mapping[str, Any]) -> bool:
+    """Whether a task is one of similarities, whose loss has a scale."""
+    known = TASKS | {one.name: one for one in found["outside_tasks"]}
+    return found["mode"] != "pretrain" and any(
+        found["own_tasks"][task].get("type") == "similarity"
+        if task in found["own_tasks"]
+        else task in known and known[task].similarity
+        for task in found["tasks"]
+    )
 
 
 def default_gradients(found: Mapping[str, Any]) -> str:

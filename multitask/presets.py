@@ -35,7 +35,6 @@ BEES = Preset(
         "weight_decay": (0.01, "section 5.3"),
         "lr_schedule": ("constant", "section 5.3: Adam with one rate"),
         "warmup": (0.0, "section 5.3: Adam with one rate"),
-        "similarity_scale": (5.0, "Eq. 4"),
         "epochs": (10, "section 5.3, table of models"),
         "pooling": ("mean", "section 4.1"),
     },

@@ -98,7 +98,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             f"leaks_of: expected drop_leaks, found {c.leaks_of!r} without it",
         ),
         (
-            c.similarity_scale != 1 and (c.pretrains or not similar) and c.preset is None,
+            c.similarity_scale != 1 and (c.pretrains or not similar),
             f"similarity_scale: expected a task of similarities, found {tasks}",
         ),
         # Tasks, and what is set by task.

@@ -41,7 +41,8 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
     """All runs, those that others start from within them; `epochs` for all, where given."""
 
     def single(task: str, count: int, **settings: Any) -> RunConfig:
-        config = base.changed(mode="single", tasks=(task,), epochs=epochs or count)
+        # The scale is that of the kept cells.
+        config = base.changed(tasks=(task,), epochs=epochs or count, similarity_scale=1.0)
         return config.changed(drop_leaks=True, **settings)
 
     phrases = Cell("phrases", single("sst2", 1, seed=SEEDS[0]))

@@ -52,7 +52,14 @@ STUDIES = {
     ),
     # Where SMART's noise is added, and of what size, on similarity.
     "smart-place": Comparison(
-        RunConfig(mode="single", tasks=("sts",), limit=4000, lr=2e-5, head_lr=2e-5),
+        RunConfig(
+            mode="single",
+            tasks=("sts",),
+            limit=4000,
+            lr=2e-5,
+            head_lr=2e-5,
+            similarity_scale=1.0,  # that of the kept cells
+        ),
         {
             "plain": {},
             "normalised-1": smart(1.0),

@@ -86,6 +86,7 @@ def main() -> None:
         limit=args.limit,
         encoder=args.encoder,
         precision=args.precision,
+        similarity_scale=1.0,  # that of the kept cells
         epochs=EPOCHS,
         seed=args.seed,
     )

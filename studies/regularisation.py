@@ -127,6 +127,7 @@ def main() -> None:
         limit=args.limit,
         encoder=args.encoder,
         precision=args.precision,
+        similarity_scale=1.0,  # that of the kept cells
     )
     found = {cell.name: cell for cell in build_cells(base, args.runs)}
     if not args.kept_only:

@@ -21,7 +21,7 @@ BILSTM = ("--mode", "bilstm", "--tasks", "sst")
             (*SUPER, "--hard-top-k", "3", "--hard-threshold", "0"),
             "--hard-top-k and --hard-threshold: expe",
         ),
-        ((*SUPER, "--hard-after", "1"), "--hard-after: expected hard_top_k, hard_threshold"),
+        ((*SUPER, "--hard-after", "1"), "--hard-after: expected --hard-top-k, --hard-threshold"),
         (
             (*SUPER, "--hard-top-k", "2", "--hard-after", "3", "--epochs", "3"),
             "--hard-after: expected fewer than epochs 3, found 3",
@@ -33,7 +33,7 @@ BILSTM = ("--mode", "bilstm", "--tasks", "sst")
         ((*PROBE, "--pair", "joint"), "--pair: expected qqp or mrpc"),
         ((*BILSTM, "--output", "x", "--max-tokens", "2"), "--max-tokens: expected a whole number"),
         ((*SUPER, "--projection"), "--projection: expected objective simcse or nli or"),
-        ((*SUPER, "--head-lr", "1"), "--head-lr: expected projection or projection_head"),
+        ((*SUPER, "--head-lr", "1"), "--head-lr: expected projection or --projection-head"),
         ((*SUPER, "--margin", "1"), "--margin: expected objective triplet or class-triplet"),
         ((*SUPER, "--hard-top-fraction", "0"), "--hard-top-fraction: expected a number above 0"),
         (

@@ -40,7 +40,7 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
         (("--objective", "lacon", "--scl-weight", "0.5"), "--scl-weight: expected objective"),
         (
             ("--objective", "lacon", "--label-terms", "icl", "--label-spread", "1"),
-            "--label-spread: expected ler among label_terms, found 1.0",
+            "--label-spread: expected ler among --label-terms, found 1.0",
         ),
         (("--objective", "lsan", "--smart-weight", "1"), "--objective lsan and --smart-weight"),
         (("--objective", "lacon-fusion", "--freeze-encoder"), "-encoder: expected one of them"),
@@ -51,7 +51,7 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
         (("--objective", "lacon", "--label-terms", "ler"), "or nothing trains the encoder"),
         (
             ("--objective", "lacon", "--label-terms", "lcl", "--label-heads", "2"),
-            "--label-heads: expected icl among label_terms, found 2",
+            "--label-heads: expected icl among --label-terms, found 2",
         ),
         (
             ("--objective", "lacon", "--sst-head", "softmax"),
@@ -60,7 +60,7 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
         (("--objective", "leam", "--pooling", "max"), "--pooling: expected another objective"),
         (
             ("--objective", "lacon", "--label-terms", "lcl", "--batch-size", "1"),
-            "--batch-size: expected 2 or more with these terms of objective lacon, found 1",
+            "--batch-size: expected 2 or more without icl among --label-terms, found 1",
         ),
         (
             ("--objective", "projection", "--projection-layers", "0"),

@@ -22,8 +22,8 @@ def test_each_weight_has_a_flag(mode, run):
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--smart-steps", "2"], "--smart-steps: expected a smart_weight above 0, found 2"),
-        (["--smart-weight", "0", "--smart-norm", "l2"], "--smart-norm: expected a smart_weight"),
+        (["--smart-steps", "2"], "--smart-steps: expected a --smart-weight above 0, found 2"),
+        (["--smart-weight", "0", "--smart-norm", "l2"], "--smart-norm: expected a --smart-weight"),
         (["--smart-weight", "qqp=1"], "--smart-weight: expected one of sst, found 'qqp'"),
         (["--smart-weight", "-1"], "--smart-weight: expected a number from 0"),
         (["--r-drop-weight", "sst=x"], "expected a number from 0 to 1000000, found 'x'"),
@@ -35,7 +35,10 @@ def test_each_weight_has_a_flag(mode, run):
             [*BALL, "--smart-radius", "1e-5", "--precision", "bf16"],
             "--smart-radius: expected 0.0039 at least with precision bf16",
         ),
-        (["--proximal-momentum", "0.9"], "--proximal-momentum: expected a proximal_weight above 0"),
+        (
+            ["--proximal-momentum", "0.9"],
+            "--proximal-momentum: expected a --proximal-weight above 0",
+        ),
         (["--r-drop-weight", "1", "--freeze-encoder"], "expected one of them"),
         (["--probe-epochs", "3"], "--probe-epochs: expected fewer than epochs 3, found 3"),
         (["--probe-epochs", "1", "--freeze-encoder"], "expected one of them"),

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import time
 from dataclasses import fields
 from typing import Any
@@ -73,9 +74,9 @@ def line_of_command(capsys, *further):
     return said.removeprefix("run.py: ").removesuffix(" (see --help)\n")
 
 
-def plain(line, key):
+def plain(line):
     """A line in which flags are written as settings."""
-    return line.replace(f"--{key.replace('_', '-')}", key)
+    return re.sub(r"--([a-z-]+)", lambda found: found[1].replace("-", "_"), line)
 
 
 def test_two_hundred_wrong_settings_are_refused_by_the_same_line(tmp_path, capsys):
@@ -88,9 +89,9 @@ def test_two_hundred_wrong_settings_are_refused_by_the_same_line(tmp_path, capsy
         assert "found" in expected
         text = [str(value)] if not isinstance(value, list) else list(map(str, value))
         flag = f"--{key.replace('_', '-')}"
-        assert plain(line_of_command(capsys, flag, *text), key) == plain(expected, key)
+        assert plain(line_of_command(capsys, flag, *text)) == plain(expected)
         for name, content in (("a.json", json.dumps), ("a.yaml", yaml.safe_dump)):
             (tmp_path / name).write_text(content({key: value}), "utf-8")
             found = line_of_command(capsys, "--config", str(tmp_path / name))
-            assert plain(found, key) == plain(expected, key), (key, value, name)
+            assert plain(found) == plain(expected), (key, value, name)
         assert time.monotonic() - begin < 60

@@ -314,7 +314,7 @@ def test_a_run_of_an_older_version_is_found_and_goes_on(settings, folder):
     given = {key: value for key, value in settings.items() if key != "hard_negatives"}
     given |= {f"hard_{name}": value for name, value in hard.items()}
     again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "per_class": False} | given
-    made = RunConfig(**({"gradients": "parameters"} | again))
+    made = RunConfig(**({"gradients": "parameters", "similarity_scale": 1.0} | again))
     assert made.difference(before) is None
     assert default_folder(made).as_posix() == folder
 

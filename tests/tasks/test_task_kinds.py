@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -130,8 +128,8 @@ def test_the_scale_of_similarities_multiplies_loss_and_divergence_and_nothing_el
 
 
 def test_a_runs_similarities_have_the_scale_of_its_configuration():
-    config = RunConfig(mode="multitask", tasks=("sst", "sts"), similarity_scale=5.0)
+    config = RunConfig(mode="multitask", tasks=("sst", "sts"))
     values, targets = torch.tensor([1.0]), torch.tensor([3.0])
     assert build_tasks(config)["sts"].kind.loss(values, targets) == pytest.approx(4.0)
-    plain = replace(config, similarity_scale=1.0)
+    plain = config.changed(similarity_scale=1.0)
     assert build_tasks(plain)["sts"].kind.loss(values, targets) == pytest.approx(4.0 / 25)
