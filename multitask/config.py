@@ -7,6 +7,7 @@ import json
 from collections.abc import Container, Mapping
 from dataclasses import fields
 from functools import cache
+from inspect import Parameter, Signature
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
@@ -23,6 +24,7 @@ from minbert.settings import (
     Whole,
     accepts,
     checked,
+    default_of,
     expected,
     hints_of,
     setting,
@@ -223,6 +225,7 @@ class RunConfig(Settings):
 
     # Classes of tasks from outside the tree, by which their names are known.
     outside_tasks: tuple[type[TaskOptions], ...] = ()
+    __signature__: ClassVar[Signature]
     given: ClassVar[Mapping[str, Any]] = {}  # the settings that this object was made from
 
     def __init__(self, **settings: Any) -> None:
@@ -372,6 +375,19 @@ class RunConfig(Settings):
     def difference(self, other: Mapping[str, object]) -> str | None:
         """The first key in which `other`, a configuration read from JSON, differs; None if none."""
         return difference(self.to_json(), other)
+
+
+def signature() -> Signature:
+    """What `help` and editors show of `RunConfig(...)`: its own settings, and any others."""
+    own = [one for one in fields(RunConfig) if one.name != "outside_tasks"]
+    named = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=default_of(one), annotation=one.type)
+        for one in own
+    ]
+    return Signature([*named, Parameter("settings_of_methods", Parameter.VAR_KEYWORD)])
+
+
+RunConfig.__signature__ = signature()
 
 
 def check_stored(content: Mapping[str, Any]) -> None:
