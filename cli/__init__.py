@@ -34,6 +34,10 @@ MODES = {
     "mine": "the most similar pairs among the sentences of a file",
     "similar": "the sentences of a file that are nearest to a query",
 }
+WITH_METHODS = (
+    *("single", "multitask", "pretrain", "pareto", "probe", "bilstm"),
+    *("predict", "demo", "export"),
+)  # modes with --use
 TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together
 ALL = "--help-all"
 
@@ -104,7 +108,7 @@ def run_mode(name: str, rest: list[str]) -> int:
         description=mode.__doc__,
     )
     parser.everything = ALL in rest
-    parser.outside = used(rest)
+    parser.outside = used(name, rest)
     try:
         mode.add_flags(parser)
         parser.add_argument(ALL, action="help", help="show every flag")
@@ -118,11 +122,11 @@ def run_mode(name: str, rest: list[str]) -> int:
         parser.error(flagged(str(error), parser))
 
 
-def used(rest: list[str]) -> tuple[type[Settings], ...]:
-    """The methods of the file that `--use` names; none without it."""
+def used(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
+    """The methods of the files that `--use` names, in a mode that takes some."""
     files = [after for flag, after in pairwise(rest) if flag == "--use"]
     files += [word.partition("=")[2] for word in rest if word.startswith("--use=")]
-    if not files:
+    if not files or name not in WITH_METHODS:
         return ()
     from multitask.outside import load_methods
 
@@ -137,9 +141,11 @@ def flagged(message: str, parser: argparse.ArgumentParser) -> str:
         flag = f"--{found[2].replace('_', '-')}"
         return found[1] + (flag if flag in known else found[2])
 
-    if option := re.match(r"task_options: ([\w-]+): ([a-z]+)\b", message):
-        own = f"--{option[1]}-{option[2]}"
-        return (own if own in known else f"--{option[2]}") + message[option.end() :]
+    if option := re.match(r"task_options: ([\w-]+): ([a-z_]+)\b", message):
+        name = option[2].replace("_", "-")
+        for own in (f"--{option[1]}-{name}", f"--{name}"):
+            if own in known:
+                return own + message[option.end() :]
     message = message.replace("leaks_of:", "drop_leaks:", 1)
     head, colon, rest = message.partition(":")
     if not colon:

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import Flags, path, typed
-from cli.training import LEAKS, config_of
+from cli.training import LEAKS, add_use, config_of
 from minbert.settings import Count
 from multitask.methods import methods
 from tasks import CS224N, TASKS
@@ -31,6 +31,7 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = Flags(parser)
     add_task_list(flags, CS224N, "whose training text has the words")
     flags.add_config(("data", "limit", "seed", "pooling"))
+    add_use(flags)
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
     flags.add_task_options(
@@ -66,7 +67,7 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
     if args.vectors and args.embedding_size:
-        parser.error("--vectors and --embedding-size: expected one of them")
+        parser.error("--vectors and --embedding-size: expected at most one of them")
     folder = Path(args.output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         parser.error(f"--output: expected a new or empty folder, found {folder}")

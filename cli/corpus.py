@@ -68,7 +68,7 @@ def add_corpus_flags(parser: Any) -> None:
 def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
     """The sentences, their embeddings of unit length (n, H), and the encoder."""
     if args.run and args.encoder:
-        parser.error("--run and --encoder: expected one of them")
+        parser.error("--run and --encoder: expected at most one of them")
     from minbert.bi_encoder import BiEncoder
     from minbert.device import choose_device
     from multitask.stored import best_weights

@@ -46,7 +46,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.revision and len(names) > 1:
         parser.error(f"--revision: expected one task, found {', '.join(names)}")
     if args.revision and args.source:
-        parser.error("--revision and --source: expected one of them")
+        parser.error("--revision and --source: expected at most one of them")
     source = Path(args.source) if args.source else None
     folder, rows, differ = Path(args.output), [], []
     for name in names:

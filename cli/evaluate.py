@@ -80,7 +80,9 @@ def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None
     """Whether the archive can be written, before anything is read."""
     target = Path(args.zip)
     if args.tasks:
-        parser.error("--zip and --tasks: expected one of them; a submission has all three tasks")
+        parser.error(
+            "--zip and --tasks: expected at most one of them; a submission has all three tasks"
+        )
     if target.suffix != ".zip" or target.is_dir():
         parser.error(f"--zip: expected the name of a file that ends in .zip, found {args.zip}")
     if not target.absolute().parent.is_dir():

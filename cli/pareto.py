@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import typed
-from cli.training import config_of, run_control, training_flags
+from cli.training import config_of, run_control, settings_file, training_flags
 from minbert.errors import SettingsError
 from minbert.settings import meant
 from multitask.combiners.base import Combiner
@@ -48,9 +48,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--dry-run: expected --mode multitask, which every ray repeats")
     if args.resume:
         parser.error("--resume: expected nothing, for a sweep always goes on where it was")
-    args.keep = args.keep or "last"  # dev scores know no rays
+    from_file = settings_file(args)
+    args.keep = args.keep or from_file.get("keep", "last")  # dev scores know no rays
     known = parser.flags.methods["combiner"]
-    args.combiner = args.combiner or known[0]
+    args.combiner = args.combiner or from_file.get("combiner", known[0])
     if args.combiner not in known:
         found = f"found {args.combiner!r}{meant(args.combiner, known)}"
         raise SettingsError(f"combiner: expected one of {', '.join(known)}, {found}")

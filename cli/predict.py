@@ -92,7 +92,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.glue and args.quotes == "yes":
         parser.error("--glue: expected --quotes no, which it implies, found yes")
     if args.glue and args.probabilities:
-        parser.error("--glue and --probabilities: expected one of them")
+        parser.error("--glue and --probabilities: expected at most one of them")
     target = Path(args.output) if args.output else None
     machine = RunConfig(**parser.flags.given(args, ()))
     quoted = args.quotes != "no" and not args.glue

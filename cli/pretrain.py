@@ -14,7 +14,8 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
 from cli.training import config_of, settings_file, training_flags
 from minbert.errors import SettingsError
-from multitask.methods import methods
+from multitask.methods import is_default, methods
+from multitask.presets import preset_values
 from multitask.rules import PAIRED
 from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
@@ -40,8 +41,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     args.text_column = None
     given = {key: column for key, column in several.items() if column is not None}
     config = config_of(args, parser, parser.flags, tasks, mode="pretrain", **given)
-    layers = getattr(config.objective, "projection", False) or args.projection_head
-    if args.head_lr is not None and layers in (None, False, "none"):
+    layers = getattr(config.objective, "projection", False) or not is_default(
+        "projection_head", config.projection_head
+    )
+    if args.head_lr is not None and not layers:
         raise SettingsError(
             "head_lr: expected projection or projection_head, the only layers beside the encoder"
         )
@@ -64,13 +67,15 @@ def check_columns(args: argparse.Namespace, parser: Any, columns: Sequence[str])
 
 def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
     """The tasks whose text is used; none where a file has the text."""
-    args.objective = args.objective or settings_file(args).get("objective")
+    from_file = settings_file(args)
+    preset = preset_values(args.preset or from_file.get("preset"), "pretrain")
+    asked = from_file.get("objective", preset.get("objective"))
+    args.objective, args.text = args.objective or asked, args.text or from_file.get("text")
     if args.objective is None:
         names = ", ".join(n for n, one in methods("objective").items() if hasattr(one, "tasks"))
         raise SettingsError(f"objective: expected one of {names}, found none")
     objective = methods("objective", parser.outside).get(args.objective)
-    from_file = args.text is not None or getattr(objective, "needs_file", False)
-    if from_file:
+    if args.text is not None or getattr(objective, "needs_file", False):
         if args.tasks or args.further:
             flag = "text" if args.text is not None else f"objective {args.objective}"
             raise SettingsError(f"tasks: expected none with {flag}, whose text is the file's")

@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, settled
-from cli.training import DATA, LEAKS, MACHINE, config_of
+from cli.training import DATA, LEAKS, MACHINE, add_use, config_of
 from multitask.methods import methods
 from multitask.rules import has_classes
 from tasks import CS224N, TASK_NAMES, TASKS
@@ -23,6 +23,7 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = Flags(parser)
     add_task(flags, "the task to look at", classes)
     flags.add_config((*DATA, "seed", "encoder", "pooling", "init", "precision", *MACHINE))
+    add_use(flags)
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
     flags.add_task_options([name for name in classes if name not in CS224N])

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from cli.settings_flags import path, typed
 from minbert.arithmetic import PRECISIONS
 from minbert.settings import Count, Positive
 from multitask.config import Limit
-from studies.tables import BY_BEGINNING, PRECISION, SHOWN_ROWS, TABLES, command, notes
+from studies.tables import PRECISION, TABLES, check_asked, command, notes
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +87,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     study = importlib.import_module(TABLES[args.table])
     name = args.table.replace("-", "_")
-    check_rows(args, parser, study.names())
+    check_asked(vars(args), study.names())
     args.precision = args.precision or PRECISION.get(args.table, "fp32")
     base = RunConfig(
         mode="single",
@@ -116,27 +115,3 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     print(study.reproduce(asked, command(vars(args)), told))
     print(f"tables: {asked.report}; figures and cells: {results}")
     return 0
-
-
-def check_rows(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, names: Sequence[str]
-) -> None:
-    """Refuse rows that a table does not have."""
-    begins = args.table in BY_BEGINNING
-    for row in args.rows or ():
-        if row not in names and not (begins and any(name.startswith(row) for name in names)):
-            some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
-            what = "how some of these begin:" if begins else "some of"
-            parser.error(f"--rows: expected {what} {some}; found {row}")
-    if args.limit is not None and args.table == "lacon" and not isinstance(args.limit, int):
-        parser.error(f"--limit: expected examples of a class with lacon, found {args.limit}")
-    if args.rows and args.further:
-        parser.error("--rows and --further: expected one of them")
-    if args.further and args.table != "bees":
-        parser.error(f"--further: expected --table bees, found {args.table}")
-    if args.seeds and args.table == "best":
-        parser.error("--seeds: expected another --table than best, which has seeds of its own")
-    for flag in ("dev_limit", "vectors"):
-        if getattr(args, flag) and args.table != "supercontext":
-            shown = flag.replace("_", "-")
-            parser.error(f"--{shown}: expected --table supercontext, found {args.table}")

@@ -19,7 +19,7 @@ from minbert.settings import Settings, alternatives, checked, default_of, hints_
 from multitask.config import RunConfig
 from multitask.flat import PLAIN
 from multitask.methods import ROLES
-from tasks import TASKS
+from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
 USE_AGAIN = "file with the methods of your own that the run was trained with"
@@ -42,6 +42,7 @@ class Flags:
         self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
         self.hints: dict[str, Any] = {}  # of the settings that have a flag
         self.methods: dict[str, list[str]] = {}  # names of those that the mode has
+        self.tasks: dict[str, type[TaskOptions]] = {}  # those with flags for their options
 
     def add(self, key: str, group: str, help: str, common: bool = False, **more: Any) -> Any:
         """A flag in a group; one that is not common is shown by --help-all."""
@@ -114,10 +115,15 @@ class Flags:
 
     def add_task_options(self, names: Iterable[str]) -> None:
         """The options of tasks: `--sst-head`, and those that several tasks share."""
-        for name in names:
-            for option, one in TASKS[name].by_key().items():
+        self.tasks = {name: TASKS[name] for name in names} | {
+            one.name: one
+            for one in getattr(self.parser, "outside", ())
+            if issubclass(one, TaskOptions)
+        }
+        for name, task in self.tasks.items():
+            for option, one in task.by_key().items():
                 key = option if one.metadata.get("shared") else f"{name}_{option}"
-                self.add_setting(key, one, hints_of(TASKS[name])[one.name], "tasks")
+                self.add_setting(key, one, hints_of(task)[one.name], "tasks")
 
     def given(self, args: argparse.Namespace, tasks: Sequence[str]) -> dict[str, Any]:
         """The settings that were given, by name; options of `tasks` as `task_options`."""
@@ -125,7 +131,7 @@ class Flags:
         for key, value in found.items():
             if isinstance(value, list) and takes_names(self.hints[key]):
                 found[key] = by_name(key, value, tasks)
-        options = task_options(found, tasks)
+        options = task_options(found, tasks, self.tasks)
         return found | ({"task_options": options} if options else {})
 
 
@@ -222,19 +228,21 @@ def by_name(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) ->
     return ({} if "" not in found else dict.fromkeys(tasks, found.pop(""))) | found
 
 
-def task_options(found: dict[str, Any], tasks: Sequence[str]) -> dict[str, dict[str, str]]:
+def task_options(
+    found: dict[str, Any], tasks: Sequence[str], known: Mapping[str, type[TaskOptions]]
+) -> dict[str, dict[str, Any]]:
     """Take the options of tasks out of what was given; by task, those that are not the default."""
-    options: dict[str, dict[str, str]] = {}
+    options: dict[str, dict[str, Any]] = {}
     for key in list(found):
         owners = [
             (name, option, one)
-            for name, task in TASKS.items()
+            for name, task in known.items()
             for option, one in task.by_key().items()
             if key == (option if one.metadata.get("shared") else f"{name}_{option}")
         ]
         if not owners:
             continue
-        value = str(found.pop(key))
+        value = found.pop(key)
         mine = [owner for owner in owners if owner[0] in tasks]
         every = owners[0][2].metadata.get("shared") == "all"
         if not mine or (every and len(mine) < len(tasks)):

@@ -34,8 +34,6 @@ LEAKS = (
     "sst, qqp or sts; only of the task itself with own"
 )
 
-
-USE = "file with methods of your own, which then have names and flags like the others"
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; an explicit flag wins"
 Fits = Callable[[type[Settings]], bool]
 
@@ -53,7 +51,7 @@ def training_flags(
     Methods' settings that the mode sets itself stay `without` a flag.
     """
     flags = Flags(parser, parser.everything, defaults or {})
-    flags.add("use", "training", USE, metavar="FILE.py", action="append")
+    add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
@@ -64,6 +62,12 @@ def training_flags(
     flags.add_methods(chosen, without)
     add_output_flags(flags)
     return flags
+
+
+def add_use(flags: Flags) -> None:
+    """`--use`; the file is read before its methods' flags are known."""
+    text = "file with methods of your own, which then have names and flags like the others"
+    flags.add("use", "training", text, metavar="FILE.py", action="append")
 
 
 def add_output_flags(flags: Flags) -> None:

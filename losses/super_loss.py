@@ -128,7 +128,7 @@ def check(
     if variant not in VARIANTS:
         raise ValueError(f"variant: expected {' or '.join(VARIANTS)}, found {variant!r}")
     if sum(choice is not None for choice in (top_k, threshold, top_fraction)) > 1:
-        raise ValueError("top_k, threshold, top_fraction: expected one of them at most")
+        raise ValueError("top_k, threshold, top_fraction: expected at most one of them")
     counts = {"top_k": top_k, "positives": positives, "negatives": negatives}
     for name, count in counts.items():
         if count is not None and count < 1:

@@ -85,9 +85,10 @@ class Settings:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
         own = get_annotations(cls).values()
-        # A class without settings of its own is the data class that its base is: making one takes
-        # most of the time of an import.
-        if not is_dataclass(cls) or any("ClassVar" not in str(one) for one in own):
+        # A class without settings of its own is the data class that its only base is: making one
+        # takes most of the time of an import.
+        adds = any("ClassVar" not in str(one) for one in own) or len(cls.__bases__) > 1
+        if adds or not is_dataclass(cls):
             dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
@@ -262,10 +263,12 @@ def expected_one(hint: Any) -> str:
 def span(kind: inspect.IntType | inspect.FloatType) -> str:
     """A number and its range."""
     what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
-    if kind.gt is not None:
-        below = f"below {brief(kind.lt)}" if kind.lt is not None else f"at most {brief(kind.le)}"
-        return f"{what} above {brief(kind.gt)} and {below}"
-    return what if kind.ge is None else f"{what} from {brief(kind.ge)} to {brief(kind.le)}"
+    if kind.ge is not None and kind.le is not None:
+        return f"{what} from {brief(kind.ge)} to {brief(kind.le)}"
+    limits = (("above", kind.gt), ("from", kind.ge), ("below", kind.lt), ("at most", kind.le))
+    return " and ".join(
+        [what, *(f"{word} {brief(limit)}" for word, limit in limits if limit is not None)]
+    ).replace(f"{what} and ", f"{what} ", 1)
 
 
 def brief(number: float | None) -> str:

@@ -31,23 +31,30 @@ from minbert.settings import (
     shown,
 )
 from multitask.combiners.base import Combiner
-from multitask.combiners.sum import Sum
 from multitask.errors import RunError
-from multitask.flat import METHODS, Outside, of_methods, outside_of, resolved
+from multitask.flat import (
+    METHODS,
+    SCALE,
+    UNSCALED,
+    Outside,
+    default_scale,
+    of_methods,
+    outside_of,
+    resolved,
+)
 from multitask.legacy import as_before, as_now
 from multitask.methods import defaults_of, methods, owners
-from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
+from multitask.optimizer import LrSchedule, Optimizer
 from multitask.outside import check_use, sources
 from multitask.regularizers.settings import Regularizer
-from multitask.rules import faults, has_classes
-from multitask.sampling import FirstTask, RoundRobin, Sampler
-from multitask.schedule import Joint, Schedule
+from multitask.rules import faults
+from multitask.sampling import FirstTask, Sampler
+from multitask.schedule import Schedule
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
 from tasks.metrics import MetricName
-from tasks.protocols import AllFiles, Protocol
+from tasks.protocols import Protocol
 
-PLACES = ("data", "init", "nli", "text")  # settings that are files or folders
 TRAINED = ("single", "multitask", "pretrain", "pareto")
 Mode = Literal[
     "", "single", "multitask", "pretrain", "probe", "bilstm", "pareto", "ensemble", "soup"
@@ -66,12 +73,13 @@ class RunConfig(Settings):
     those of the methods. A method is a name or an object: `sampling="temperature", temperature=3`
     is `sampling=Temperature(temperature=3)`. A weight of a regulariser, such as `smart_weight`, is
     a number for all tasks, or one by task. Raises SettingsError, in one line, for what no run can
-    have.
+    have. Copy it by `changed`: `dataclasses.replace` also keeps what followed from the old tasks
+    and methods.
     """
 
     mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
     tasks: tuple[str, ...] = setting((), help="names of the tasks", group="tasks")
-    task_options: Mapping[str, Mapping[str, str]] = setting(factory=dict, help="options by task")
+    task_options: Mapping[str, Mapping[str, Any]] = setting(factory=dict, help="options by task")
     own_tasks: Mapping[str, Mapping[str, Any]] = setting(
         factory=dict, help="descriptions by task: see tasks/described.py"
     )
@@ -127,7 +135,7 @@ class RunConfig(Settings):
         False, help="batches of as many examples of each class", group="training"
     )
     similarity_scale: Positive = setting(
-        5.0,
+        SCALE,
         metavar="X",
         group="training",
         help="compute the squared error of similarities on labels from 0 to X",
@@ -197,11 +205,11 @@ class RunConfig(Settings):
         None, help="settings of a paper; an explicit setting wins", group="training", common=True
     )
     sampling: Sampler = setting(
-        RoundRobin(), help="which task's batch comes next", group="mixing", common=True
+        None, help="which task's batch comes next", group="mixing", common=True
     )
-    schedule: Schedule = setting(Joint(), help="how batches become steps", group="mixing")
+    schedule: Schedule = setting(None, help="how batches become steps", group="mixing")
     combiner: Combiner = setting(
-        Sum(), help="how the objectives' gradients become one step", group="mixing", common=True
+        None, help="how the objectives' gradients become one step", group="mixing", common=True
     )
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(
@@ -216,11 +224,11 @@ class RunConfig(Settings):
         (), help="terms beside the tasks' losses", group="training"
     )
     protocol: Protocol = setting(
-        AllFiles(), help="which labelled examples are train, dev and test", group="data"
+        None, help="which labelled examples are train, dev and test", group="data"
     )
-    optimizer: Optimizer = setting(AdamW(), help="the optimiser", group="training")
+    optimizer: Optimizer = setting(None, help="the optimiser", group="training")
     lr_schedule: LrSchedule = setting(
-        Linear(), help="how the learning rates rise and fall", group="training"
+        None, help="how the learning rates rise and fall", group="training"
     )
 
     # Classes of tasks from outside the tree, by which their names are known.
@@ -351,7 +359,7 @@ class RunConfig(Settings):
         """Names of settings that this configuration does not use, whatever they are."""
         used = self.flat()
         found = [key for key in defaults_of() if key not in used]
-        if not any(not has_classes(self, task) for task in self.tasks) or self.pretrains:
+        if default_scale(vars(self)) == UNSCALED:
             found.append("similarity_scale")
         return (*found, *(() if self.drop_leaks else ("leaks_of",)))
 
@@ -422,7 +430,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
 
 def step_batches(content: Mapping[str, Any]) -> int:
     """Batches of a step of a stored configuration where nothing else is set."""
-    schedule = methods("schedule").get(str(content.get("schedule")), Joint)
+    schedule = methods("schedule").get(str(content.get("schedule")))
     alone = getattr(schedule, "one_batch", False) or content["mode"] == "pretrain"
     return 1 if alone else max(1, len(content["tasks"]))
 
@@ -451,6 +459,15 @@ def difference(
         if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
             return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
     return None
+
+
+@cache
+def places() -> tuple[str, ...]:
+    """Names of the settings that are files or folders, by name."""
+    found = {one.name: one for one in fields(RunConfig)}
+    for by_role in owners().values():
+        found |= next(iter(by_role.values()))[0].by_key()
+    return tuple(sorted(key for key, one in found.items() if one.metadata.get("path")))
 
 
 @cache

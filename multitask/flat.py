@@ -32,6 +32,7 @@ from tasks.given import OwnTask
 Outside = Iterable[type[Settings]]
 Owners = Mapping[str, Mapping[str, Sequence[type[Settings]]]]
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields of a configuration
+SCALE, UNSCALED = 5.0, 1.0  # of similarities by default, and where no task has some
 PLAIN = "ce"  # the name of no objective: the tasks' own cross-entropy
 
 
@@ -73,8 +74,8 @@ def resolved(
     found["regularizers"] = regularizers(base | given, found["tasks"], outside)
     if found["gradients"] is None:
         found["gradients"] = default_gradients(found)
-    if "similarity_scale" not in given and not has_similarities(found):
-        found["similarity_scale"] = 1.0
+    if found["similarity_scale"] == SCALE and (strict or "similarity_scale" not in given):
+        found["similarity_scale"] = default_scale(found)
     if strict:
         check_used(settings, found, owned)
     return found
@@ -208,15 +209,17 @@ def mode_of(found: Mapping[str, Any]) -> str:
     return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
 
 
-def has_similarities(found: Mapping[str, Any]) -> bool:
-    """Whether a task is one of similarities, whose loss has a scale."""
-    known = TASKS | {one.name: one for one in found["outside_tasks"]}
-    return found["mode"] != "pretrain" and any(
-        found["own_tasks"][task].get("type") == "similarity"
-        if task in found["own_tasks"]
+def default_scale(settings: Mapping[str, Any]) -> float:
+    """Of similarities, in a run of these settings: that of no loss where no task has some."""
+    known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
+    own = settings.get("own_tasks", {})
+    similar = [
+        own[task].get("type") == "similarity"
+        if task in own
         else task in known and known[task].similarity
-        for task in found["tasks"]
-    )
+        for task in settings["tasks"]
+    ]
+    return SCALE if any(similar) and settings["mode"] != "pretrain" else UNSCALED
 
 
 def default_gradients(found: Mapping[str, Any]) -> str:

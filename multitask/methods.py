@@ -58,6 +58,7 @@ class Role:
     methods: tuple[type[Settings] | str | None, ...]
 
 
+PRETRAINING = "pretrain.objectives:"
 ROLES: dict[str, Role] = {
     "sampling": Role(
         Sampler,
@@ -78,12 +79,13 @@ ROLES: dict[str, Role] = {
             *(objectives.SCL, objectives.LS, objectives.EPO, objectives.CL),
             *(objectives.LaCon, objectives.LaConFusion, objectives.LEAM, objectives.LSAN),
             objectives.Projection,
-            *("SimCSE", "NLI", "Pairs", "Ranking", "Triplet"),
-            *("SuperLoss", "SupCon", "ClassTriplet", "NPair"),
+            *map(PRETRAINING.__add__, ("SimCSE", "NLI", "Pairs", "Ranking", "Triplet")),
+            *map(PRETRAINING.__add__, ("SuperLoss", "SupCon", "ClassTriplet", "NPair")),
         ),
     ),
     "projection_head": Role(
-        "ProjectionHead", ("NoProjection", "LinearProjection", "NonlinearProjection")
+        f"{PRETRAINING}ProjectionHead",
+        tuple(f"{PRETRAINING}{one}Projection" for one in ("No", "Linear", "Nonlinear")),
     ),
     "regularizers": Role(Regularizer, (Smart, RDrop, Proximal)),
     "protocol": Role(
@@ -97,12 +99,14 @@ ROLES: dict[str, Role] = {
     "lr_schedule": Role(LrSchedule, (Linear, Constant)),
     "tasks": Role(TaskOptions, tuple(TASKS.values())),
 }
-PRETRAINING = "pretrain.objectives"  # where methods that are only named are
 
 
 def loaded(method: type[Settings] | str) -> type[Settings]:
-    """The class of a method that may only be named."""
-    return getattr(import_module(PRETRAINING), method) if isinstance(method, str) else method
+    """The class of a method; of one that is named, as `module:Class`, it is imported."""
+    if not isinstance(method, str):
+        return method
+    module, _, name = method.partition(":")
+    return getattr(import_module(module), name)
 
 
 @cache
@@ -114,7 +118,7 @@ def built_in(role: str) -> dict[str, type[Settings]]:
 
 def bases(role: str) -> tuple[type[Settings], ...]:
     """What a method of a role is a subclass of."""
-    further = ("PretrainObjective",) if role == "objective" else ()
+    further = (f"{PRETRAINING}PretrainObjective",) if role == "objective" else ()
     return tuple(loaded(one) for one in (ROLES[role].base, *further))
 
 

@@ -53,7 +53,10 @@ def check_names(methods: Iterable[type[Settings]]) -> None:
     seen: dict[tuple[str, str], type[Settings]] = {}
     for one in methods:
         role = role_of(one)
-        if role is None or not NAME.fullmatch(one.name):
+        if role is None:
+            line = f'expected a name, class {one.__name__}(..., name="..."), found none'
+            raise SettingsError(line)
+        if not NAME.fullmatch(one.name):
             expected = "a name of small letters, digits and hyphens"
             raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
         if one.name in built_in(role):
@@ -74,10 +77,12 @@ def source_of(method: type[Settings]) -> Path | None:
 
 def sources(methods: Iterable[type[Settings]]) -> dict[str, str]:
     """The files of methods by name, each with its checksum; without a file that of the class."""
-    found = {}
+    found: dict[str, str] = {}
     for one in methods:
         file = source_of(one)
-        found[file.name if file else one.__qualname__] = digest(file) if file else ""
+        name, checksum = (file.name, digest(file)) if file else (one.__qualname__, "")
+        if found.setdefault(name, checksum) != checksum:
+            raise RunError(f"use: expected files of different names, found two of name {name}")
     return found
 
 

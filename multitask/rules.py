@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from minbert.errors import SettingsError
 from minbert.settings import meant, shown
+from multitask.flat import UNSCALED
 from multitask.methods import is_default, methods
 from tasks import TaskOptions
 
@@ -53,10 +54,10 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
     of_texts = pretraining is not None and not pretraining.of_classes
     found: list[tuple[object, str]] = [
         # How long, with which parts of the model, and which epoch is kept.
-        (c.keep == "last" and c.patience, "keep last and patience: expected one of them"),
+        (c.keep == "last" and c.patience, "keep last and patience: expected at most one of them"),
         (
             c.probe_epochs and c.freeze_encoder,
-            "probe_epochs and freeze_encoder: expected one of them",
+            "probe_epochs and freeze_encoder: expected at most one of them",
         ),
         (
             c.probe_epochs >= c.epochs,
@@ -77,13 +78,13 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         ),
         *((line, line or "") for line in (r.precision_fault(c.precision) for r in c.regularizers)),
         *(
-            (c.freeze_encoder, f"{weight} and freeze_encoder: expected one of them")
+            (c.freeze_encoder, f"{weight} and freeze_encoder: expected at most one of them")
             for weight, _ in weighted
         ),
         # Which examples are used.
         (
             c.protocol.counts_examples and c.limit is not None,
-            "limit and shots: expected one of them",
+            "limit and shots: expected at most one of them",
         ),
         *(
             (c.tasks and task not in c.tasks, f"limit: expected one of {tasks}, found {task!r}")
@@ -98,7 +99,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             f"leaks_of: expected drop_leaks, found {c.leaks_of!r} without it",
         ),
         (
-            c.similarity_scale != 1 and (c.pretrains or not similar),
+            c.similarity_scale != UNSCALED and (c.pretrains or not similar),
             f"similarity_scale: expected a task of similarities, found {tasks}",
         ),
         # Tasks, and what is set by task.
@@ -126,7 +127,8 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         # Sampler, schedule and combiner.
         (
             c.sampling.first() and c.schedule.first(),
-            f"sampling {c.sampling.name} and schedule {c.schedule.name}: expected one of them",
+            f"sampling {c.sampling.name} and schedule {c.schedule.name}: expected at most one of "
+            "them",
         ),
         (
             first and len(c.tasks) < 2,
@@ -140,6 +142,10 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         (
             c.loss_sizes is not None and c.mode != "pareto",
             f"loss_sizes: expected mode pareto, found {c.mode or 'none'}",
+        ),
+        (
+            c.mode == "pareto" and not c.combiner.sweeps,
+            f"{combiner}: expected one that has a preference in mode pareto",
         ),
         (
             c.loss_sizes is not None and len(c.loss_sizes) != len(each),
@@ -168,7 +174,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             *(
                 (
                     at_embeddings and getattr(c, key),
-                    f"gradients representation and {key}: expected one of them",
+                    f"gradients representation and {key}: expected at most one of them",
                 )
                 for key in ("micro_batch", "freeze_encoder")
             ),
@@ -205,20 +211,23 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             *(
                 (
                     not objective.heads_alone and getattr(c, key),
-                    f"objective {name} and {key}: expected one of them, for the objective trains "
-                    "more than heads",
+                    f"objective {name} and {key}: expected at most one of them, for the objective "
+                    "trains more than heads",
                 )
                 for key in ("freeze_encoder", "probe_epochs")
             ),
             *(
-                (task in classes, f"objective {name} and {key} of {task}: expected one of them")
+                (
+                    task in classes,
+                    f"objective {name} and {key} of {task}: expected at most one of them",
+                )
                 for key, weights in weighted
                 for task in weights
             ),
             *(
                 (
                     len(task_objectives(c, task)) > 1,
-                    f"objective {name} and loss of {task}: expected one of them",
+                    f"objective {name} and loss of {task}: expected at most one of them",
                 )
                 for task in classes
             ),
@@ -238,7 +247,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             ),
             (
                 objective.starts_at_names and c.init is not None,
-                "label_start names and init: expected one of them",
+                "label_start names and init: expected at most one of them",
             ),
             (line := objective.batch_fault(c.batch_size), line or ""),
         ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minbert.files import alone, remove
 from minbert.json_files import read_json, write_json
 from minbert.temporary_names import kind_of
-from multitask.config import PLACES, RunConfig
+from multitask.config import RunConfig, places
 from multitask.errors import RunError
 from multitask.outside import source_of
 from multitask.sealed import BEST, listed, newest_first, of_run, replaced
@@ -95,7 +95,7 @@ def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: boo
     """
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
-    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *PLACES)]
+    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *places())]
     for flag, source in [*sources, *(("--task", file) for file in own)]:
         parts = [(folder / name).resolve() for name in FOLDERS]
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):

@@ -16,7 +16,7 @@ from minbert.files import remove, written_aside
 from minbert.json_files import read_json, write_json
 from minbert.sums import SUMS, fault, sums
 from minbert.temporary_names import NEW, OLD, kind_of, target_name
-from multitask.config import PLACES, difference
+from multitask.config import difference, places
 from tasks.described import FILES as DATA_FILES
 
 BEST = "best"  # the folder of the best epoch's weights, beside the checkpoints
@@ -94,7 +94,7 @@ def of_run(folder: Path, config: Mapping[str, object]) -> bool:
 
 def with_names(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON with the names of its files and folders without their paths."""
-    keys = (*PLACES, "encoder")
+    keys = (*places(), "encoder")
     names = {key: Path(str(config[key])).name for key in keys if config.get(key)}
     own = {
         name: {**one, **{k: Path(str(one[k])).name for k in DATA_FILES if one.get(k)}}

@@ -101,10 +101,16 @@ class OwnTextObjective(TextObjective):
 
 
 class PairObjective(OwnTextObjective):
-    """An objective about texts that belong together."""
+    """An objective about texts that belong together, perhaps with others that do not."""
 
     of_pairs = True
+    unrelated: ClassVar[bool] = False  # whether each pair has a third text from elsewhere
     other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+
+    def source(self, config: RunConfig) -> Texts:
+        from pretrain.text_tasks import pair_source
+
+        return pair_source(self, config)
 
 
 class SimCSE(OwnTextObjective, name="simcse"):
@@ -113,7 +119,7 @@ class SimCSE(OwnTextObjective, name="simcse"):
     contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return in_batch(texts, groups, self.contrast_temperature)
+        return contrast(texts, groups, self.contrast_temperature)
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.own_text import unlabelled
@@ -139,7 +145,7 @@ class NLI(TextObjective, name="nli"):
     contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return with_strangers(texts, groups, self.contrast_temperature)
+        return contrast(texts, groups, self.contrast_temperature)
 
     def source(self, config: RunConfig) -> Texts:
         from pathlib import Path
@@ -164,32 +170,19 @@ class Pairs(PairObjective, name="pairs"):
     contrast_temperature: Positive = temperature_setting()
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return in_batch(texts, groups, self.contrast_temperature)
-
-    def source(self, config: RunConfig) -> Texts:
-        from pretrain.text_tasks import pair_source
-
-        return pair_source(self, config, strangers=False)
+        return contrast(texts, groups, self.contrast_temperature)
 
 
-class Ranking(PairObjective, name="ranking"):
+class Ranking(Pairs, name="ranking"):
     """As pairs, with sentences from elsewhere as further negatives."""
 
-    contrast_temperature: Positive = temperature_setting()
-
-    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return with_strangers(texts, groups, self.contrast_temperature)
-
-    def source(self, config: RunConfig) -> Texts:
-        from pretrain.text_tasks import pair_source
-
-        return pair_source(self, config, strangers=True)
+    unrelated = True
 
 
 class Triplet(PairObjective, name="triplet"):
     """A text is nearer to the one that belongs to it than to one from elsewhere, by a margin."""
 
-    compares = False
+    compares, unrelated = False, True
     margin: Positive = setting(0.5, help="margin in cosines")
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
@@ -197,23 +190,13 @@ class Triplet(PairObjective, name="triplet"):
 
         return triplet_margin_loss(texts[0], texts[1], texts[2], self.margin)
 
-    def source(self, config: RunConfig) -> Texts:
-        from pretrain.text_tasks import pair_source
 
-        return pair_source(self, config, strangers=True)
-
-
-def in_batch(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:
-    """SimCSE's loss of pairs; the other pairs of the batch are negatives."""
+def contrast(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:
+    """SimCSE's loss of pairs; other pairs of the batch, and any third text, are negatives."""
     from losses import simcse_loss
 
-    return simcse_loss(texts[0], texts[1], temperature, groups=groups)
-
-
-def with_strangers(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:
-    """SimCSE's loss of pairs, with a third text of each example as a further negative."""
-    from losses import simcse_loss
-
+    if len(texts) == 2:
+        return simcse_loss(texts[0], texts[1], temperature, groups=groups)
     own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
     return simcse_loss(texts[0], texts[1], temperature, texts[2], own, other)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from multitask.config import RunConfig
-from pretrain.objectives import PretrainObjective
+from pretrain.objectives import PairObjective, PretrainObjective
 from pretrain.own_text import own_pairs
 from pretrain.texts import (
     SIMILAR,
@@ -59,14 +58,14 @@ def origin_of(config: RunConfig) -> str:
     return f"the training files of {', '.join(config.tasks)}"
 
 
-def pair_source(objective: Any, config: RunConfig, strangers: bool) -> Texts:
+def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
     """Pairs of tasks or of the objective's own file, with or without a sentence from elsewhere."""
     origin = objective.text or origin_of(config)
     pairs: Make = partial(positive_pairs, config.tasks)
     if objective.text:
         columns = (objective.text_column or "", objective.other_column or "")
         pairs = partial(own_pairs, objective.text, columns)
-    if strangers:
+    if objective.unrelated:
         others = None if objective.text else partial(training_sentences, config.tasks)
         pairs = partial(pairs_and_strangers, pairs, others, origin, config.seed)
     return Texts(pairs, origin)

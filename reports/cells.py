@@ -10,7 +10,7 @@ from typing import Any
 from minbert.errors import UserError
 from minbert.front_door import start
 from minbert.json_files import read_json, read_sealed, write_sealed
-from multitask.config import PLACES, RunConfig, difference
+from multitask.config import RunConfig, difference, places
 from multitask.errors import RunError
 from multitask.stored import finished_metrics
 from tasks.metrics import impossible
@@ -35,7 +35,7 @@ def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     An encoder that is no folder here is one of the hub's, whose owner is a part of its name.
     """
     found = config.to_json() if isinstance(config, RunConfig) else dict(config)
-    for key in (*PLACES, "encoder"):
+    for key in (*places(), "encoder"):
         if found.get(key) and (key != "encoder" or Path(str(found[key])).exists()):
             found[key] = Path(str(found[key])).name
     return found

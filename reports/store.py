@@ -12,6 +12,7 @@ from minbert.json_files import read_json
 from minbert.settings import accepts
 from multitask import stored
 from multitask.config import as_now, check_stored, default_values, step_batches
+from multitask.flat import default_scale
 from multitask.sealed import newest_first
 from multitask.stored import Figures, settings_of
 from reports.tables import text_table
@@ -81,7 +82,10 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """What differs from the defaults, beside what every table shows; how runs were merged."""
-        plain = default_values() | {"batches_per_step": step_batches(self.config)}
+        plain = default_values() | {
+            "batches_per_step": step_batches(self.config),
+            "similarity_scale": default_scale(self.config),
+        }
         merged = {}
         if members := self.config.get("members"):
             several = [members] if isinstance(members, list) else members.values()

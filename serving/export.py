@@ -12,7 +12,7 @@ from minbert.files import recover, written_aside
 from minbert.folder import write_limit
 from minbert.json_files import write_json
 from minbert.stored import save_encoder
-from multitask.config import PLACES
+from multitask.config import places
 from multitask.flat import Outside
 from multitask.stored import EXPORTED
 from reports.store import read_metrics
@@ -89,11 +89,11 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
 
 def public(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration without places on this machine: names of files and folders alone."""
-    places = {key: Path(config[key]).name for key in PLACES if config.get(key)}
+    names = {key: Path(config[key]).name for key in places() if config.get(key)}
     if Path(config["encoder"]).expanduser().exists():
-        places["encoder"] = Path(config["encoder"]).name
+        names["encoder"] = Path(config["encoder"]).name
     own = {
         name: one | {key: one[key] and Path(one[key]).name for key in FILES}
         for name, one in config["own_tasks"].items()
     }
-    return config | places | {"own_tasks": own}
+    return config | names | {"own_tasks": own}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from minbert.errors import SettingsError
 
 # Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {
@@ -35,6 +37,30 @@ PAPERS = {
     "AllNLI and SQuAD: its figures of QQP, MNLI and QNLI are flattered. Tasks at the level of "
     "chance or of their most frequent class do not test the claims fairly.",
 }
+
+
+def check_asked(asked: Mapping[str, Any], names: Sequence[str]) -> None:
+    """SettingsError for rows that a table does not have, and for what only other tables take."""
+    table, limit = asked["table"], asked["limit"]
+    begins = table in BY_BEGINNING
+    for row in asked["rows"] or ():
+        if row not in names and not (begins and any(name.startswith(row) for name in names)):
+            some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
+            what = "how some of these begin:" if begins else "some of"
+            raise SettingsError(f"rows: expected {what} {some}; found {row}")
+    if limit is not None and table == "lacon" and not isinstance(limit, int):
+        raise SettingsError(f"limit: expected examples of a class with lacon, found {limit}")
+    if asked["rows"] and asked["further"]:
+        raise SettingsError("rows and further: expected at most one of them")
+    if asked["seeds"] and table == "best":
+        raise SettingsError("seeds: expected another table than best, which has seeds of its own")
+    for key, only in (
+        ("further", "bees"),
+        ("dev_limit", "supercontext"),
+        ("vectors", "supercontext"),
+    ):
+        if asked[key] and table != only:
+            raise SettingsError(f"{key}: expected --table {only}, found {table}")
 
 
 def notes(

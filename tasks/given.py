@@ -11,9 +11,9 @@ from typing import Any
 
 from minbert.errors import SettingsError
 from minbert.files import write_whole
-from minbert.settings import meant, plain
+from minbert.settings import meant, plain, shown
 from tasks import TASKS, TaskOptions
-from tasks.described import Described, checked_description, parse_description
+from tasks.described import NAME, Described, checked_description, parse_description
 from tasks.settled import settle
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of the file that keeps lists
@@ -68,7 +68,14 @@ def task(
     if labels is None or len(labels) != len(rows):
         found = "none" if labels is None else len(labels)
         raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
-    columns = TEXTS[: len(rows[0]) if rows else 1]
+    if not NAME.fullmatch(name):
+        line = "expected small letters, digits, hyphens and underscores"
+        raise SettingsError(f"name: {line}, found {shown(name)}")
+    widths = sorted({len(one) for one in rows}) or [1]
+    if len(widths) > 1 or widths[0] not in (1, 2):
+        found = " and ".join(map(str, widths))
+        raise SettingsError(f"texts: expected one or two in each row, found {found}")
+    columns = TEXTS[: widths[0]]
     lines = [
         dict(zip((*columns, LABEL), (*row, one), strict=True))
         for row, one in zip(rows, labels, strict=True)

@@ -16,7 +16,6 @@ from minbert.batching import Batch
 from tasks.base import Task
 from tasks.heads import SoftmaxClassifier
 from tasks.label_attention import LabelAttention, label_table, start_at
-from tasks.objectives import check_one_vector
 
 DROPOUT = 0.1
 
@@ -53,7 +52,6 @@ def leam(task: Task) -> Task:
     """Cross-entropy of the examples, and of each label's own embedding (Eq. 8 and 9)."""
     classes = task.kind.classes
     assert classes is not None
-    check_one_vector(task, "leam")
 
     def loss(outputs: Classified, targets: Tensor) -> Tensor:
         own = torch.arange(classes, device=targets.device)

@@ -16,7 +16,6 @@ from minbert.batching import Batch
 from minbert.dropout import Dropout
 from tasks.base import Task
 from tasks.label_attention import label_table, softmax_over_tokens, start_at, weighted_sums
-from tasks.objectives import check_one_vector
 
 DROPOUT = 0.1
 ATTENTION_WIDTH = 200  # d_a, section 4.2
@@ -60,6 +59,5 @@ def lsan(task: Task) -> Task:
     """Cross-entropy of the label-specific embeddings."""
     classes = task.kind.classes
     assert classes is not None
-    check_one_vector(task, "lsan")
     build_head = lambda width: LabelSpecific(width, classes)  # noqa: E731
     return replace(task, build_head=build_head, several={})

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from minbert.errors import UserError
 from minbert.settings import Count, FromZero, Positive, Settings, Share, Whole, setting
 
 if TYPE_CHECKING:
@@ -32,12 +31,11 @@ class Balance(NamedTuple):
 class Objective(Settings):
     """What tasks with classes are trained by instead of their own cross-entropy.
 
-    `in_batch`: its terms compare the examples of a batch. `heads_alone`: it makes sense with a
-    frozen encoder. `own_head`: it brings the head. `own_pooling`: it pools the tokens itself.
+    `heads_alone`: it makes sense with a frozen encoder. `own_head`: it brings the head.
+    `own_pooling`: it pools the tokens itself.
     `one_vector`: it has no place for a second text's embedding.
     """
 
-    in_batch: ClassVar[bool] = False
     heads_alone: ClassVar[bool] = False
     own_head: ClassVar[bool] = False
     own_pooling: ClassVar[bool] = False
@@ -88,7 +86,6 @@ def pull_and_push(text: str) -> Any:
 class WithContrast(Objective, prefix="scl_"):
     """Cross-entropy beside contrastive terms."""
 
-    in_batch = True
     temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP, source=SOURCE)
     weight: Share = setting(
         WEIGHT,
@@ -183,7 +180,7 @@ class LaCon(Objective, name="lacon"):
     Defaults: section 4.4, within the ranges that it recommends.
     """
 
-    in_batch = heads_alone = own_head = True
+    heads_alone = own_head = True
     label_temperature: Positive = setting(0.1, help=TEMPERATURE_HELP)
     label_heads: Count | None = setting(
         None,
@@ -273,12 +270,3 @@ class Projection(Objective, name="projection"):
         from tasks.lacon import projected
 
         return projected(task, self)
-
-
-def check_one_vector(task: Task, objective: str) -> None:
-    """UserError for a task whose examples have an embedding a text."""
-    if task.vectors > 1:
-        raise UserError(
-            f"--objective {objective}: expected single texts, or pairs in one sequence, found "
-            f"{task.name}"
-        )

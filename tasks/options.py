@@ -130,11 +130,8 @@ class OfClasses(TaskOptions):
     classes: str | None = setting(None, help=CLASSES, metavar="N", shared="all")
 
 
-class OfPairsAndClasses(TaskOptions):
+class OfPairsAndClasses(OfPairs, OfClasses):
     """A task of pairs of texts and more than two classes."""
-
-    pair: Pair = setting("bi", help=PAIR, shared=True)
-    classes: str | None = setting(None, help=CLASSES, metavar="N", shared="all")
 
 
 # By whether a task has pairs, and more than two classes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -115,23 +115,22 @@ class AlignedMTL(Combiner, name="aligned-mtl"):
 class FairGrad(Combiner, name="fairgrad"):
     """Ban and Ji, 2024, with their alpha = 2: the solution of C w = w^(-1/2)."""
 
+    alpha: ClassVar[float] = 2.0
+
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import FairGradWeighting
 
-        return solved(gram, lambda: simplex(FairGradWeighting(alpha=2.0)))
+        return solved(gram, lambda: simplex(FairGradWeighting(alpha=self.alpha)))
 
 
-class NashMTL(Combiner, name="nash-mtl"):
+class NashMTL(FairGrad, name="nash-mtl"):
     """Navon et al., 2022: the bargaining solution C w = 1 / w, each objective's gain its share.
 
     It is FairGrad's with alpha = 1. TorchJD's own NashMTL stops far from it (after 20 rounds some
     objectives still get worse), so it is not used.
     """
 
-    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        from torchjd.aggregation import FairGradWeighting
-
-        return solved(gram, lambda: simplex(FairGradWeighting(alpha=1.0)))
+    alpha = 1.0
 
 
 def simplex(weighting: Weighting) -> Weighting:

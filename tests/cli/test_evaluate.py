@@ -139,7 +139,7 @@ def test_gold_data_that_is_not_there(refused, predictions, tmp_path):
         (["--zip", "sub.tar"], "ends in .zip, found sub.tar"),
         (["--zip", "folder.zip"], "expected the name of a file that ends in .zip"),
         (["--zip", "nowhere/a.zip"], "expected a folder, found none at nowhere"),
-        (["--zip", "a.zip", "--tasks", "sst"], "--zip and --tasks: expected one of them"),
+        (["--zip", "a.zip", "--tasks", "sst"], "--zip and --tasks: expected at most one"),
     ],
 )
 def test_archives_that_cannot_be(refused, predictions, tmp_path, monkeypatch, flags, expected):

@@ -43,10 +43,13 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
             "--label-spread: expected ler among --label-terms, found 1.0",
         ),
         (("--objective", "lsan", "--smart-weight", "1"), "--objective lsan and --smart-weight"),
-        (("--objective", "lacon-fusion", "--freeze-encoder"), "-encoder: expected one of them"),
+        (
+            ("--objective", "lacon-fusion", "--freeze-encoder"),
+            "-encoder: expected at most one",
+        ),
         (
             ("--objective", "cl", "--probe-epochs", "1", "--epochs", "2"),
-            "--objective cl and --probe-epochs: expected one of them",
+            "--objective cl and --probe-epochs: expected at most one",
         ),
         (("--objective", "lacon", "--label-terms", "ler"), "or nothing trains the encoder"),
         (
@@ -151,5 +154,5 @@ def test_a_task_without_classes_keeps_pooling_and_regulariser(run, tmp_path):
     assert (config["pooling"], config["smart_weight"]) == ("max", {"sts": 1.0})
     refused = run(*ALL, *flags[:2], "--smart-weight", "sst=1", *short)
     assert (
-        "--objective lacon-fusion and --smart-weight of sst: expected one of them" in refused.stderr
+        "--objective lacon-fusion and --smart-weight of sst: expected at most one" in refused.stderr
     )

@@ -39,9 +39,9 @@ def test_each_weight_has_a_flag(mode, run):
             ["--proximal-momentum", "0.9"],
             "--proximal-momentum: expected a --proximal-weight above 0",
         ),
-        (["--r-drop-weight", "1", "--freeze-encoder"], "expected one of them"),
+        (["--r-drop-weight", "1", "--freeze-encoder"], "expected at most one"),
         (["--probe-epochs", "3"], "--probe-epochs: expected fewer than epochs 3, found 3"),
-        (["--probe-epochs", "1", "--freeze-encoder"], "expected one of them"),
+        (["--probe-epochs", "1", "--freeze-encoder"], "expected at most one"),
     ],
 )
 def test_what_would_do_nothing_is_refused(argv, expected, refused):

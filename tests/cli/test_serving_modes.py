@@ -176,7 +176,7 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, run, tm
     [
         (("--output", "o.csv", "--tasks", "sst"), 2, "expected a name that ends in .tsv"),
         ((), 2, "--glue: expected --input, --column and --output"),
-        (("--output", "o.tsv", "--probabilities"), 2, "expected one of them"),
+        (("--output", "o.tsv", "--probabilities"), 2, "expected at most one"),
         (("--output", "o.tsv", "--glue", ""), 2, "--glue: expected a name, found ''"),
         (("--output", "o.tsv", "--quotes", "yes"), 2, "expected --quotes no"),
         (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
@@ -275,7 +275,7 @@ def test_the_sentences_nearest_to_a_query(sentences, finished, run, refused):
     assert lines[2].split() == ["1.0000", "4", "It", "rains."]
     assert "expected a text" in refused(2, *similar, " ")
     both = ("--run", finished[0], "--encoder", "tiny")
-    assert "expected one of them" in refused(2, *similar, "x", *both)
+    assert "expected at most one" in refused(2, *similar, "x", *both)
 
 
 def test_an_export_is_a_model_again(finished, run, tmp_path, monkeypatch, refused):

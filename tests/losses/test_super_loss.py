@@ -178,7 +178,7 @@ def test_the_order_of_the_batch_does_not_matter():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="expected algorithm1 or equation8, found 'other'"):
         super_loss(*batch([0, 1]), 0.3, "other")
-    with pytest.raises(ValueError, match="expected one of them at most"):
+    with pytest.raises(ValueError, match="expected at most one"):
         super_loss(*batch([0, 1]), 0.3, top_k=1, threshold=0.5)
     for wrong in ({"top_k": 0}, {"positives": 0}, {"negatives": -1}):
         with pytest.raises(ValueError, match="expected 1 or more, found"):

@@ -96,8 +96,8 @@ TOGETHER = [  # values that contradict each other
     ({"scl_weight": 0.5}, "scl_weight: expected objective scl"),
     ({"task_options": {"sst": {"head": "round"}}}, "task_options: sst: head: expected one of"),
     ({"task_options": {"sst": {"hat": "x"}}}, "task_options: sst: expected options of head"),
-    ({"similarity_scale": 5.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
-    ({"keep": "last", "patience": 2}, "keep last and patience: expected one of them"),
+    ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
+    ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
 ]
 
 
@@ -255,7 +255,7 @@ PRETRAINING = {"mode": "pretrain", "encoder": "tiny"}
         ({**TEXT, "first_task": "x"}, "first_task: expected sampling hybrid"),
         ({**TEXT, "smart_radius": 0.3}, "smart_radius: expected a smart_weight above 0"),
         ({**TEXT, "task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
-        ({**TEXT, "similarity_scale": 5.0}, "similarity_scale: expected a task of similarities, f"),
+        ({**TEXT, "similarity_scale": 3.0}, "similarity_scale: expected a task of similarities, f"),
         ({"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found none"),
     ],
 )
