@@ -144,7 +144,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             f"loss_sizes: expected mode pareto, found {c.mode or 'none'}",
         ),
         (
-            c.mode == "pareto" and not c.combiner.sweeps,
+            c.mode == "pareto" and not getattr(c.combiner, "sweeps", False),
             f"{combiner}: expected one that has a preference in mode pareto",
         ),
         (

@@ -104,40 +104,31 @@ class Sampler(Settings):
         return None
 
 
-def in_turn(work: Workload, epoch: int) -> np.ndarray:
-    """One batch of each task in turn, for as long as the smallest task lasts.
+class RoundRobin(Sampler, name="round-robin"):
+    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size).
 
     An epoch begins with the task whose turn it is, however many steps the last one had.
     """
-    tasks = len(work.sizes)
-    count = min(work.batches_per_pass) * tasks
-    if work.steps_per_epoch is not None:
-        count = work.steps_per_epoch * work.batches_per_step
-    return np.arange((epoch - 1) * count, epoch * count) % tasks
-
-
-class RoundRobin(Sampler, name="round-robin"):
-    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size)."""
 
     ends_with_smallest = True
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
-        return in_turn(work, epoch)
+        tasks = len(work.sizes)
+        count = min(work.batches_per_pass) * tasks
+        if work.steps_per_epoch is not None:
+            count = work.steps_per_epoch * work.batches_per_step
+        return np.arange((epoch - 1) * count, epoch * count) % tasks
 
 
 FIRST_TASK = "task of the first epochs (default: the one with the most examples, before any limit)"
 FIRST_EPOCHS = "epochs that train only the first task"
 
 
-class Hybrid(Sampler, name="hybrid"):
+class Hybrid(RoundRobin, name="hybrid"):
     """Epochs of the largest task, then round-robin (BEES, section 4.5.1)."""
 
-    ends_with_smallest = True
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
     first_epochs: Count = setting(1, help=FIRST_EPOCHS)
-
-    def batches(self, work: Workload, epoch: int) -> np.ndarray:
-        return in_turn(work, epoch)
 
     def first(self) -> FirstTask:
         return FirstTask(self.first_task, self.first_epochs)

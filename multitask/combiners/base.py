@@ -9,14 +9,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from minbert.errors import UserError
-from minbert.settings import FromZero, Settings
+from minbert.settings import FromZero, Settings, setting
 
 ROUNDING = 1e-9  # how far a preference may be from adding up to 1
 ALONE = "one objective"  # status of a step in which nothing is to be combined
-Preference = tuple[FromZero, ...]
-PREFERENCE = (
-    "a weight for each objective, in the tasks' order; the larger, the lower its loss is to be"
-)
 
 
 @dataclass(frozen=True)
@@ -83,14 +79,11 @@ class Combiner(Settings):
     A method whose answer depends on the present step gives `combine`. One that remembers, or draws
     at random, gives `build`, which makes an object with `combine`, `state_dict` and
     `load_state_dict` for a run. With `needs_rows` False all weights are 1. `for_one_objective` says
-    that the method means something for a single objective, too; `positive` that no number of its
-    preference may be 0; `sweeps` that mode pareto may train with it.
+    that the method means something for a single objective, too.
     """
 
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
-    positive: ClassVar[bool] = False
-    sweeps: ClassVar[bool] = False
 
     def build(self, setup: Setup) -> Running:
         """What combines the steps of one run."""
@@ -110,14 +103,30 @@ class Combiner(Settings):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` gave."""
 
+
+class WithPreference(Combiner):
+    """A combiner that may prefer some objectives; `preference` is stored with the sum 1.
+
+    `positive` says that no number of it may be 0; `sweeps` that mode pareto may train with it.
+    """
+
+    positive: ClassVar[bool] = False
+    sweeps: ClassVar[bool] = False
+    preference: tuple[FromZero, ...] | None = setting(
+        None,
+        metavar="W",
+        help="a weight for each objective, in the tasks' order; the larger, the lower its loss is "
+        "to be",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        wish = getattr(self, "preference", None)
+        wish = self.preference
         if wish is not None and abs(sum(wish) - 1) > ROUNDING:
             object.__setattr__(self, "preference", tuple(weight / sum(wish) for weight in wish))
 
     def faults(self) -> Iterator[str]:
-        wish = getattr(self, "preference", None)
+        wish = self.preference
         if wish is None:
             return
         shown = " ".join(f"{weight:g}" for weight in wish)
@@ -127,7 +136,7 @@ class Combiner(Settings):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
 
 
-def preferences(wish: Preference | None, drawn: Sequence[int]) -> np.ndarray:
+def preferences(wish: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:
     """Preference of the objectives drawn for a step, adding up to 1; equal ones for None.
 
     Where those drawn all have a preference of 0, they are preferred equally among each other.

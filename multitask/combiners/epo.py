@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from minbert.settings import setting
 from multitask.combiners.base import (
     ALONE,
-    PREFERENCE,
     Combined,
-    Combiner,
     ObjectiveError,
-    Preference,
+    WithPreference,
     preferences,
 )
 
@@ -148,14 +145,13 @@ def on_segment(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.n
     return np.array([t, 1 - t])
 
 
-class EPO(Combiner, name="epo"):
+class EPO(WithPreference, name="epo"):
     """Exact Pareto optimal search for a preference (Mahapatra and Rajan, 2020).
 
     Weights are m alpha, as in the authors' training loops.
     """
 
     positive = sweeps = True
-    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if (losses < 0).any():

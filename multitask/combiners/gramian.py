@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minbert.settings import setting
 from multitask.combiners.base import (
-    PREFERENCE,
     Combined,
     Combiner,
-    Preference,
+    WithPreference,
     preferences,
     trivial,
 )
@@ -44,7 +42,7 @@ def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
     return Combined(weights, "solved")
 
 
-def tensor(wish: Preference | None, drawn: Sequence[int]) -> Any:
+def tensor(wish: Sequence[float] | None, drawn: Sequence[int]) -> Any:
     """The preference of the objectives drawn for a step, as TorchJD takes it."""
     import torch
 
@@ -67,10 +65,8 @@ class CAGrad(Combiner, name="cagrad"):
         return solved(gram, lambda: CAGradWeighting(c=0.4))
 
 
-class UPGrad(Combiner, name="upgrad"):
+class UPGrad(WithPreference, name="upgrad"):
     """Quinton and Rey, 2024: each gradient projected onto the dual cone of all."""
-
-    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import UPGradWeighting
@@ -79,10 +75,8 @@ class UPGrad(Combiner, name="upgrad"):
         return solved(gram, lambda: UPGradWeighting(wish, precise_projector()))
 
 
-class DualProj(Combiner, name="dualproj"):
+class DualProj(WithPreference, name="dualproj"):
     """Lopez-Paz and Ranzato, 2017: the mean gradient projected onto the dual cone."""
-
-    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import DualProjWeighting
@@ -100,10 +94,8 @@ class IMTLG(Combiner, name="imtl-g"):
         return solved(gram, IMTLGWeighting)
 
 
-class AlignedMTL(Combiner, name="aligned-mtl"):
+class AlignedMTL(WithPreference, name="aligned-mtl"):
     """Senushkin et al., 2023: principal components brought to one size."""
-
-    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import AlignedMTLWeighting

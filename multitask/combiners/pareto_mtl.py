@@ -11,10 +11,8 @@ from msgspec import Meta
 
 from minbert.settings import setting
 from multitask.combiners.base import (
-    PREFERENCE,
     Combined,
-    Combiner,
-    Preference,
+    WithPreference,
     preferences,
     trivial,
 )
@@ -62,7 +60,7 @@ def cone_constraints(preference: np.ndarray, cones: int) -> np.ndarray:
     return rows[other] / lengths[other]
 
 
-class ParetoMTL(Combiner, name="pareto-mtl"):
+class ParetoMTL(WithPreference, name="pareto-mtl"):
     """Shortest direction in the hull of the objectives and of the constraints that are active.
 
     Outside the cone the violated constraints alone are descended (the paper's way to a feasible
@@ -71,7 +69,6 @@ class ParetoMTL(Combiner, name="pareto-mtl"):
 
     positive = sweeps = True
     border: ClassVar[float] = 1e-3  # radians from a cone's wall within which it is felt
-    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
     cones: Annotated[int, Meta(ge=2, le=100)] = setting(
         5, help="cones of the objectives' space", source="Lin et al., 2019, section 5"
     )

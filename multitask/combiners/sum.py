@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minbert.settings import setting
-from multitask.combiners.base import PREFERENCE, Combined, Combiner, Preference
+from multitask.combiners.base import Combined, Combiner, WithPreference
 
 
 class Sum(Combiner, name="sum"):
@@ -20,14 +19,13 @@ class Sum(Combiner, name="sum"):
         return Combined(np.ones(len(drawn)), "summed")
 
 
-class LinearScalarization(Combiner, name="linear"):
+class LinearScalarization(WithPreference, name="linear"):
     """Objective i weighs m r_i, for the preference r and all m objectives of the run.
 
     With equal preferences it is the sum, whatever is drawn for a step.
     """
 
     for_one_objective = sweeps = True
-    preference: Preference | None = setting(None, help=PREFERENCE, metavar="W")
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if self.preference is None:
