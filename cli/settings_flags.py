@@ -131,7 +131,7 @@ class Flags:
         for key, value in found.items():
             if isinstance(value, list) and takes_names(self.hints[key]):
                 found[key] = by_name(key, value, tasks)
-        options = task_options(found, tasks, self.tasks)
+        options = task_options(found, tasks, TASKS | self.tasks)
         return found | ({"task_options": options} if options else {})
 
 

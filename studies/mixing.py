@@ -38,7 +38,7 @@ EPOCHS, PASSES = 3, 3
 
 def cell_config(settings: Mapping[str, Any], base: RunConfig) -> RunConfig:
     """A cell's configuration: `PASSES * limit` examples, whatever a step and an epoch are."""
-    config = base.changed(**settings)
+    config = base.changed(similarity_scale=1.0, **settings)  # that of the kept cells
     per_step = 1 if config.schedule.one_batch else len(TASKS)
     first = config.first()
     alone = first.epochs if first else 0  # epochs of one batch a step
@@ -86,7 +86,6 @@ def main() -> None:
         limit=args.limit,
         encoder=args.encoder,
         precision=args.precision,
-        similarity_scale=1.0,  # that of the kept cells
         epochs=EPOCHS,
         seed=args.seed,
     )

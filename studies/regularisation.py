@@ -45,7 +45,8 @@ def build_cell(
     base: RunConfig, runs: Path, task: str, variant: str, seed: int, weight: float = WEIGHT
 ) -> Cell:
     """One cell; with SimCSE it starts from the pre-training run of its task and seed."""
-    plain = base.changed(mode="single", tasks=(task,), seed=seed)
+    scale = 1.0  # of similarities, in the kept cells
+    plain = base.changed(mode="single", tasks=(task,), seed=seed, similarity_scale=scale)
     config, before = plain, None
     if variant in ("smart", "both"):
         config = config.changed(smart_weight={task: weight})
@@ -127,7 +128,6 @@ def main() -> None:
         limit=args.limit,
         encoder=args.encoder,
         precision=args.precision,
-        similarity_scale=1.0,  # that of the kept cells
     )
     found = {cell.name: cell for cell in build_cells(base, args.runs)}
     if not args.kept_only:

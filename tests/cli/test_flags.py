@@ -41,7 +41,7 @@ FLAGS_OF = {  # whose modes' complete help shows them
     "--classes": (*TRAINING, "probe", "bilstm"),
     "--qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
     "--config --preset": TRAINING,
-    "--use": (*TRAINING, "predict", "demo", "export"),
+    "--use": (*TRAINING, "probe", "bilstm", "predict", "demo", "export"),
     "--vectors": ("bilstm", "reproduce"),
     "--units": ("bilstm",),
     "--projection-head --hard-top-k": ("pretrain",),

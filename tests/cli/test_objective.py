@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from minbert.errors import UserError
+from minbert.errors import SettingsError
+from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.rules import has_classes
@@ -37,12 +38,12 @@ def test_what_an_objective_says_of_itself_is_so(name):
     plain = build_task("sst").build_head(12)
     parts = with_objective(build_task("sst"), objective).build_head(12).modules()
     assert objective.own_head == (not any(type(part) is type(plain) for part in parts))
-    apart = build_task("rte")
+    settings = {"tasks": ("rte",), "objective": objective}
     if objective.one_vector:
-        with pytest.raises(UserError, match="single texts"):
-            with_objective(apart, objective)
+        with pytest.raises(SettingsError, match="single texts"):
+            RunConfig(**settings)
     else:
-        assert with_objective(apart, objective).vectors == 2
+        assert build_tasks(RunConfig(**settings))["rte"].vectors == 2
 
 
 @pytest.mark.parametrize(

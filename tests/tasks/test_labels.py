@@ -265,14 +265,6 @@ def test_training_alone_has_second_views():
             assert len(task.read(data_folder("sample"), split).texts) == times * plain.texts
 
 
-@pytest.mark.parametrize("objective", [LEAM, LSAN])
-def test_pairs_in_two_towers_have_no_place_there(objective):
-    with pytest.raises(UserError, match="expected single texts, or pairs in one sequence"):
-        with_objective(QQP, objective())
-    joint = with_objective(build_task("qqp", pair="joint"), objective())
-    assert joint.vectors == 1
-
-
 def test_a_task_without_classes_stays_as_it_is():
     sts = build_task("sts")
     assert with_objective(sts, LaCon()) is sts
