@@ -34,10 +34,8 @@ MODES = {
     "mine": "the most similar pairs among the sentences of a file",
     "similar": "the sentences of a file that are nearest to a query",
 }
-WITH_METHODS = (
-    *("single", "multitask", "pretrain", "pareto", "probe", "bilstm"),
-    *("predict", "demo", "export"),
-)  # modes with --use
+TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
+WITH_METHODS = (*TRAINING, "predict", "demo", "export")  # modes with --use
 TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together
 ALL = "--help-all"
 
@@ -146,7 +144,8 @@ def flagged(message: str, parser: argparse.ArgumentParser) -> str:
         for own in (f"--{option[1]}-{name}", f"--{name}"):
             if own in known:
                 return own + message[option.end() :]
-    message = message.replace("leaks_of:", "drop_leaks:", 1)
+    if "drop_leaks" not in message:
+        message = message.replace("leaks_of:", "drop_leaks:", 1)
     head, colon, rest = message.partition(":")
     if not colon:
         return head

@@ -24,7 +24,7 @@ def add_flags(parser: Any) -> None:
         parser,
         ("sampling", "schedule", "combiner"),
         ("batches_per_step", "select_by"),
-        fits=lambda method: not issubclass(method, Combiner) or getattr(method, "sweeps", False),
+        fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
     )
     add_task_list(flags, ("sst", "sts"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import Flags, path
-from cli.task_names import add_task, settled
+from cli.task_names import add_task, only_task
 from cli.training import DATA, LEAKS, MACHINE, add_use, config_of
 from multitask.methods import methods
 from multitask.rules import has_classes
@@ -32,7 +32,7 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    tasks = settled(args, parser, [args.task], "--task")
+    tasks = only_task(args, parser)
     config = config_of(args, parser, parser.flags, tasks, mode="probe")
     if not has_classes(config, tasks[0]):
         parser.error(f"--task: expected a task with classes, found {tasks[0]}")

@@ -68,7 +68,13 @@ class Flags:
                 more["nargs"] = "+"
         text = help or about.get("help") or f"setting of {group}"
         text += default_text(one, self.defaults.get(key, default_of(one)))
-        action = self.add(key, group, text, about.get("common", False), **more)
+        if default_of(one) is True:
+            more["action"] = argparse.BooleanOptionalAction
+        try:
+            action = self.add(key, group, text, about.get("common", False), **more)
+        except argparse.ArgumentError as error:
+            line = "expected another name for a setting, for the mode has such a flag"
+            raise SettingsError(f"{key}: {line}") from error
         action.completer = lambda **_: names_of(hint)
 
     def add_config(self, keys: Iterable[str]) -> None:

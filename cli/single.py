@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.task_names import add_task, settled
+from cli.task_names import add_task, only_task
 from cli.train import train
 from cli.training import config_of, training_flags
 from tasks import TASK_NAMES
@@ -27,5 +27,5 @@ def add_pcgrad(flags: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    tasks = settled(args, parser, [args.task], "--task")
+    tasks = only_task(args, parser)
     return train(config_of(args, parser, parser.flags, tasks, mode="single"), args)

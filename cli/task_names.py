@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.settings_flags import Flags
+from cli.training import settings_file
 from minbert.errors import SettingsError, UserError
 from minbert.settings import meant
 from tasks import TASK_NAMES
@@ -47,7 +48,6 @@ def add_task(flags: Flags, what: str, names: Sequence[str]) -> None:
         f"{what}, of {', '.join(names)}; of own data {FORM} such as {EXAMPLE}, or NAME=FILE.yaml",
         common=True,
         type=task,
-        required=True,
         metavar="TASK",
     )
 
@@ -67,6 +67,14 @@ def add_own_task(flags: Flags) -> None:
     action.dest = "further"
 
 
+def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
+    """The name of the task of a mode with one, which a file of settings may have."""
+    given = [args.task] if args.task else settings_file(args).get("tasks", ())
+    if len(given) != 1:
+        parser.error(f"--task: expected one, found {', '.join(map(str, given)) or 'none'}")
+    return settled(args, parser, given, "--task")
+
+
 def settled(
     args: argparse.Namespace,
     parser: argparse.ArgumentParser,
@@ -81,7 +89,8 @@ def settled(
     for name in names:
         if names.count(name) > 1:
             parser.error(f"{flag}: expected each task once, found {name} twice")
-    known = {*TASK_NAMES, *(one.name for one in getattr(parser, "outside", ()))}
+    stored = settings_file(args).get("own_tasks", {})
+    known = {*TASK_NAMES, *stored, *(one.name for one in getattr(parser, "outside", ()))}
     for one in given:
         if isinstance(one, str) and one not in known:
             expected = f"one of {', '.join(TASK_NAMES)}, or an own task {FORM}"

@@ -11,13 +11,13 @@ from typing import Any
 
 from cli.settings_flags import Flags, of_tasks, path, typed
 from minbert.errors import SettingsError
-from minbert.settings import Count, Settings
+from minbert.settings import Count, Name, Settings, checked
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
-from multitask.flat import owner_of
 from multitask.legacy import as_now
-from multitask.methods import methods, owners
-from multitask.rules import has_classes
+from multitask.methods import methods
+from multitask.outside import check_use
+from multitask.rules import unused_faults
 from multitask.stored import encoder_of, read_settings
 
 DATA = ("data", "limit", "dev_limit")
@@ -141,6 +141,7 @@ def config_of(
     """The configuration that the flags of a mode describe; SettingsError in one line."""
     given = flags.given(args, tasks)
     from_file = settings_file(args)
+    check_use(checked("use", dict[str, str], from_file.pop("use", {})), parser.outside)
     if from_file.get("mode", mode["mode"]) != mode["mode"]:
         raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
     if getattr(args, "pcgrad", False):
@@ -153,38 +154,18 @@ def config_of(
     if own := {**kept, **(getattr(args, "own_tasks", None) or {})}:
         given["own_tasks"] = own
     if "init" in given:
-        brought = encoder_of(Path(given["init"]))
-        if given.get("encoder", brought) != brought:
-            found = given["encoder"]
-            raise SettingsError(f"encoder: expected {brought}, which init brings, found {found}")
-        given["encoder"] = brought
-    if given.get("freeze_encoder") and "lr" in given:
-        raise SettingsError("freeze_encoder and lr: expected only head_lr")
-    check_folders(args, given)
+        given.setdefault("encoder", encoder_of(Path(given["init"])))
     config = RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
-    own_pooling = getattr(config.objective, "own_pooling", False)
-    if own_pooling and "pooling" in given and all(has_classes(config, task) for task in tasks):
-        name = config.objective.name
-        raise SettingsError(f"pooling: expected another objective, for {name} has its own")
-    unused = {key for key in config.unused() if key in given and given[key] != 0}
-    for key in sorted(unused - {"leaks_of", "similarity_scale"}):  # given, even if as the default
-        owner = owner_of(key, owners(parser.outside))
-        raise SettingsError(f"{key}: expected {owner}, found {given[key]!r} without it")
+    for fault in unused_faults(config, given):
+        raise SettingsError(fault)
     return config
-
-
-def check_folders(args: argparse.Namespace, given: Mapping[str, Any]) -> None:
-    """Refuse flags of the run's folder that contradict."""
-    if getattr(args, "resume", False) and args.overwrite:
-        raise SettingsError("resume and overwrite: expected at most one of them")
-    both = (given.get("init"), args.output)
-    if all(both) and len({Path(str(one)).resolve() for one in both}) == 1:
-        raise SettingsError("init and output: expected two folders, found the same")
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """The settings in the JSON or YAML file of `--config`; none without it."""
     if not hasattr(args, "from_file"):
         content = as_now(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
-        args.from_file = {key: value for key, value in content.items() if key != "use"}
+        checked("tasks", tuple[Name, ...], content.get("tasks", ()))
+        checked("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
+        args.from_file = content
     return dict(args.from_file)

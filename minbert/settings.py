@@ -84,6 +84,12 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
+        for key, hint in get_annotations(cls).items():
+            base = cls.__bases__[0]
+            known = getattr(base, "__dataclass_fields__", {})
+            if "ClassVar" not in str(hint) and key not in known and hasattr(base, key):
+                line = f"class {cls.__name__}: {key}: expected another name for a setting"
+                raise SettingsError(f"{line}, for its base has a {key}")
         own = get_annotations(cls).values()
         # A class without settings of its own is the data class that its only base is: making one
         # takes most of the time of an import.
@@ -139,6 +145,8 @@ def checked(name: str, hint: Any, value: Any) -> Any:
     printable: they are shown, and are parts of files' names.
     """
     value = plain(value)
+    if isinstance(value, set | frozenset):
+        raise SettingsError(f"{name}: expected {expected(hint)}, found a set, which has no order")
     if (text := next(unprintable(value), None)) is not None:
         raise SettingsError(f"{name}: expected a text that can be printed, found {shown(text)}")
     try:

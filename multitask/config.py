@@ -37,7 +37,9 @@ from multitask.flat import (
     SCALE,
     UNSCALED,
     Outside,
+    default_gradients,
     default_scale,
+    mode_of,
     of_methods,
     outside_of,
     resolved,
@@ -241,7 +243,7 @@ class RunConfig(Settings):
 
     def _fill(self, settings: Mapping[str, Any], outside: Outside, strict: bool) -> None:
         """Take settings in their flat form; `strict`: those that contradict are refused."""
-        object.__setattr__(self, "given", dict(settings))
+        object.__setattr__(self, "given", {key: own(value) for key, value in settings.items()})
         found = resolved(settings, fields(self), hints_of(RunConfig), outside, strict)
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -281,7 +283,14 @@ class RunConfig(Settings):
             made._fill(settings, outside, strict=False)
         except SettingsError as error:
             raise RunError(str(error)) from error
-        object.__setattr__(made, "given", made.flat())
+        follows = {
+            "mode": mode_of(vars(made)),
+            "batches_per_step": step_batches(settings),
+            "similarity_scale": default_scale(vars(made)),
+            "gradients": default_gradients(vars(made)),
+        }
+        given = {k: v for k, v in made.flat().items() if k not in follows or v != follows[k]}
+        object.__setattr__(made, "given", given)
         for name, described in made.own_tasks.items():
             from_json(name, described)
         for name in made.tasks:
@@ -396,6 +405,13 @@ def signature() -> Signature:
 
 
 RunConfig.__signature__ = signature()
+
+
+def own(value: Any) -> Any:
+    """A copy of a list or a mapping, which its maker may go on to change; others as they are."""
+    if type(value) is dict:
+        return {key: own(one) for key, one in value.items()}
+    return list(map(own, value)) if type(value) is list else value
 
 
 def check_stored(content: Mapping[str, Any]) -> None:

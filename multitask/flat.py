@@ -55,6 +55,11 @@ def resolved(
     base = preset_values(given.get("preset"), mode_asked(given, outside))
     owned = owners(outside)
     names = {one.name for one in known}
+    for key in names & owned.keys():
+        raise SettingsError(
+            f"{key}: expected another name for this setting of {owner_of(key, owned)}, for every "
+            "run has one of this name"
+        )
     for name in given:
         if name not in names and name not in owned:
             near = meant(name, [*names, *owned])
@@ -105,7 +110,7 @@ def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside
     chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
         chosen = next(iter(there))
-    if optional and chosen in (None, PLAIN):
+    if optional and (chosen is None or (isinstance(chosen, str) and chosen == PLAIN)):
         return None
     if isinstance(chosen, str) and chosen in there:
         return made(there[chosen], {**base, **given})
@@ -178,8 +183,12 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
             own[one.name] = one.described.to_json()
         elif isinstance(one, TaskOptions):
             names.append(one.name)
-            set_here = {k: v for k, v in one.values().items() if v != type(one)().values()[k]}
-            options |= {one.name: set_here} if set_here else {}
+            defaults = type(one)().values()
+            options[one.name] = {k: v for k, v in one.values().items() if v != defaults[k]}
+            if not options[one.name]:
+                del options[one.name]
+        elif isinstance(one, type):
+            raise SettingsError(f"tasks: expected names or objects, found class {one.__name__}")
         else:
             names.append(one)
     return {**given, "tasks": tuple(names), "task_options": options, "own_tasks": own}
@@ -195,11 +204,14 @@ def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
     """The mode, as far as a preset wants to know it."""
     objective = given.get("objective")
     named = methods("objective", outside).get(objective) if isinstance(objective, str) else None
-    if named is None and given.get("mode") == "pretrain":
+    mode = given.get("mode")
+    if named is None and isinstance(mode, str) and mode == "pretrain":
         return "pretrain"
     if issubclass(named or type(objective), bases("objective")[1]):
         return "pretrain"
-    return str(given.get("mode") or ("single" if len(given["tasks"]) == 1 else "multitask"))
+    if isinstance(mode, str) and mode:
+        return mode
+    return "single" if len(given["tasks"]) == 1 else "multitask"
 
 
 def mode_of(found: Mapping[str, Any]) -> str:
@@ -242,9 +254,10 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             given_value = MISSING  # none that it may have: whose it is says more
         else:
             given_value = value
-        weights = value.values() if isinstance(value, dict) else [value]
-        if issubclass(several[0], bases("regularizers")) and not any(weights) and "weight" in key:
-            continue
+        if key.endswith("weight") and issubclass(several[0], bases("regularizers")):
+            weights = value.values() if isinstance(value, dict) else [value]
+            if given_value is not MISSING and not any(weights):
+                continue
         if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
             owner = owner_of(key, owned)
             raise SettingsError(f"{key}: expected {owner}, found {shown(given[key])} without it")

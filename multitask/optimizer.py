@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minbert.errors import UserError
 from minbert.settings import FromZero, Positive, Settings, Share, setting
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Optimizer(Settings):
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
         """The optimiser of a model; each group of parameters has its `peak_lr`."""
-        raise NotImplementedError(f"optimizer {self.name}: expected build")
+        raise UserError(f"optimizer {self.name}: expected build")
 
 
 class AdamW(Optimizer, name="adamw"):
@@ -63,7 +64,7 @@ class LrSchedule(Settings):
 
     def factor(self, step: int, total: int) -> float:
         """Share of the peak rate in step `step` (from 0) of `total`."""
-        raise NotImplementedError(f"lr schedule {self.name}: expected factor")
+        raise UserError(f"lr schedule {self.name}: expected factor")
 
 
 class Linear(LrSchedule, name="linear"):

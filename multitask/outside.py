@@ -11,10 +11,11 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 from minbert.errors import SettingsError, one_line
 from minbert.files import check_regular
-from minbert.settings import Settings
+from minbert.settings import Settings, hints_of
 from minbert.sums import digest
 from multitask.errors import RunError
 from multitask.methods import built_in, role_of
@@ -36,16 +37,23 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
     sys.modules[name] = module  # where data classes look up the types of their fields
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # anything may be wrong with somebody's code
+        methods = methods_of(module)
+        for one in methods:
+            hints_of(one)
+    except (Exception, SystemExit) as error:  # anything may be wrong with somebody's code
         shown = f"{type(error).__name__}: {error}"
         raise RunError(one_line(f"--use {file}: expected methods, found {shown}")) from error
-    classes = [one for one in vars(module).values() if isinstance(one, type)]
-    mine = [one for one in classes if one.__module__ == name and issubclass(one, Settings)]
-    methods = tuple(one for one in mine if role_of(one))
     if not methods:
         raise RunError(f"--use {file}: expected a class of a method, found none")
     check_names(methods)
     return methods
+
+
+def methods_of(module: ModuleType) -> tuple[type[Settings], ...]:
+    """The methods that a module defines itself."""
+    classes = [one for one in vars(module).values() if isinstance(one, type)]
+    mine = [one for one in classes if one.__module__ == module.__name__]
+    return tuple(one for one in mine if issubclass(one, Settings) and role_of(one))
 
 
 def check_names(methods: Iterable[type[Settings]]) -> None:
@@ -90,6 +98,8 @@ def check_use(stored: Mapping[str, str], methods: Iterable[type[Settings]]) -> N
     """RunError where a stored run's files of methods are not at hand, or are others."""
     here = sources(methods)
     for name, checksum in stored.items():
+        if not checksum and name not in here:
+            raise RunError(f"expected the method {name} of a Python session, found none")
         if here.get(name) != checksum:
             found = "none" if name not in here else f"another one, {here[name][:12]}"
             raise RunError(

@@ -6,12 +6,13 @@ What a method's own settings contradict is in its class. No torch is imported he
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minbert.errors import SettingsError
 from minbert.settings import meant, shown
-from multitask.flat import UNSCALED
-from multitask.methods import is_default, methods
+from multitask.combiners.base import WithPreference
+from multitask.flat import UNSCALED, owner_of
+from multitask.methods import is_default, methods, owners
 from tasks import TaskOptions
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
     name = c.objective.name if c.objective is not None else None
     objective = c.objective if hasattr(c.objective, "of_task") else None
     pretraining = c.objective if c.pretrains and objective is None else None
-    wish = getattr(c.combiner, "preference", None)
+    wish = c.combiner.preference if isinstance(c.combiner, WithPreference) else None
     weighted = [(f"{one.prefix}weight", one.weights) for one in c.regularizers]
     hard_after = getattr(c.objective, "hard_after", 0)
     of_texts = pretraining is not None and not pretraining.of_classes
@@ -144,7 +145,8 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             f"loss_sizes: expected mode pareto, found {c.mode or 'none'}",
         ),
         (
-            c.mode == "pareto" and not getattr(c.combiner, "sweeps", False),
+            c.mode == "pareto"
+            and not (isinstance(c.combiner, WithPreference) and c.combiner.sweeps),
             f"{combiner}: expected one that has a preference in mode pareto",
         ),
         (
@@ -162,6 +164,15 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
         at_embeddings = c.gradients == "representation"
         more = not is_default("combiner", c.combiner)
         found += [
+            # What tasks with classes are trained by.
+            (
+                name and not classes,
+                f"objective {name}: expected a task with classes, found {tasks}",
+            ),
+            (
+                c.per_class and not classes,
+                f"per_class: expected a task with classes, found {tasks}",
+            ),
             (
                 at_embeddings and (len(several) > 1 or len(apart) < 2),
                 "gradients representation: expected one task with several objectives, found "
@@ -195,15 +206,6 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
                 wish is not None and len(wish) != len(each),
                 f"preference: expected {len(each)} numbers, for {', '.join(each)}, found "
                 f"{len(wish or ())}",
-            ),
-            # What tasks with classes are trained by.
-            (
-                name and not classes,
-                f"objective {name}: expected a task with classes, found {tasks}",
-            ),
-            (
-                c.per_class and not classes,
-                f"per_class: expected a task with classes, found {tasks}",
             ),
         ]
     if objective is not None:
@@ -324,6 +326,23 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
             ),
         ]
     return found
+
+
+def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
+    """Settings among those `given` that a run does not use, even where they have their default.
+
+    For a command line, where nobody gives a flag for nothing; configurations made from others have
+    settings that only some of them use.
+    """
+    if c.freeze_encoder and "lr" in given:
+        yield "freeze_encoder and lr: expected only head_lr"
+    own_pooling = getattr(c.objective, "own_pooling", False)
+    if own_pooling and "pooling" in given and all(has_classes(c, task) for task in c.tasks):
+        yield f"pooling: expected another objective, for {c.objective.name} has its own"
+    unused = {key for key in c.unused() if key in given and given[key] != 0}
+    for key in sorted(unused - {"leaks_of", "similarity_scale"}):
+        owner = owner_of(key, owners(c.outside))
+        yield f"{key}: expected {owner}, found {given[key]!r} without it"
 
 
 def of_task_names(config: RunConfig) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minbert.errors import SettingsError
 from minbert.json_files import write_sealed
 from multitask.assembly import assemble
 from multitask.checkpoint import Checkpoints
@@ -25,7 +26,7 @@ from multitask.notices import notices
 from multitask.rays import pull_and_push
 from multitask.resuming import resume
 from multitask.run_folder import holds_finished, make_ready, owned, settle_linear, write_ids
-from multitask.stored import finished_metrics
+from multitask.stored import encoder_of, finished_metrics
 from multitask.telemetry import conflict_summary
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -46,6 +47,10 @@ def complete(
     names no mode or nothing to train on.
     """
     check_complete(config)
+    if control.resume and control.overwrite:
+        raise SettingsError("resume and overwrite: expected at most one of them")
+    if config.init is not None:
+        check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as held:
         # The first process looks at the folder; the others learn what it found.
         settled: tuple[RunConfig, bool] | None = None
@@ -65,6 +70,16 @@ def complete(
             return finished_metrics(folder) or {}
         print(f"run folder: {folder}", flush=True)
         return run(config, folder, processes, control)
+
+
+def check_start(config: RunConfig, folder: Path) -> None:
+    """SettingsError where the run it starts from is of another encoder, or in its own folder."""
+    start = Path(str(config.init))
+    if start.resolve() == folder.resolve():
+        raise SettingsError("init and output: expected two folders, found the same")
+    if config.encoder != (brought := encoder_of(start)):
+        found = f"found {config.encoder}"
+        raise SettingsError(f"encoder: expected {brought}, which init brings, {found}")
 
 
 def run(

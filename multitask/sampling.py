@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from minbert.errors import UserError
 from minbert.settings import Count, FromOne, Name, Settings, setting
 from multitask.randomness import generator
 
@@ -86,7 +87,7 @@ class Sampler(Settings):
 
     def chances(self, work: Workload, epoch: int) -> np.ndarray:
         """The probability of each task in an epoch (from 1): float64 (tasks,), adding up to 1."""
-        raise NotImplementedError(f"sampler {self.name}: expected chances or batches")
+        raise UserError(f"sampler {self.name}: expected chances or batches")
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
         """Task index of every batch of an epoch (from 1), in order.

@@ -173,6 +173,10 @@ class StepGradient:
         except ObjectiveError as error:
             name = next(one for one, place in self.place.items() if place == error.place)
             raise error.of(name) from error
+        if not isinstance(found, Combined):
+            raise RunError(
+                f"combiner: expected a Combined of weights, found {type(found).__name__}"
+            )
         if found.weights.shape != (len(names),) or not np.isfinite(found.weights).all():
             raise RunError(
                 f"combiner: expected {len(names)} finite weights, found {found.weights.tolist()}"

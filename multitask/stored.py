@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -160,12 +161,28 @@ def read_settings(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(file.read_text("utf-8"))
+        found = yaml.load(file.read_text("utf-8"), settings_loader())
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise RunError(f"{file}: expected settings in YAML: {error}") from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise RunError(f"{file}: expected settings by name, found {type(found).__name__}")
     return found
+
+
+def settings_loader() -> Any:
+    """YAML's safe types, with numbers as in `lr: 1e-5`; a key that comes twice is an error."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [key.value for key, _ in node.value]
+            if twice := [key for key in keys if keys.count(key) > 1]:
+                raise yaml.YAMLError(f"expected each key once, found {twice[0]} twice")
+            return super().construct_mapping(node, deep)
+
+    number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789"))
+    return Loader
 
 
 def read_config(content: Mapping[str, Any], file: Path, use: Outside = ()) -> RunConfig:

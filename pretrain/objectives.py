@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from minbert.errors import UserError
 from minbert.settings import Cosine, Count, Name, Part, Positive, Settings, Whole, setting
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ class PretrainObjective(Settings):
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         """The loss of a batch of texts; texts of one group are no negatives of each other."""
-        raise NotImplementedError(f"objective {self.name}: expected loss")
+        raise UserError(f"objective {self.name}: expected loss")
 
     def source(self, config: RunConfig) -> Texts:
         """Where the texts come from."""
-        raise NotImplementedError(f"objective {self.name}: expected source")
+        raise UserError(f"objective {self.name}: expected source")
 
     def notices(self, config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
         """Lines on how much dev and test text is among the training text."""
@@ -218,7 +219,7 @@ class ClassObjective(PretrainObjective):
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         """The loss of a batch: embeddings (B, H), classes (B,)."""
-        raise NotImplementedError(f"objective {self.name}: expected class_loss")
+        raise UserError(f"objective {self.name}: expected class_loss")
 
 
 class SuperLoss(ClassObjective, name="superloss"):
@@ -310,7 +311,7 @@ class ProjectionHead(Settings):
 
     def build(self, width: int) -> nn.Module:
         """A module from embeddings (B, H) to what the objective sees."""
-        raise NotImplementedError(f"projection head {self.name}: expected build")
+        raise UserError(f"projection head {self.name}: expected build")
 
 
 PROJECTED = 512  # width of the projection (SuperConText, section IV.C)

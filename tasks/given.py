@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,8 @@ def task(
         first: the name of a built-in task, whose options follow (`task("sst", head="softmax")`); a
             description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or n texts or
             pairs of texts, with `labels`.
-        labels: a label for each text: classes, or numbers for the similarity of pairs.
+        labels: a label for each text: classes, as texts or whole numbers; or, for the similarity of
+            pairs, numbers of which one is a float.
         name: of a task from lists.
         folder: where lists are kept as a file, by its checksum: the run reads it, and reads it
             again when it is resumed.
@@ -62,12 +63,21 @@ def task(
         if "=" not in first:
             line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
             raise SettingsError(line + meant(first, TASKS))
+        if options:
+            line = f"expected them in the description, found {next(iter(options))} beside it"
+            raise SettingsError(f"options: {line}")
         own, _, _ = first.partition("=")
         return OwnTask(settle(own, parse_description(first)))
-    rows = [(one,) if isinstance(one, str) else tuple(one) for one in first]
-    if labels is None or len(labels) != len(rows):
-        found = "none" if labels is None else len(labels)
+    if not isinstance(first, Iterable):
+        raise SettingsError(f"texts: expected a name or a list of texts, found {shown(first)}")
+    rows = [texts_of(one) for one in first]
+    given_labels = plain(list(() if labels is None else labels))
+    if len(given_labels) != len(rows):
+        found = len(given_labels) or "none"
         raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
+    for one in given_labels:
+        if not isinstance(one, str | int | float):
+            raise SettingsError(f"labels: expected texts or numbers, found {shown(one)}")
     if not NAME.fullmatch(name):
         line = "expected small letters, digits, hyphens and underscores"
         raise SettingsError(f"name: {line}, found {shown(name)}")
@@ -78,15 +88,24 @@ def task(
     columns = TEXTS[: widths[0]]
     lines = [
         dict(zip((*columns, LABEL), (*row, one), strict=True))
-        for row, one in zip(rows, labels, strict=True)
+        for row, one in zip(rows, given_labels, strict=True)
     ]
-    text = "".join(json.dumps(plain(line)) + "\n" for line in lines)
+    text = "".join(json.dumps(line) + "\n" for line in lines)
     checksum = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = Path(folder) / f"{name}-{checksum}.jsonl"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, text)
-    numbers = all(isinstance(one, float) for one in plain(list(labels)))
-    kind = "similarity" if numbers and len(columns) == 2 else "classification"
+    kinds = {type(one) for one in given_labels}
+    numbers = len(columns) == 2 and float in kinds and kinds <= {int, float}
+    kind = "similarity" if numbers else "classification"
     given = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL, **options}
     return OwnTask(settle(name, checked_description(name, given)))
+
+
+def texts_of(row: Any) -> tuple[str, ...]:
+    """A text, or the two of a pair; SettingsError for anything else."""
+    texts = (row,) if isinstance(row, str) else row
+    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
+        raise SettingsError(f"texts: expected texts or pairs of texts, found {shown(row)}")
+    return tuple(texts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
+from minbert.errors import UserError
 from minbert.settings import Count, FromZero, Positive, Settings, Share, Whole, setting
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Objective(Settings):
 
     def of_task(self, task: Task) -> Task:
         """A task with classes, trained by this objective."""
-        raise NotImplementedError(f"objective {self.name}: expected of_task")
+        raise UserError(f"objective {self.name}: expected of_task")
 
     def terms_of(self, task: str) -> tuple[str, ...]:
         """Names of the objectives that a task with classes has."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from types import new_class
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from minbert.errors import UserError
 from minbert.settings import Settings, setting
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class TaskOptions(Settings):
 
     def build(self) -> Task:
         """What is read, learnt and scored."""
-        raise NotImplementedError(f"task {self.name}: expected build")
+        raise UserError(f"task {self.name}: expected build")
 
     @property
     def objectives(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from minbert.errors import UserError
 from minbert.settings import Count, FromOne, Settings, setting
 from tasks.filtered import FirstClasses, Joined, WithoutHeldOut
 from tasks.labelled_files import Source
@@ -27,7 +28,7 @@ class Protocol(Settings):
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         """What the protocol makes of a task's files."""
-        raise NotImplementedError(f"protocol {self.name}: expected source")
+        raise UserError(f"protocol {self.name}: expected source")
 
     def faults(self) -> Iterator[str]:
         if hasattr(self, "shots") and self.shots is None:

@@ -94,7 +94,7 @@ class Combiner(Settings):
 
         `drawn` says which of the run's objectives these m are.
         """
-        raise NotImplementedError(f"combiner {self.name}: expected combine or build")
+        raise UserError(f"combiner {self.name}: expected combine or build")
 
     def state_dict(self) -> dict[str, Any]:
         """State as JSON; none of a method that remembers nothing."""

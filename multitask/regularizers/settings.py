@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from minbert.errors import UserError
 from minbert.settings import Count, FromZero, Positive, Settings, Share, setting
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Regularizer(Settings):
 
     def term(self, clean: Clean) -> Tensor:
         """The term of some examples, a scalar, before its weight."""
-        raise NotImplementedError(f"regularizer {self.name}: expected term or build")
+        raise UserError(f"regularizer {self.name}: expected term or build")
 
     def build(self, model: EncoderWithHeads, seed: int) -> Running:
         """What adds the term in one run."""
