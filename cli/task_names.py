@@ -45,7 +45,8 @@ def add_task(flags: Flags, what: str, names: Sequence[str]) -> None:
     flags.add(
         "task",
         "tasks",
-        f"{what}, of {', '.join(names)}; of own data {FORM} such as {EXAMPLE}, or NAME=FILE.yaml",
+        f"{what} (required, here or by --config), of {', '.join(names)}; of own data {FORM} such "
+        f"as {EXAMPLE}, or NAME=FILE.yaml",
         common=True,
         type=task,
         metavar="TASK",

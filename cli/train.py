@@ -20,12 +20,13 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     folder = Path(args.output) if args.output else default_folder(config)
     if not speaks():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
+    control = run_control(args)
     if args.dry_run:
         return show_plan(config)
     try:
         from multitask.run import complete
 
-        result = complete(config, folder, run_control(args))
+        result = complete(config, folder, control)
     except KeyboardInterrupt:
         told = "interrupted; --resume goes on from the last checkpoint, where there is one"
         return tell("run.py", told, 130)

@@ -125,6 +125,8 @@ def every(text: str) -> Every:
 
 def run_control(args: argparse.Namespace) -> RunControl:
     """What the flags of the group "output" set."""
+    if args.resume and args.overwrite:
+        raise SettingsError("resume and overwrite: expected at most one of them")
     return RunControl(
         resume=args.resume,
         overwrite=args.overwrite,

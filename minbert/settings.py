@@ -262,7 +262,13 @@ def expected_one(hint: Any) -> str:
         return "True or False"
     if isinstance(kind, inspect.TupleType | inspect.VarTupleType):
         several = expected(get_args(hint)[0]).replace("one of", "some of")
-        several = several.replace("a whole number", "whole numbers").replace("a number", "numbers")
+        plurals = (
+            ("a whole number", "whole numbers"),
+            ("a number", "numbers"),
+            ("a name", "names"),
+        )
+        for one, many in plurals:
+            several = several.replace(one, many)
         count = f"{len(kind.item_types)} " if isinstance(kind, inspect.TupleType) else ""
         return f"{count}{several}"
     return "a text that can be printed" if kind == inspect.StrType() else "another kind of value"

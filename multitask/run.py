@@ -47,8 +47,6 @@ def complete(
     names no mode or nothing to train on.
     """
     check_complete(config)
-    if control.resume and control.overwrite:
-        raise SettingsError("resume and overwrite: expected at most one of them")
     if config.init is not None:
         check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as held:

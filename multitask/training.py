@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from minbert.errors import SettingsError
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.flat import Outside
@@ -70,6 +71,8 @@ def train(
     from multitask.run import complete
     from multitask.run_folder import default_folder
 
+    if resume and overwrite:
+        raise SettingsError("resume and overwrite: expected at most one of them")
     target = default_folder(config) if folder is None else Path(folder)
     complete(config, target, RunControl(resume=resume, overwrite=overwrite, verbose=verbose))
     return Run(target, config.outside)

@@ -205,9 +205,14 @@ def test_help_shows_what_is_required(mode, run):
     parser.everything = False
     importlib.import_module(f"cli.{mode}").add_flags(parser)
     required = [one.option_strings[-1] for one in parser._actions if one.required]
-    assert (mode == "single") <= ("--task" in required)
+    assert (mode == "predict") <= ("--run" in required)
     shown = run("--mode", mode, "--help").stdout
     assert all(has(shown, flag) for flag in required)
+
+
+def test_a_mode_with_one_task_wants_one(refused):
+    assert "--task: expected one, found none" in refused(2, "--mode", "single")
+    assert "--task: expected one, found none" in refused(2, "--mode", "probe")
 
 
 def test_help_of_pretraining_shows_what_it_wants_and_its_own_defaults(run):

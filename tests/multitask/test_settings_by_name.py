@@ -1,14 +1,17 @@
 """Settings by name and the parts of a configuration: one form from the other."""
 
+import numpy as np
 import pytest
 
 from minbert.errors import SettingsError
 from minbert.settings import default_of, required
+from multitask.combiners import Combiner
 from multitask.config import RunConfig, default_values, difference
 from multitask.methods import ROLES, methods
 from multitask.optimizer import AdamW, Constant
 from multitask.presets import PRESETS
 from multitask.sampling import Temperature
+from tasks.options import SST
 
 TASKS = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 PAIRED = {"task_options": {"qqp": {"pair": "joint"}}, "tasks": ("sst", "qqp")}
@@ -233,3 +236,53 @@ def test_what_is_no_setting_is_refused_with_the_one_that_is_meant():
         RunConfig(tasks=("sst",), epoch=3)
     with pytest.raises(SettingsError, match="found 'pcgard'; did you mean pcgrad"):
         RunConfig(**TASKS, combiner="pcgard")
+
+
+def test_a_configuration_keeps_no_list_of_its_maker():
+    tasks = ["sst", "sts"]
+    config = RunConfig(tasks=tasks)
+    tasks.append("qqp")
+    assert config.changed(seed=1).tasks == ("sst", "sts")
+
+
+def test_a_changed_configuration_takes_its_defaults_anew():
+    made = RunConfig(tasks=("sst", "qqp"), smart_weight=1.0)
+    for config in (made, RunConfig.from_json(made.to_json())):
+        more = config.changed(tasks=("sst", "qqp", "sts"), smart_weight=2.0)
+        assert (more.similarity_scale, more.step_batches) == (5, 3)
+        one = config.changed(tasks=("sst",), smart_weight=0)
+        assert (one.mode, one.step_batches) == ("single", 1)
+        assert config.changed(schedule="individual").step_batches == 1
+    balanced = RunConfig(tasks=("sst",), objective="supcon")
+    assert balanced.per_class
+    assert not balanced.changed(objective=None).per_class
+    drawn = RunConfig(**TASKS, sampling="temperature", temperature=3)
+    assert drawn.changed(sampling="annealed").flat().get("temperature") is None
+
+
+def test_a_setting_has_a_name_of_its_own():
+    class Longer(Combiner, name="longer"):
+        epochs: int = 2
+
+    with pytest.raises(SettingsError, match="epochs: expected another name for this setting"):
+        RunConfig(**TASKS, combiner=Longer())
+    with pytest.raises(SettingsError, match="values: expected another name"):
+
+        class Wrong(Combiner, name="wrong"):
+            values: int = 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"smart_radius": np.array([1, 2])}, "smart_radius: expected a smart_weight above 0"),
+        ({"mode": np.array(["single"])}, "mode: expected one of single"),
+        ({"objective": np.array([1, 2])}, "objective: expected one of ce, scl"),
+        ({"limit": range(3)}, "limit: expected a whole number"),
+        ({"label_terms": {"icl"}, "objective": "lacon"}, "found a set, which has no order"),
+        ({"tasks": (SST,)}, "tasks: expected names or objects, found class SST"),
+    ],
+)
+def test_values_of_other_types_are_refused_in_one_line(settings, expected):
+    with pytest.raises(SettingsError, match=expected):
+        RunConfig(**{"tasks": ("sst",), **settings})
