@@ -142,7 +142,7 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
         ("m=a.csv", "type: expected one of classification, similarity, found none"),
         ("m=a.csv:type=ranking,text=a,label=b", "found 'ranking'"),
         ("m=a.csv:type=similarity,text=a,label=b", "expected two text columns, found 1"),
-        ("m=a.csv:type=classification,label=b", "text: expected a name, found none"),
+        ("m=a.csv:type=classification,label=b", "text: expected names, found none"),
         ("m=a.csv:type=classification,text=b", "label: expected a name"),
         ("m=a.csv:type=classification,text=a,label=b,label=c", "label: expected it once"),
         ("m=a.csv:type=classification,text=a,label=b,colour=c", "found 'colour'"),
