@@ -5,7 +5,7 @@
 import sys
 
 from cli import main
-from minbert.front_door import start
+from common.entry_point import start
 
 if __name__ == "__main__":
     start("run.py", lambda: main(sys.argv[1:]))

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from minbert.front_door import start
+from common.entry_point import start
 from multitask.environment import environment
 from reports.tables import text_table
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scale import ROOT, peaks_of
+from common.entry_point import start
+from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
-from minbert.front_door import start
-from minbert.json_files import write_json
 from minbert.sources import minilm_folder
 from multitask.environment import environment
 from tasks import build_task, data_folder

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.front_door import start
-from minbert.json_files import read_json, write_json
+from common.entry_point import start
+from common.json_files import read_json, write_json
 from multitask.environment import environment
 
 ROOT = Path(__file__).parents[1]

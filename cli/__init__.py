@@ -9,9 +9,9 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
-from minbert.errors import SettingsError, one_line
-from minbert.front_door import ended
-from minbert.settings import Settings, meant
+from common.entry_point import ended
+from common.errors import SettingsError, one_line
+from common.settings import Settings, meant
 
 MODES = {
     "single": "train one task",

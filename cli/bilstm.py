@@ -15,7 +15,7 @@ from msgspec import Meta
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import Flags, path, typed
 from cli.training import LEAKS, add_use, config_of
-from minbert.settings import Count
+from common.settings import Count
 from multitask.methods import methods
 from tasks import CS224N, TASKS
 

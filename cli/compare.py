@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from cli.settings_flags import path
-from minbert.errors import UserError
+from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
 
@@ -40,7 +40,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.files import write_whole
+    from common.atomic_files import write_whole
     from reports.comparison_tables import as_latex, as_markdown, sections
     from reports.embeddings import embedding_maps
     from reports.page import comparison_page

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.settings_flags import Flags, path
 from cli.training import MACHINE
-from minbert.errors import UserError
+from common.errors import UserError
 from multitask.config import RunConfig
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from minbert.errors import UserError
+    from common.errors import UserError
 
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")

@@ -13,9 +13,9 @@ from typing import Any
 from cli.corpus import add_sentence_file, check_output
 from cli.settings_flags import Flags, path
 from cli.training import MACHINE, VERBOSE
-from minbert.errors import UserError
-from minbert.files import written_aside
-from minbert.front_door import tell
+from common.atomic_files import written_aside
+from common.entry_point import tell
+from common.errors import UserError
 from multitask.config import RunConfig
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from zlib import crc32
 
 from cli.settings_flags import path, typed
+from common.settings import Seed
 from ensemble.merge import METHODS
-from minbert.settings import Seed
 from multitask.config import RunConfig
 
 SOUPS = ("soup", "greedy-soup")

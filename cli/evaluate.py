@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from cli.settings_flags import path
-from minbert.errors import one_line
+from common.errors import one_line
 from tasks import CS224N, build_task, data_folder
 
 

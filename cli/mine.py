@@ -14,7 +14,7 @@ from typing import TextIO
 
 from cli.corpus import add_corpus_flags, check_output, load_corpus
 from cli.settings_flags import path, typed
-from minbert.settings import Cosine, Count
+from common.settings import Cosine, Count
 from serving.answers import shown_in
 
 
@@ -42,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.files import whole_file
+    from common.atomic_files import whole_file
 
     target = Path(args.output) if args.output else None
     if target is not None:

@@ -11,8 +11,8 @@ from msgspec import Meta
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import typed
 from cli.training import config_of, run_control, settings_file, training_flags
-from minbert.errors import SettingsError
-from minbert.settings import meant
+from common.errors import SettingsError
+from common.settings import meant
 from multitask.combiners.base import Combiner
 from tasks import TASK_NAMES
 

@@ -17,7 +17,7 @@ from typing import Any
 from cli.corpus import check_output
 from cli.settings_flags import USE_AGAIN, Flags, path, typed
 from cli.training import MACHINE
-from minbert.settings import Name
+from common.settings import Name
 from multitask.config import RunConfig
 
 
@@ -77,7 +77,7 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from minbert.files import whole_file
+    from common.atomic_files import whole_file
     from serving.answers import Answers, write_answers
     from serving.row_file import RowFile
 

@@ -13,7 +13,7 @@ from typing import Any
 from cli.multitask import add_task_list, distinct_tasks
 from cli.train import train
 from cli.training import config_of, settings_file, training_flags
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 from multitask.methods import is_default, methods
 from multitask.presets import preset_values
 from multitask.rules import PAIRED

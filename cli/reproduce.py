@@ -11,8 +11,8 @@ import importlib
 from pathlib import Path
 
 from cli.settings_flags import path, typed
+from common.settings import Count, Positive
 from minbert.arithmetic import PRECISIONS
-from minbert.settings import Count, Positive
 from multitask.config import Limit
 from studies.tables import PRECISION, TABLES, check_asked, command, notes
 

@@ -19,7 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.errors import one_line
+    from common.errors import one_line
     from reports.store import find_runs, runs_table
 
     root = Path(args.root)

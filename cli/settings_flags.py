@@ -14,8 +14,8 @@ from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
 
-from minbert.errors import SettingsError
-from minbert.settings import Settings, alternatives, checked, default_of, hints_of, names_of
+from common.errors import SettingsError
+from common.settings import Settings, alternatives, checked, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.flat import PLAIN
 from multitask.methods import ROLES

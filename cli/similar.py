@@ -6,7 +6,7 @@ import argparse
 
 from cli.corpus import add_corpus_flags, load_corpus
 from cli.settings_flags import typed
-from minbert.settings import Count
+from common.settings import Count
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.errors import one_line
+    from common.errors import one_line
     from reports.tables import text_table
 
     if not args.query.strip() or not args.query.isprintable():

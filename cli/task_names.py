@@ -9,8 +9,8 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.training import settings_file
-from minbert.errors import SettingsError, UserError
-from minbert.settings import meant
+from common.errors import SettingsError, UserError
+from common.settings import meant
 from tasks import TASK_NAMES
 from tasks.described import NAME, parse_description
 

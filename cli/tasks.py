@@ -25,7 +25,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.errors import UserError, one_line
+    from common.errors import UserError, one_line
     from reports.tables import text_table
     from tasks import data_folder, find_task
     from tasks.found import Found, look

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from cli.training import run_control
-from minbert.front_door import tell
-from minbert.progress import speaks
+from common.entry_point import tell
+from common.progress import speaks
 from multitask.config import RunConfig
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import Flags, of_tasks, path, typed
-from minbert.errors import SettingsError
-from minbert.settings import Count, Name, Settings, checked
+from common.errors import SettingsError
+from common.settings import Count, Name, Settings, checked
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.legacy import as_now

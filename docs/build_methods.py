@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minbert.settings import Settings, default_of, expected, hints_of
+from common.settings import Settings, default_of, expected, hints_of
 from multitask.methods import ROLES, methods
 from multitask.presets import PRESETS
 

@@ -10,16 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.errors import EncoderError
+from common.progress import bar
 from minbert.arithmetic import PRECISIONS
 from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.encoding import batch_tokens, in_bfloat16, windows
-from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
 from minbert.linear_choice import choose_linear
 from minbert.pooling import POOLINGS, Pool
-from minbert.progress import bar
 from minbert.sources import find_folder
 from minbert.stored import AnyEncoder, load_encoder, read_config, save_encoder
 from minbert.tokenizer import Tokenizer, load_tokenizer

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
+from common.errors import EncoderError
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import begin_pass, lookup_table, with_noise
-from minbert.errors import EncoderError
 from minbert.recurrence import both_directions, pytorch_states
 
 MODEL_TYPE = "bilstm"

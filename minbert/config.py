@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from minbert.errors import EncoderError
+from common.errors import EncoderError
 
 # model_type in config.json -> (family whose arithmetic it has, class that transformers opens).
 MODEL_TYPES = {

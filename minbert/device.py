@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from minbert.errors import UserError
+from common.errors import UserError
 from minbert.linear import has_bfloat16
 
 

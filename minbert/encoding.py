@@ -7,8 +7,8 @@ from itertools import islice
 
 import torch
 
+from common.errors import EncoderError
 from minbert.encoder import Encoder
-from minbert.errors import EncoderError
 from minbert.stored import AnyEncoder
 
 WINDOW = 8192  # sentences held and sorted at a time

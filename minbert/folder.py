@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from minbert.errors import EncoderError
-from minbert.files import check_regular, write_whole
-from minbert.json_files import read_json, write_json
+from common.atomic_files import check_regular, write_whole
+from common.errors import EncoderError
+from common.json_files import read_json, write_json
 from minbert.pooling import POOLINGS
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from common.errors import UserError
+from common.json_files import read_json, write_json
 from minbert.arithmetic import LINEARS
-from minbert.errors import UserError
-from minbert.json_files import read_json, write_json
 from minbert.linear import has_onednn, linear
 
 SHAPES = ((1024, 384, 1536), (1024, 1536, 384))  # tokens, inputs, outputs: MiniLM's feed-forward

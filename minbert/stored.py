@@ -6,12 +6,12 @@ from pathlib import Path
 
 import torch
 
+from common.errors import EncoderError
+from common.json_files import read_json, write_json
 from minbert import bilstm
 from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder
-from minbert.errors import EncoderError
-from minbert.json_files import read_json, write_json
 from minbert.tensor_files import check_weights, save_tensors
 from minbert.weights import load_transformer, read_checkpoint, save_transformer
 

@@ -15,8 +15,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from minbert.errors import EncoderError, UserError
-from minbert.files import check_regular, written_aside
+from common.atomic_files import check_regular, written_aside
+from common.errors import EncoderError, UserError
 
 OS_ERROR = re.compile(r"os error (\d+)")  # how the library reports a full disk
 

@@ -11,11 +11,11 @@ import numpy as np
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
+from common.atomic_files import check_regular, write_whole
+from common.errors import EncoderError
+from common.json_files import read_json
 from minbert.batching import TokenLists
-from minbert.errors import EncoderError
-from minbert.files import check_regular, write_whole
 from minbert.flat import Flat
-from minbert.json_files import read_json
 
 CHUNK = 2048  # texts tokenised at once: bounds the memory of the library's rich results
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-
-class TruncationWarning(UserWarning):
-    """Texts are longer than the encoder's limit, and were cut to it."""
+from common.errors import TruncationWarning
 
 
 def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.errors import EncoderError
-from minbert.files import check_regular
+from common.atomic_files import check_regular
+from common.errors import EncoderError
 
 PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")  # how gzip, zip, bzip2 and xz begin
 BOM = b"\xef\xbb\xbf"

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.atomic_files import check_regular
+from common.errors import EncoderError
 from minbert.config import EncoderConfig
 from minbert.encoder import Encoder
-from minbert.errors import EncoderError
-from minbert.files import check_regular
 from minbert.tensor_files import check_weights, read_tensors, save_tensors
 
 # Ours -> theirs. Several of theirs are stacked along the first axis: one matrix product for

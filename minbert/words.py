@@ -11,9 +11,9 @@ import tokenizers
 import torch
 from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
+from common.atomic_files import written_aside
+from common.errors import EncoderError
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
-from minbert.errors import EncoderError
-from minbert.files import written_aside
 from minbert.folder import SentenceSettings, write_sentence_settings
 from minbert.stored import save_encoder
 from minbert.tokenizer import Tokenizer

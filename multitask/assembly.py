@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from common.errors import one_line
+from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
-from minbert.errors import one_line
-from minbert.json_files import read_json
 from minbert.truncation import truncation
 from multitask.config import RunConfig
 from multitask.errors import RunError

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minbert.files import remove
-from minbert.json_files import read_json, write_json
-from minbert.sums import fault
+from common.atomic_files import remove
+from common.checksums import fault
+from common.json_files import read_json, write_json
 from minbert.tensor_files import read_tensors, save_tensors
 from multitask.sealed import (
     BEST,

@@ -12,10 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from minbert.arithmetic import Device, KernelChoice, Precision
-from minbert.errors import SettingsError, UserError
-from minbert.pooling import Pooling
-from minbert.settings import (
+from common.errors import SettingsError, UserError
+from common.settings import (
     Count,
     Name,
     Positive,
@@ -30,6 +28,8 @@ from minbert.settings import (
     setting,
     shown,
 )
+from minbert.arithmetic import Device, KernelChoice, Precision
+from minbert.pooling import Pooling
 from multitask.combiners.base import Combiner
 from multitask.errors import RunError
 from multitask.flat import (

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minbert.errors import UserError
+from common.errors import UserError
 
 
 class ProcessError(UserError):

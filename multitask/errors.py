@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minbert.errors import UserError
+from common.errors import UserError
 
 
 class RunError(UserError):

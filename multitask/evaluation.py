@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.progress import bar
 from minbert.batching import sorted_batches
 from minbert.encoding import batch_tokens
-from minbert.progress import bar
 from multitask.distributed import Processes
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads

@@ -11,8 +11,8 @@ from dataclasses import MISSING, Field, replace
 from functools import cache
 from typing import Any
 
-from minbert.errors import SettingsError
-from minbert.settings import (
+from common.errors import SettingsError
+from common.settings import (
     Settings,
     checked,
     default_of,

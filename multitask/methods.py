@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from minbert.settings import Settings, default_of
+from common.settings import Settings, default_of
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.gramian import (

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minbert.errors import UserError
-from minbert.settings import FromZero, Positive, Settings, Share, setting
+from common.errors import UserError
+from common.settings import FromZero, Positive, Settings, Share, setting
 
 if TYPE_CHECKING:
     import torch

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from minbert.errors import SettingsError, one_line
-from minbert.files import check_regular
-from minbert.settings import Settings, hints_of
-from minbert.sums import digest
+from common.atomic_files import check_regular
+from common.checksums import digest
+from common.errors import SettingsError, one_line
+from common.settings import Settings, hints_of
 from multitask.errors import RunError
 from multitask.methods import built_in, role_of
 

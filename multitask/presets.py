@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from minbert.errors import SettingsError
-from minbert.settings import meant, shown
+from common.errors import SettingsError
+from common.settings import meant, shown
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from minbert.errors import SettingsError
-from minbert.settings import meant, shown
+from common.errors import SettingsError
+from common.settings import meant, shown
 from multitask.combiners.base import WithPreference
 from multitask.flat import UNSCALED, owner_of
 from multitask.methods import is_default, methods, owners

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from minbert.errors import SettingsError
-from minbert.json_files import write_sealed
+from common.errors import SettingsError, out_of_memory
+from common.json_files import write_sealed
 from multitask.assembly import assemble
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
@@ -20,7 +20,6 @@ from multitask.distributed import Processes, process_group
 from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
-from multitask.memory import memory_told
 from multitask.methods import is_default
 from multitask.notices import notices
 from multitask.rays import pull_and_push
@@ -80,6 +79,22 @@ def check_start(config: RunConfig, folder: Path) -> None:
         raise SettingsError(f"encoder: expected {brought}, which init brings, {found}")
 
 
+@contextmanager
+def memory_reported(config: RunConfig) -> Iterator[None]:
+    """RunError, with the flags that help, in the place of PyTorch's and Python's own errors."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        size = config.micro_batch or config.batch_size
+        pieces = f"--micro-batch {size // 2}, a batch in pieces, " if size > 1 else ""
+        raise RunError(
+            f"out of memory with {size} examples at a time: a new run with {pieces}a lower "
+            "--batch-size or a smaller --encoder needs less"
+        ) from error
+
+
 def run(
     config: RunConfig,
     folder: Path,
@@ -105,7 +120,7 @@ def run(
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     if resumed:
         print(f"resumed after {trainer.progress.told(config.epochs)}", flush=True)
-    with memory_told(config):
+    with memory_reported(config):
         return trained(trainer, begin)
 
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minbert.files import alone, remove
-from minbert.json_files import read_json, write_json
-from minbert.temporary_names import kind_of
+from common.atomic_files import alone, remove
+from common.json_files import read_json, write_json
+from common.temporary_names import kind_of
 from multitask.config import RunConfig, places
 from multitask.errors import RunError
 from multitask.outside import source_of

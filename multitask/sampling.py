@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from minbert.errors import UserError
-from minbert.settings import Count, FromOne, Name, Settings, setting
+from common.errors import UserError
+from common.settings import Count, FromOne, Name, Settings, setting
 from multitask.randomness import generator
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from minbert.settings import Count, Name, Settings, setting
+from common.settings import Count, Name, Settings, setting
 from multitask.errors import RunError
 from multitask.sampling import FIRST_EPOCHS, FIRST_TASK, FirstTask, Sampler, Workload
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from minbert import files
-from minbert.errors import UserError
-from minbert.files import remove, written_aside
-from minbert.json_files import read_json, write_json
-from minbert.sums import SUMS, fault, sums
-from minbert.temporary_names import NEW, OLD, kind_of, target_name
+from common import atomic_files
+from common.atomic_files import remove, written_aside
+from common.checksums import SUMS, fault, sums
+from common.errors import UserError
+from common.json_files import read_json, write_json
+from common.temporary_names import NEW, OLD, kind_of, target_name
 from multitask.config import difference, places
 from tasks.described import FILES as DATA_FILES
 
@@ -72,7 +72,7 @@ def recover(folder: Path) -> None:
             remove(earlier, ignore_errors=True)
         else:
             earlier.rename(folder)
-    files.recover(folder)
+    atomic_files.recover(folder)
 
 
 def of_run(folder: Path, config: Mapping[str, object]) -> bool:

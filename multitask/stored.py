@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from minbert.errors import UserError
-from minbert.json_files import read_json, read_sealed
+from common.errors import UserError
+from common.json_files import read_json, read_sealed
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.flat import Outside

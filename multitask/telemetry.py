@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.files import check_regular, write_whole
+from common.atomic_files import check_regular, write_whole
 from multitask.errors import RunError
 from multitask.gradients import whole_gram
 from multitask.step_result import StepResult

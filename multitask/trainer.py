@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.progress import bar
+from common.progress import bar
 from multitask.checkpoint import Checkpoints
 from multitask.combiners import build_combiner
 from multitask.config import RunConfig

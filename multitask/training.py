@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.flat import Outside

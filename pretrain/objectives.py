@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from minbert.errors import UserError
-from minbert.settings import Cosine, Count, Name, Part, Positive, Settings, Whole, setting
+from common.errors import UserError
+from common.settings import Cosine, Count, Name, Part, Positive, Settings, Whole, setting
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

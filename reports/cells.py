@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
-from minbert.front_door import start
-from minbert.json_files import read_json, read_sealed, write_sealed
+from common.entry_point import start
+from common.errors import UserError
+from common.json_files import read_json, read_sealed, write_sealed
 from multitask.config import RunConfig, difference, places
 from multitask.errors import RunError
 from multitask.stored import finished_metrics

@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
+from common.errors import UserError
 from ensemble.alignment import aligned
-from minbert.errors import UserError
 from reports.scored import Scored
 from tasks import data_folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minbert.files import written_aside
+from common.atomic_files import written_aside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minbert.errors import UserError
+from common.errors import UserError
 from multitask.stored import best_weights
 from reports.drawing import new_figure
 from reports.scored import Scored

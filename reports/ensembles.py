@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.errors import SettingsError
 from ensemble.merge import Merged, merge
-from minbert.errors import SettingsError
 from reports.merged_run import check_output, write_merged_run
 from reports.store import StoredRun, read_run
 from reports.tables import text_table

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minbert.errors import UserError
-from minbert.front_door import start
+from common.entry_point import start
+from common.errors import UserError
 from multitask.combiners.epo import non_uniformity
 from reports.cells import read_cell
 from reports.drawing import blank_figure, save_figure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from minbert.json_files import write_json, write_sealed
+from common.json_files import write_json, write_sealed
 from multitask.run_folder import owned, remove_run, stored_config
 from multitask.sealed import publish
 from multitask.stored import best_folder

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from common.errors import UserError
 from ensemble.alignment import aligned
-from minbert.errors import UserError
 from reports.store import StoredRun
 from reports.systems import System
 from tasks import CS224N, in_order

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minbert.errors import UserError
-from minbert.json_files import read_json
-from minbert.settings import accepts
+from common.errors import UserError
+from common.json_files import read_json
+from common.settings import accepts
 from multitask import stored
 from multitask.config import as_now, check_stored, default_values, step_batches
 from multitask.flat import default_scale

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.files import written_aside
+from common.atomic_files import written_aside
 from reports.tables import text_table
 from tasks.base import Task
 from tasks.leaderboard import Checked, check_predictions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
+from common.errors import UserError
 from multitask.methods import methods
 from reports.store import StoredRun, read_run, shown
 from tasks import in_order

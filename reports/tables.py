@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from minbert.errors import harmless
+from common.errors import harmless
 
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
-from minbert.errors import harmless
+from common.errors import harmless
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from minbert.settings import Settings
+    from common.settings import Settings
     from multitask.config import RunConfig
     from serving.model import MultiTaskModel, Prediction
     from serving.row_file import RowFile
@@ -55,7 +55,7 @@ def write_answers(
 
     `machine` has the precision and the device. Raises DataError where the source changes meanwhile.
     """
-    from minbert.progress import bar
+    from common.progress import bar
     from serving.model import MultiTaskModel
     from serving.scoring import targets_of
     from tasks.text_files import DataError

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from common.atomic_files import check_regular
+from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
-from minbert.errors import UserError
-from minbert.files import check_regular
 from tasks.text_files import read_sentences
 
 

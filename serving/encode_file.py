@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from minbert.errors import UserError
+from common.errors import UserError
 from minbert.sources import find_folder
 from multitask.config import RunConfig
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common.atomic_files import recover, written_aside
+from common.errors import UserError
+from common.json_files import write_json
 from minbert.encoder import Encoder
-from minbert.errors import UserError
-from minbert.files import recover, written_aside
 from minbert.folder import write_limit
-from minbert.json_files import write_json
 from minbert.stored import save_encoder
 from multitask.config import places
 from multitask.flat import Outside

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minbert.progress import bar
+from common.progress import bar
 
 ROUNDING = 1e-6  # of cosines in float32: pairs that are equal may come out a hair apart
 BLOCK = 2048  # rows of a product; its result has BLOCK x BLOCK scores

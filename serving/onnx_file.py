@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
-from minbert.errors import UserError
 from minbert.stored import save_encoder
 
 INPUTS = ["input_ids", "attention_mask"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.front_door import start
+from common.entry_point import start
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.rays import ray_text

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minbert.files import write_whole
+from common.atomic_files import write_whole
 from multitask.config import RunConfig
 from reports.cells import read_cell, write_cell
 from reports.ensembles import ensemble_runs

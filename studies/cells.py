@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from minbert.errors import UserError
-from minbert.files import write_whole
-from minbert.json_files import read_json, write_json
-from minbert.sums import digest
+from common.atomic_files import write_whole
+from common.checksums import digest
+from common.errors import UserError
+from common.json_files import read_json, write_json
 from multitask.assembly import plain_tasks
 from multitask.control import RunControl
 from multitask.dry_run import duration

@@ -8,7 +8,7 @@ from itertools import count as numbers
 from itertools import islice
 from pathlib import Path
 
-from minbert.errors import UserError
+from common.errors import UserError
 from multitask.assembly import plain_tasks
 from studies.asked import Asked
 from studies.faults import left_out

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minbert.front_door import start
+from common.entry_point import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table, mean_and_spread
 from studies.cells import add_kept_only, run_cells, write_table

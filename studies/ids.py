@@ -6,9 +6,9 @@ import hashlib
 import json
 from pathlib import Path
 
-from minbert.errors import UserError
-from minbert.files import alone, write_whole
-from minbert.json_files import read_json
+from common.atomic_files import alone, write_whole
+from common.errors import UserError
+from common.json_files import read_json
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from tasks import data_folder

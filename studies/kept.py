@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minbert.errors import UserError
-from minbert.json_files import read_json
-from minbert.settings import accepts
+from common.errors import UserError
+from common.json_files import read_json
+from common.settings import accepts
 from multitask.config import RunConfig
 from multitask.stored import Figures, read_metrics
 from reports.cells import as_kept, check_config, read_cell, run_of_cell

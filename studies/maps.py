@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minbert.files import alone
+from common.atomic_files import alone
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minbert.front_door import start
+from common.entry_point import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table
 from studies.arguments import seed

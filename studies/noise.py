@@ -19,9 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from common.entry_point import start
+from common.json_files import write_json
 from minbert.batching import NOISE_PLACES, sorted_batches
-from minbert.front_door import start
-from minbert.json_files import write_json
 from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.environment import environment

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.json_files import read_json, write_json
+from common.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.config import RunConfig

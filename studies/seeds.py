@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from minbert.errors import UserError
-from minbert.files import alone
+from common.atomic_files import alone
+from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 
 # Table -> the module that makes it; below, the precisions and notes of their own.
 TABLES = {

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.front_door import start
-from minbert.json_files import write_json
+from common.entry_point import start
+from common.json_files import write_json
 from multitask.combiners import Combiner, Setup
 from multitask.combiners.epo import non_uniformity
 from multitask.combiners.pareto_mtl import preference_rays

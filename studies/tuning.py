@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minbert.front_door import start
+from common.entry_point import start
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.tables import text_table

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minbert.files import check_regular
+from common.atomic_files import check_regular
 from tasks.text_files import DataError, encodable, plain
 
 ROWS = 4096  # held at a time

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from minbert.errors import SettingsError, UserError
-from minbert.files import check_regular
-from minbert.settings import Name, Settings, checked, expected, hints_of, required
+from common.atomic_files import check_regular
+from common.errors import SettingsError, UserError
+from common.settings import Name, Settings, checked, expected, hints_of, required
 from tasks import TASK_NAMES
 
 Kind = Literal["classification", "similarity"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import SettingsError
-from minbert.files import write_whole
-from minbert.settings import meant, plain, shown
+from common.atomic_files import write_whole
+from common.errors import SettingsError
+from common.settings import meant, plain, shown
 from tasks import TASKS, TaskOptions
 from tasks.described import NAME, Described, checked_description, parse_description
 from tasks.settled import settle

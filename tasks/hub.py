@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from minbert.files import check_regular, write_whole
+from common.atomic_files import check_regular, write_whole
 from tasks import CS224N, build_task
 from tasks.glue import GLUE
 from tasks.labelled_files import LabelledFiles

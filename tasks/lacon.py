@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.errors import UserError
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 from minbert.batching import Batch
-from minbert.errors import UserError
 from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.heads import SoftmaxClassifier

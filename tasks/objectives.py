@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from minbert.errors import UserError
-from minbert.settings import Count, FromZero, Positive, Settings, Share, Whole, setting
+from common.errors import UserError
+from common.settings import Count, FromZero, Positive, Settings, Share, Whole, setting
 
 if TYPE_CHECKING:
     from tasks.base import Task

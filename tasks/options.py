@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from types import new_class
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from minbert.errors import UserError
-from minbert.settings import Settings, setting
+from common.errors import UserError
+from common.settings import Settings, setting
 
 if TYPE_CHECKING:
     from tasks.base import Task

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minbert.errors import UserError
-from minbert.files import check_regular, write_whole, written_aside
+from common.atomic_files import check_regular, write_whole, written_aside
+from common.errors import UserError
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
 # Kinds of NumPy's types, and numbers of axes, of what a file of scores holds.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from minbert.errors import UserError
-from minbert.settings import Count, FromOne, Settings, setting
+from common.errors import UserError
+from common.settings import Count, FromOne, Settings, setting
 from tasks.filtered import FirstClasses, Joined, WithoutHeldOut
 from tasks.labelled_files import Source
 from tasks.parting import Parted

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import harmful
+from common.errors import harmful
 from tasks.described import FILES, Described, DescriptionError
 from tasks.readers import to_number
 from tasks.text_files import DataError, columns_of, is_there, rows_by_name

@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
-from minbert.files import check_regular
+from common.atomic_files import check_regular
+from common.errors import UserError
 
 
 class DataError(UserError):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from common.atomic_files import alone
+from common.checksums import fault
+from common.errors import UserError
 from minbert import BiEncoder
-from minbert.errors import UserError
-from minbert.files import alone
-from minbert.sums import fault
 from minbert.vectors import read_vectors
 from multitask.run_folder import stored_config
 from multitask.telemetry import Telemetry, read_steps

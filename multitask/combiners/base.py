@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from minbert.errors import UserError
-from minbert.settings import FromZero, Settings, setting
+from common.errors import UserError
+from common.settings import FromZero, Settings, setting
 
 ROUNDING = 1e-9  # how far a preference may be from adding up to 1
 ALONE = "one objective"  # status of a step in which nothing is to be combined

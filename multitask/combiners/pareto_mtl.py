@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from msgspec import Meta
 
-from minbert.settings import setting
+from common.settings import setting
 from multitask.combiners.base import (
     Combined,
     WithPreference,

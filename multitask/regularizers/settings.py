@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from minbert.errors import UserError
-from minbert.settings import Count, FromZero, Positive, Settings, Share, setting
+from common.errors import UserError
+from common.settings import Count, FromZero, Positive, Settings, Share, setting
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import UserError
-from minbert.files import write_whole
+from common.atomic_files import write_whole
+from common.errors import UserError
 from reports.cells import read_cell, write_cell
 from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs

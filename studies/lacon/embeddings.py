@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from minbert.json_files import read_json
+from common.json_files import read_json
 from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError

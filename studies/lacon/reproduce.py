@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from minbert.files import write_whole
+from common.atomic_files import write_whole
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies.asked import Asked

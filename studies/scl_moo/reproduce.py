@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minbert.files import write_whole
+from common.atomic_files import write_whole
 from multitask.config import RunConfig
 from studies.asked import Asked
 from studies.chosen import absent_tasks, all_chosen, run_chosen

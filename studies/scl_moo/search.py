@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minbert.errors import UserError
+from common.errors import UserError
 from studies.scl_moo.experiments import GRID, Experiments
 from studies.seeds import SeedCell, run_seed_cells, tell_failed, values
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minbert.errors import UserError
-from minbert.files import alone, write_whole
+from common.atomic_files import alone, write_whole
+from common.errors import UserError
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.asked import Asked

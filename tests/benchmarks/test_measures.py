@@ -13,7 +13,7 @@ from benchmarks import (
     simcse_step,
     train_step,
 )
-from minbert.json_files import read_json
+from common.json_files import read_json
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minbert.json_files import SEAL, read_json, write_json, write_sealed
+from common.json_files import SEAL, read_json, write_json, write_sealed
 from multitask.sealed import CONFIG, seal
 
 

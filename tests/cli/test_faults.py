@@ -11,7 +11,7 @@ import torch
 from run_files import prediction_bytes
 
 import cli
-from minbert.files import alone
+from common.atomic_files import alone
 from multitask.sealed import fault, newest_first
 from multitask.trainer import Trainer
 

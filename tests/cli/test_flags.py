@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from minbert.settings import hints_of, names_of
+from common.settings import hints_of, names_of
 from multitask.config import RunConfig
 from multitask.regularizers.settings import Smart
 from pretrain.objectives import SuperLoss

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import cli
-from minbert.front_door import ended
-from minbert.json_files import read_json, write_json
+from common.entry_point import ended
+from common.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.run_folder import default_folder
 from reports.tables import text_table

@@ -7,7 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 from cli import main
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 from multitask import RunConfig, train
 from multitask.errors import RunError
 from multitask.methods import methods
@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from minbert.settings import Count, Positive, setting
+from common.settings import Count, Positive, setting
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods

@@ -13,8 +13,8 @@ import yaml
 
 from cli import main
 from cli.settings_flags import scalars, takes_names, takes_several
-from minbert.errors import SettingsError
-from minbert.settings import Settings, accepts, hints_of
+from common.errors import SettingsError
+from common.settings import Settings, accepts, hints_of
 from multitask.config import RunConfig
 from multitask.methods import owners
 

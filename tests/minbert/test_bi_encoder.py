@@ -7,9 +7,9 @@ import torch
 from safetensors.torch import load_file
 from tolerances import assert_near, encoder_terms
 
+from common.errors import EncoderError
 from minbert import BiEncoder, bi_encoder, encoding
 from minbert.batching import pack
-from minbert.errors import EncoderError
 from minbert.pooling import POOLINGS
 from minbert.truncation import TruncationWarning
 

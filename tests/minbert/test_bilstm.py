@@ -9,10 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from common.errors import EncoderError
 from minbert import BiEncoder
 from minbert.batching import pack
 from minbert.bilstm import BiLSTMConfig, random_bilstm
-from minbert.errors import EncoderError
 from minbert.vectors import read_vectors
 from minbert.words import SPECIAL, build_bilstm, vocabulary_of, word_tokenizer
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from common.errors import EncoderError
 from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
-from minbert.errors import EncoderError
 
 PEERS = {"bert": "BertConfig", "roberta": "RobertaConfig", "xlm-roberta": "XLMRobertaConfig"}
 SHAPE = {

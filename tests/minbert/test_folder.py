@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from common.errors import EncoderError
 from minbert import BiEncoder
-from minbert.errors import EncoderError
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
 
 

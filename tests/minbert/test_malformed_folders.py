@@ -6,8 +6,8 @@ import shutil
 import pytest
 import torch
 
+from common.errors import EncoderError
 from minbert import BiEncoder
-from minbert.errors import EncoderError
 
 
 def change_json(**changes):

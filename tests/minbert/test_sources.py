@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from common.errors import EncoderError
 from minbert import BiEncoder, sources
-from minbert.errors import EncoderError
 from minbert.sources import find_folder
 
 ROOT = Path(sources.__file__).parents[1]

@@ -6,8 +6,8 @@ import numpy as np
 import peer_models
 import pytest
 
+from common.errors import EncoderError
 from minbert import tokenizer
-from minbert.errors import EncoderError
 from minbert.tokenizer import load_tokenizer
 
 TEXTS = [

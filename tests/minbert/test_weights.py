@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from common.errors import EncoderError
 from minbert import BiEncoder
-from minbert.errors import EncoderError
 from minbert.weights import to_checkpoint
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from minbert.temporary_names import NEW, OLD, temporary_name
+from common.temporary_names import NEW, OLD, temporary_name
 from multitask.checkpoint import Checkpoints, load_training, save_training
 from multitask.sealed import (
     SUMS,

@@ -11,8 +11,8 @@ import pytest
 import torch
 from tolerances import assert_near_in_norm, gradient_terms
 
+from common.errors import UserError
 from minbert import BiEncoder
-from minbert.errors import UserError
 from multitask.distributed import Processes, process_group
 from multitask.sealed import newest_first
 

@@ -13,8 +13,8 @@ from typing import Literal, get_args, get_origin
 import pytest
 from msgspec import Meta
 
-from minbert.errors import SettingsError, UserError
-from minbert.settings import Name, accepts, alternatives, hints_of
+from common.errors import SettingsError, UserError
+from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, check_stored, default_values

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from common.errors import UserError
+from common.json_files import write_json
+from common.temporary_names import NEW, OLD, temporary_name
 from minbert import linear_choice
-from minbert.errors import UserError
-from minbert.json_files import write_json
 from minbert.linear_choice import LinearChoice
-from minbert.temporary_names import NEW, OLD, temporary_name
 from multitask.config import RunConfig
 from multitask.run_folder import RunError, default_folder, holds_finished, make_ready, settle_linear
 from multitask.stored import Metrics, finished_metrics

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from minbert.errors import SettingsError
-from minbert.settings import default_of, required
+from common.errors import SettingsError
+from common.settings import default_of, required
 from multitask.combiners import Combiner
 from multitask.config import RunConfig, default_values, difference
 from multitask.methods import ROLES, methods

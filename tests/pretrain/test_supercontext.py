@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from common.settings import hints_of
 from losses import every_npair_loss, supcon_loss, super_loss, triplet_loss
 from losses.super_loss import VARIANTS
-from minbert.settings import hints_of
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from minbert.json_files import write_json
+from common.json_files import write_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.stored import Metrics

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from minbert.errors import UserError
+from common.errors import UserError
 from reports.comparison import (
     compare_on_task,
     paired_cells,

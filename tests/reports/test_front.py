@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from minbert.errors import UserError
+from common.errors import UserError
 from reports.front import Front, draw_fronts, front_table, main, reachable
 
 

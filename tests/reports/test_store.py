@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from minbert.json_files import write_json
+from common.json_files import write_json
 from multitask.config import RunConfig
 from reports.store import StoredRun, find_runs, runs_table
 from tasks import TASK_NAMES, build_task

@@ -9,9 +9,9 @@ from tolerances import assert_near, encoder_terms
 
 import cli
 from cli.export import FORMATS
+from common.errors import UserError
+from common.temporary_names import OLD, temporary_name
 from minbert.bi_encoder import BiEncoder
-from minbert.errors import UserError
-from minbert.temporary_names import OLD, temporary_name
 from serving import MultiTaskModel
 from serving.card import without_places
 from serving.export import export
@@ -212,7 +212,7 @@ def test_an_export_that_was_being_replaced_by_a_killed_one_is_put_back(
 ):
     folder = exported("transformers")
     folder.rename(temporary_name(folder, OLD))
-    monkeypatch.setattr("minbert.files.alive", lambda path: False)
+    monkeypatch.setattr("common.atomic_files.alive", lambda path: False)
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
     assert list(tmp_path.iterdir()) == [folder]

@@ -11,9 +11,9 @@ from fuzzed_files import damaged, json_lines, sound_tables, tables, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.errors import UserError, harmful
+from common.json_files import read_json
 from minbert import BiEncoder
-from minbert.errors import UserError, harmful
-from minbert.json_files import read_json
 from minbert.vectors import read_vectors
 from pretrain.nli import entailments
 from tasks import build_task

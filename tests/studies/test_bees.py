@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tasks.sample
-from minbert.json_files import write_json
+from common.json_files import write_json
 from multitask.config import RunConfig
 from multitask.optimizer import AdamW
 from multitask.regularizers.settings import Smart

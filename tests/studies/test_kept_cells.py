@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cell_files import TODAY, keep_seeds
 
-from minbert.errors import UserError
-from minbert.json_files import SEAL, read_json, write_json
+from common.errors import UserError
+from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
 from reports.cells import as_kept, read_cell, write_cell
 from studies import best, regularisation, seeds

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minbert.json_files import read_json
+from common.json_files import read_json
 from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.optimizer import AdamW

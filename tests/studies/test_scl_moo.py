@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cell_files import keep_seeds
 
-from minbert.errors import UserError
+from common.errors import UserError
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import seeds

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from minbert.batching import NOISE_PLACES
-from minbert.errors import UserError
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from studies import balance, mixing, noise, regularisation, toy_front

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from minbert.errors import UserError
+from common.errors import UserError
 from tasks import find_task, in_order
 from tasks.described import (
     NAME,

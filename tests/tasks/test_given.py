@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 from multitask import RunConfig, task
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from tolerances import assert_near
 
+from common.errors import SettingsError
 from minbert.dropout import Dropout
-from minbert.errors import SettingsError
 from tasks import build_task
 from tasks.heads import ACTIVATIONS, HEAD_DROPOUT, CosineSimilarity
 

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from tolerances import assert_near
 
+from common.errors import UserError
 from losses import (
     instance_centered_loss,
     label_centered_loss,
@@ -16,7 +17,6 @@ from losses import (
 )
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
-from minbert.errors import UserError
 from tasks import build_task
 from tasks.contrastive import example_embedding
 from tasks.label_attention import LabelAttention, centred, padded, softmax_over_tokens

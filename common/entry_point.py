@@ -1,4 +1,4 @@
-"""How every program of this house begins and ends. No torch is imported here."""
+"""How every program begins and ends. No torch is imported here."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from typing import NoReturn, TextIO
 
 from safetensors import SafetensorError
 
-from minbert.errors import UserError, one_line
-from minbert.memory import out_of_memory
-from minbert.truncation import TruncationWarning
+from common.errors import TruncationWarning, UserError, one_line, out_of_memory
 
 
 def start(program: str, work: Callable[[], int | None]) -> NoReturn:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from minbert.errors import EncoderError, UserError
-from minbert.files import check_regular, write_whole
+from common.atomic_files import check_regular, write_whole
+from common.errors import EncoderError, UserError
 
 SEAL = "sha256"  # the last key of a sealed object: a checksum of all others
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from minbert.errors import UserError
-from minbert.files import check_regular, recover, whole_file, write_whole, written_aside
-from minbert.temporary_names import NEW, OLD, kind_of, temporaries, temporary_name
+from common.atomic_files import check_regular, recover, whole_file, write_whole, written_aside
+from common.errors import UserError
+from common.temporary_names import NEW, OLD, kind_of, temporaries, temporary_name
 
 WRITER = """
 import sys
 from pathlib import Path
-from minbert.files import write_whole
+from common.atomic_files import write_whole
 for _ in range(300):
     write_whole(Path(sys.argv[1]), sys.argv[2] * 1000)
 """
@@ -98,7 +98,7 @@ def test_where_no_rename_can_be_taken_back_the_old_folder_is_kept(tmp_path, monk
 DIES = """
 import os, sys
 from pathlib import Path
-from minbert.files import written_aside
+from common.atomic_files import written_aside
 rename, count = Path.rename, iter(range(100))
 def dies(self, target):
     if next(count) == int(sys.argv[2]):

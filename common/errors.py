@@ -2,6 +2,7 @@
 
 from unicodedata import category
 
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 LONGEST = 1000  # characters of a message, beyond which its middle is left out
 
@@ -53,3 +54,14 @@ class UnknownEncoderError(EncoderError):
     """A name that is no named encoder, no local folder and no hub id."""
 
     status = 2
+
+
+class TruncationWarning(UserWarning):
+    """Texts are longer than the encoder's limit, and were cut to it."""
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """MemoryError of Python and NumPy, and what PyTorch raises on a GPU and on a CPU."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in OUT_OF_MEMORY)

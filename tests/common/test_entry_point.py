@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
-from minbert.errors import UnknownEncoderError, UserError
-from minbert.front_door import ended
+from common.entry_point import ended
+from common.errors import UnknownEncoderError, UserError
 from minbert.truncation import TruncationWarning, warn_of_truncation
 
 
@@ -53,7 +53,7 @@ def python(text):
 def test_a_scheduler_that_asks_is_answered_in_a_line():
     found = python(
         "import os, signal\n"
-        "from minbert.front_door import start\n"
+        "from common.entry_point import start\n"
         "start('program', lambda: os.kill(os.getpid(), signal.SIGTERM))"
     )
     assert found.returncode == 130
@@ -64,7 +64,7 @@ def test_a_scheduler_that_asks_is_answered_in_a_line():
 def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
     found = python(
         "import threading\n"
-        "from minbert.front_door import start\n"
+        "from common.entry_point import start\n"
         f"def fails(): raise {error}\n"
         "def work():\n"
         "    thread = threading.Thread(target=fails)\n"

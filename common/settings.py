@@ -33,7 +33,7 @@ from typing import (
 import msgspec
 from msgspec import Meta, inspect
 
-from minbert.errors import SettingsError
+from common.errors import SettingsError
 
 MANY = 1_000_000
 ALIKE = 0.7  # of two names, the share of letters in common from which one may mean the other

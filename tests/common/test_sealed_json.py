@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from minbert.errors import UserError
-from minbert.json_files import SEAL, read_json, read_sealed, seal_of, write_json, write_sealed
+from common.errors import UserError
+from common.json_files import SEAL, read_json, read_sealed, seal_of, write_json, write_sealed
 
 CONTENT = {"b": {"x": [1, 2.5, None], 3: "three"}, "a": 0.1 + 0.2, "c": "µ"}
 

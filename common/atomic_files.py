@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from minbert.errors import UserError
-from minbert.temporary_names import (
+from common.errors import UserError
+from common.temporary_names import (
     NEW,
     OLD,
     alive,

@@ -1,0 +1,1 @@
+"""What is not about sentences or encoders: settings, errors, files, progress, the entry point."""
