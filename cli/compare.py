@@ -44,8 +44,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.comparison_tables import as_latex, as_markdown, sections
     from reports.embeddings import embedding_maps
     from reports.page import comparison_page
-    from reports.scored import score_systems
     from reports.store import read_run
+    from reports.system_scores import score_systems
     from reports.systems import group_runs
     from reports.tables import text_table
 

@@ -83,7 +83,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from multitask.config import RunConfig
-    from studies.asked import Asked
+    from studies.study_request import StudyRequest
 
     study = importlib.import_module(TABLES[args.table])
     name = args.table.replace("-", "_")
@@ -99,7 +99,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         precision=args.precision,
     )
     results = Path(args.results or Path("results") / name)
-    asked = Asked(
+    asked = StudyRequest(
         base=base,
         results=results,
         runs=Path(args.runs or Path("runs") / name),

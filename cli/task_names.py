@@ -99,7 +99,7 @@ def settled(
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:
-        from tasks.settled import settle  # what reads files is not needed for --help
+        from tasks.task_inference import settle  # what reads files is not needed for --help
 
         args.own_tasks = {one.name: settle(one.name, one.given).to_json() for one in own}
     return names

@@ -28,7 +28,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import UserError, one_line
     from reports.tables import text_table
     from tasks import data_folder, find_task
-    from tasks.found import Found, look
+    from tasks.dataset_summary import Found, look
 
     names = settled(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
     own = args.own_tasks or {}

@@ -16,9 +16,9 @@ from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.legacy import as_now
 from multitask.methods import methods
-from multitask.outside import check_use
 from multitask.rules import unused_faults
 from multitask.stored import encoder_of, read_settings
+from multitask.user_methods import check_use
 
 DATA = ("data", "limit", "dev_limit")
 ENCODER = ("encoder", "pooling", "init", "freeze_encoder")

@@ -14,7 +14,7 @@ from common.atomic_files import remove
 from common.checksums import fault
 from common.json_files import read_json, write_json
 from minbert.tensor_files import read_tensors, save_tensors
-from multitask.sealed import (
+from multitask.atomic_dirs import (
     BEST,
     CheckpointError,
     leftovers,

@@ -47,11 +47,11 @@ from multitask.flat import (
 from multitask.legacy import as_before, as_now
 from multitask.methods import defaults_of, methods, owners
 from multitask.optimizer import LrSchedule, Optimizer
-from multitask.outside import check_use, sources
 from multitask.regularizers.settings import Regularizer
 from multitask.rules import faults
 from multitask.sampling import FirstTask, Sampler
 from multitask.schedule import Schedule
+from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
 from tasks.metrics import MetricName

@@ -44,11 +44,11 @@ class Processes:
         every = [Processes(rank, self.count) for rank in range(self.count)]
         return np.concatenate([one.share(rows) for one in every])
 
-    def add(self, tensor: Tensor) -> Tensor:
+    def all_reduce_sum(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its sum over the processes."""
         return self._reduce(tensor, "SUM")
 
-    def maximum(self, tensor: Tensor) -> Tensor:
+    def all_reduce_max(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its largest values over the processes."""
         return self._reduce(tensor, "MAX")
 
@@ -56,7 +56,7 @@ class Processes:
         """Whether any process says so; `device` is where the processes exchange tensors."""
         if self.count == 1:
             return flag
-        return bool(self.maximum(torch.tensor([int(flag)], device=device)))
+        return bool(self.all_reduce_max(torch.tensor([int(flag)], device=device)))
 
     def _reduce(self, tensor: Tensor, how: str) -> Tensor:
         if self.count > 1 and tensor.numel():

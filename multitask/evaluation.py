@@ -44,7 +44,7 @@ def score_split(
                     scores[torch.from_numpy(rows).to(scores.device)] = found
             progress.update(len(rows))
     assert scores is not None, "a split has examples"
-    return finite(processes.add(scores).cpu().numpy(), task.name)
+    return finite(processes.all_reduce_sum(scores).cpu().numpy(), task.name)
 
 
 def finite(scores: np.ndarray, task: str) -> np.ndarray:

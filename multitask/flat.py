@@ -24,8 +24,8 @@ from common.settings import (
     shown,
 )
 from multitask.methods import ROLES, bases, methods, owners
-from multitask.outside import check_names
 from multitask.presets import preset_values
+from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.given import OwnTask
 

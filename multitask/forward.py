@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from multitask.distributed import Processes
+from multitask.micro_batches import Part
 from multitask.model import EncoderWithHeads
-from multitask.parts import Part
 from multitask.passes import EncoderPass, LeafLosses
 from multitask.regularizers.base import Clean, Running
 from tasks.base import Task

@@ -95,7 +95,7 @@ class GradientRows:
             mark = torch.zeros(len(self.sparse), dtype=torch.uint8, device=self.sparse.device)
             for part in parts:
                 mark[part.indices()[0]] = 1
-            self.processes.maximum(mark)
+            self.processes.all_reduce_max(mark)
             self.lines = mark.nonzero().squeeze(1)
             place = mark.long().cumsum(0) - 1  # word -> its line of the block
             self.block = torch.zeros(
@@ -103,10 +103,10 @@ class GradientRows:
             )
             for values, part in zip(self.block, parts, strict=True):
                 values[place[part.indices()[0]]] = part.values()
-            self.processes.add(self.block)
+            self.processes.all_reduce_sum(self.block)
             self.touched = []
         for row in self.buffer[: self.used]:
-            self.processes.add(row)
+            self.processes.all_reduce_sum(row)
 
     def forget(self) -> None:
         """Empty the rows of a step that is not taken."""

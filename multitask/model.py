@@ -15,7 +15,7 @@ from minbert.dropout import Dropout, DropoutStream
 from minbert.pooling import Pool
 from minbert.stored import load_encoder
 from minbert.tensor_files import check_weights, read_tensors, save_tensors
-from multitask.sealed import CheckpointError
+from multitask.atomic_dirs import CheckpointError
 from tasks.base import Task
 from tasks.heads import PoolsTokens
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minbert.linear_choice import choose_linear
+from multitask.atomic_dirs import CheckpointError, published
 from multitask.progress import Progress
-from multitask.sealed import CheckpointError, published
 from tasks.data import Split
 
 if TYPE_CHECKING:

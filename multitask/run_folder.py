@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from common.atomic_files import alone, remove
 from common.json_files import read_json, write_json
 from common.temporary_names import kind_of
+from multitask.atomic_dirs import BEST, listed, newest_first, of_run, replaced
 from multitask.config import RunConfig, places
 from multitask.errors import RunError
-from multitask.outside import source_of
-from multitask.sealed import BEST, listed, newest_first, of_run, replaced
 from multitask.stored import best_folder, finished_metrics
+from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:

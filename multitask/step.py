@@ -16,8 +16,8 @@ from multitask.distributed import Processes
 from multitask.errors import NotFiniteError, RunError
 from multitask.forward import Forward
 from multitask.gradients import GradientRows, whole_gram
+from multitask.micro_batches import Part, parts_of, whole_part
 from multitask.model import EncoderWithHeads
-from multitask.parts import Part, parts_of, whole_part
 from multitask.passes import LeafLosses
 from multitask.regularizers.base import Running as RunningTerm
 from multitask.step_result import Batches, StepResult, check_finite, examples_of
@@ -61,9 +61,9 @@ class StepGradient:
             result = self.method_of(measure)(batches, step)
         except NotFiniteError:  # all processes found it
             self.rows.forget()
-            self.agree_on_dropout()
+            self.sync_dropout()
             raise
-        self.agree_on_dropout()
+        self.sync_dropout()
         self.add_heads_up(batches)
         return result
 
@@ -136,7 +136,7 @@ class StepGradient:
         gradients = [found for found, _ in losses.each()]
         rows = torch.stack([torch.cat([leaf.flatten() for leaf in row]) for row in gradients])
         summed = self.summed_losses(losses.by_objective)
-        gram = self.processes.add((rows @ rows.T).double()).cpu().numpy()
+        gram = self.processes.all_reduce_sum((rows @ rows.T).double()).cpu().numpy()
         names = tuple(losses.by_objective)
         combined = self.combine(gram, summed, names)
         losses.backward(weighted(combined.weights, gradients))
@@ -161,7 +161,7 @@ class StepGradient:
     def summed_losses(self, parts: Mapping[str, Tensor]) -> np.ndarray:
         """The losses over all processes, float64 (m,); NotFiniteError if one is not finite."""
         values = torch.stack(list(parts.values())).detach().double()
-        losses = self.processes.add(values).cpu().numpy()
+        losses = self.processes.all_reduce_sum(values).cpu().numpy()
         check_finite("loss", losses, list(parts))
         return losses
 
@@ -183,7 +183,7 @@ class StepGradient:
             )
         return found
 
-    def agree_on_dropout(self) -> None:
+    def sync_dropout(self) -> None:
         """All processes go on from the largest number of passes of dropout.
 
         Each began as many as it had pieces, and a checkpoint holds one number.
@@ -191,7 +191,7 @@ class StepGradient:
         if self.processes.count > 1:
             stream, device = self.model.dropout_stream, self.model.bi_encoder.device
             passes = torch.tensor([stream.passes], device=device)
-            stream.passes = int(self.processes.maximum(passes))
+            stream.passes = int(self.processes.all_reduce_max(passes))
 
     def add_heads_up(self, batches: Batches) -> None:
         """Add the heads' gradients up over the processes; one without a share has zeros."""
@@ -199,7 +199,7 @@ class StepGradient:
             for parameter in self.model.heads[name].parameters():
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
-                self.processes.add(parameter.grad)
+                self.processes.all_reduce_sum(parameter.grad)
 
 
 def add_values(values: dict[str, Tensor], losses: LeafLosses) -> None:

@@ -13,10 +13,10 @@ import msgspec
 
 from common.errors import UserError
 from common.json_files import read_json, read_sealed
+from multitask.atomic_dirs import BEST, CONFIG, CheckpointError, of_run, published
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.flat import Outside
-from multitask.sealed import BEST, CONFIG, CheckpointError, of_run, published
 from tasks.metrics import impossible
 
 EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's

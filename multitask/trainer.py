@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from common.progress import bar
+from multitask.atomic_dirs import publish
 from multitask.checkpoint import Checkpoints
 from multitask.combiners import build_combiner
 from multitask.config import RunConfig
@@ -25,7 +26,6 @@ from multitask.progress import Progress
 from multitask.regularizers.build import build_regularizers
 from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
-from multitask.sealed import publish
 from multitask.step import StepGradient
 from multitask.step_result import StepResult
 from multitask.stepping import OptimizerStep, finite
@@ -101,7 +101,7 @@ class Trainer:
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs brought nothing better.
 
-        Asked to stop (SIGINT, SIGTERM), it ends its step, writes a checkpoint and raises
+        StudyRequest to stop (SIGINT, SIGTERM), it ends its step, writes a checkpoint and raises
         KeyboardInterrupt.
         """
         # Of several processes none may leave by itself, or the others fail at what they exchange.

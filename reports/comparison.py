@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble.alignment import aligned
-from reports.scored import Scored
 from reports.statistics import holm, mcnemar, paired_bootstrap, signed_rank
+from reports.system_scores import Scored
 from tasks.metrics import METRICS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
-from reports.scored import Scored, runs_of, tasks_of
+from reports.system_scores import Scored, runs_of, tasks_of
 from reports.systems import NO_SEED, task_of
 from reports.tables import latex_table, markdown_table, mean_and_spread
 

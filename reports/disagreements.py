@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import UserError
 from ensemble.alignment import aligned
-from reports.scored import Scored
+from reports.system_scores import Scored
 from tasks import data_folder
 
 SHOWN = 8  # examples a task

@@ -10,8 +10,8 @@ import numpy as np
 from common.errors import UserError
 from multitask.stored import best_weights
 from reports.drawing import new_figure
-from reports.scored import Scored
 from reports.store import StoredRun
+from reports.system_scores import Scored
 from tasks import build_task, data_folder
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 
 from multitask.telemetry import read_steps
 from reports.drawing import new_figure
-from reports.scored import Scored, runs_of, tasks_of
 from reports.store import StoredRun
+from reports.system_scores import Scored, runs_of, tasks_of
 from reports.systems import task_of
 
 if TYPE_CHECKING:

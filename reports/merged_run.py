@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.json_files import write_json, write_sealed
+from multitask.atomic_dirs import publish
 from multitask.run_folder import owned, remove_run, stored_config
-from multitask.sealed import publish
 from multitask.stored import best_folder
 from reports.store import StoredRun
 from tasks.predictions import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reports.comparison_tables import NOTES, Sections
 from reports.disagreements import disagreements
 from reports.figures import all_figures, svg
-from reports.scored import Scored, tasks_of
+from reports.system_scores import Scored, tasks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.comparison_tables import sections
-from reports.scored import score_systems
 from reports.store import read_run
+from reports.system_scores import score_systems
 from reports.systems import group_runs
 from reports.tables import text_table
 

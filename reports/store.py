@@ -11,9 +11,9 @@ from common.errors import UserError
 from common.json_files import read_json
 from common.settings import accepts
 from multitask import stored
+from multitask.atomic_dirs import newest_first
 from multitask.config import as_now, check_stored, default_values, step_batches
 from multitask.flat import default_scale
-from multitask.sealed import newest_first
 from multitask.stored import Figures, settings_of
 from reports.tables import text_table
 from tasks import SIMILARITIES, OwnTasks, find_task, in_order

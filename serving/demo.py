@@ -29,7 +29,7 @@ POLICY = (
 )
 
 
-class Asked(BaseModel):
+class StudyRequest(BaseModel):
     """A task, and its text or texts."""
 
     task: str
@@ -107,7 +107,7 @@ def make_app(
         return {"tasks": tasks, "corpus": searched}
 
     @app.post("/predict")
-    async def predict(asked: Asked) -> dict[str, Any]:
+    async def predict(asked: StudyRequest) -> dict[str, Any]:
         check(model, asked)
         texts: Any = [tuple(asked.texts)] if len(asked.texts) == 2 else asked.texts
         found = (await turn(lambda: model.predict(texts, [asked.task])))[asked.task]
@@ -131,7 +131,7 @@ def make_app(
     return app
 
 
-def check(model: MultiTaskModel, asked: Asked) -> None:
+def check(model: MultiTaskModel, asked: StudyRequest) -> None:
     """BadError, in a line, for what the model cannot answer."""
     task = model.tasks_by_name.get(asked.task)
     if task is None:

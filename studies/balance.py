@@ -24,7 +24,7 @@ from reports.cells import as_kept, write_cell
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
-from studies.kept import Cell, kept_cell, stale_run
+from studies.cell_store import Cell, kept_cell, stale_run
 from tasks import SIMILARITIES, TASK_NAMES
 
 

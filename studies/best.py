@@ -20,10 +20,10 @@ from reports.cells import read_cell, write_cell
 from reports.ensembles import ensemble_runs
 from reports.soups import soup_runs
 from reports.tables import markdown_table
-from studies.asked import Asked
+from studies.cell_store import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
 from studies.cells import run_cells
 from studies.faults import left_out
-from studies.kept import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
+from studies.study_request import StudyRequest
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD
 
@@ -60,7 +60,7 @@ def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
     return [*found, run("qqp-smart", "qqp", SMART_EPOCHS, **smart)]
 
 
-def reproduce(asked: Asked, command: str, notes: str) -> str:
+def reproduce(asked: StudyRequest, command: str, notes: str) -> str:
     """Run what is not there yet; with all of it, soups, ensemble, and results/best.md."""
     every = cells(
         (asked.base.changed(lr=asked.lr) if asked.lr else asked.base), asked.runs, asked.epochs

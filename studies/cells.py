@@ -20,8 +20,8 @@ from pretrain.nli import entailments
 from reports.cells import cell, write_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
+from studies.cell_store import Cell, faults_of, kept_cell, stale_run
 from studies.faults import left_out
-from studies.kept import Cell, faults_of, kept_cell, stale_run
 from tasks import CS224N, data_folder
 
 READING = (

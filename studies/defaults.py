@@ -16,9 +16,9 @@ from typing import Any
 from common.entry_point import start
 from multitask.config import RunConfig
 from reports.tables import markdown_table, mean_and_spread
+from studies.cell_store import Cell, faults_of, read_cells
 from studies.cells import add_kept_only, run_cells, write_table
 from studies.faults import left_out
-from studies.kept import Cell, faults_of, read_cells
 
 SEEDS = (11711, 1, 2)
 

@@ -15,9 +15,9 @@ from common.entry_point import start
 from multitask.config import RunConfig
 from pretrain.objectives import SimCSE
 from reports.tables import markdown_table, mean_and_spread
+from studies.cell_store import Cell, faults_of, read_cells
 from studies.cells import run_cells, study_parser, write_table
 from studies.faults import left_out
-from studies.kept import Cell, faults_of, read_cells
 from studies.lines import draw_curve
 from tasks import build_task
 

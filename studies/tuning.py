@@ -15,7 +15,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
-from studies.chosen import there
+from studies.cell_selection import there
 from studies.scl_moo.experiments import METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo.search import Tuning, failures, missing, tune
 from studies.seeds import shown, tell_failed

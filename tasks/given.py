@@ -14,7 +14,7 @@ from common.errors import SettingsError
 from common.settings import meant, plain, shown
 from tasks import TASKS, TaskOptions
 from tasks.described import NAME, Described, checked_description, parse_description
-from tasks.settled import settle
+from tasks.task_inference import settle
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of the file that keeps lists
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from torch import Tensor
 
 from minbert.batching import Batch
+from multitask.micro_batches import Part
 from multitask.model import EncoderWithHeads
-from multitask.parts import Part
 from multitask.passes import EncoderPass
 from tasks.base import Embeddings, Task
 from tasks.kinds import Outputs

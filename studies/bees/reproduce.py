@@ -13,16 +13,16 @@ from reports.cells import read_cell, write_cell
 from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs
 from reports.figures import confusion, similarity_distribution
-from reports.scored import Scored, score_systems
 from reports.store import read_run
+from reports.system_scores import Scored, score_systems
 from reports.systems import group_runs
-from studies.asked import Asked
 from studies.bees.rows import CURVES, ENSEMBLE, EVERY, SEEDS, row_cell
 from studies.bees.table import Cells, report
+from studies.cell_store import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
 from studies.cells import run_cells
 from studies.faults import left_out
-from studies.kept import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
 from studies.lines import draw_curve
+from studies.study_request import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 
@@ -30,7 +30,7 @@ from tasks.metrics import LEADERBOARD
 class Reproduction:
     """What was asked for, and the cells that answer it."""
 
-    asked: Asked
+    asked: StudyRequest
 
     @property
     def results(self) -> Path:
@@ -70,7 +70,7 @@ def names() -> list[str]:
     return list(EVERY)
 
 
-def reproduce(request: Asked, command: str, notes: str) -> str:
+def reproduce(request: StudyRequest, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     if request.seeds is not None and request.seeds > len(SEEDS):
         raise UserError(f"--seeds: expected {len(SEEDS)} at most, found {request.seeds}")

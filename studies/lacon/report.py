@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reports.tables import markdown_table
-from studies.chosen import how_far
+from studies.cell_selection import how_far
 from studies.claims import READING
 from studies.lacon.claims import method_claims, own_claims, part_claims, protocol_claims
 from studies.lacon.experiments import EPOCHS, FEW_EPOCHS, MAPPED, METRICS, SEEDS

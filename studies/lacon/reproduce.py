@@ -8,8 +8,7 @@ from pathlib import Path
 from common.atomic_files import write_whole
 from multitask.config import RunConfig
 from reports.cells import write_cell
-from studies.asked import Asked
-from studies.chosen import absent_tasks, all_chosen, run_chosen
+from studies.cell_selection import absent_tasks, all_chosen, run_chosen
 from studies.lacon.embeddings import draw_spectra, effective_rank, space_of, spectrum
 from studies.lacon.experiments import MAPPED, METHODS, SEEDS, Experiments
 from studies.lacon.figures import draw_figures
@@ -17,6 +16,7 @@ from studies.lacon.report import report
 from studies.lacon.results import Results, ranks_file
 from studies.maps import draw_spaces, drawn_run
 from studies.seeds import tell_failed
+from studies.study_request import StudyRequest
 
 RATE = 2e-5  # the middle one of section 3.1
 SHOWN = ("ce", "scl", "lacon")  # Figure 4
@@ -27,7 +27,7 @@ def names() -> list[str]:
     return [one.name for one in Experiments(RunConfig(mode="single", tasks=())).every()]
 
 
-def reproduce(asked: Asked, command: str, notes: str) -> str:
+def reproduce(asked: StudyRequest, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
     cells = Experiments(asked.base, asked.epochs, rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reports.tables import markdown_table
-from studies.chosen import how_far
+from studies.cell_selection import how_far
 from studies.claims import READING
 from studies.scl_moo.epo import spaces_table, status_table
 from studies.scl_moo.results import Results

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from common.atomic_files import write_whole
 from multitask.config import RunConfig
-from studies.asked import Asked
-from studies.chosen import absent_tasks, all_chosen, run_chosen
+from studies.cell_selection import absent_tasks, all_chosen, run_chosen
 from studies.scl_moo.experiments import SPACES, SWEEPS, Experiments
 from studies.scl_moo.figures import draw_shots, draw_sweeps
 from studies.scl_moo.maps import draw_trained, mapped
 from studies.scl_moo.report import report
 from studies.scl_moo.results import Results
 from studies.seeds import SeedCell, tell_failed
+from studies.study_request import StudyRequest
 
 RATE = 1e-5  # section 4.1
 WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
@@ -22,7 +22,7 @@ def names() -> list[str]:
     return [one.name for one in Experiments(RunConfig(mode="single", tasks=())).every()]
 
 
-def reproduce(asked: Asked, command: str, notes: str) -> str:
+def reproduce(asked: StudyRequest, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     rate = asked.lr or RATE
     cells = Experiments(asked.base.changed(lr=rate, head_lr=rate), asked.epochs)

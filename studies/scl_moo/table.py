@@ -9,7 +9,7 @@ import numpy as np
 
 from multitask.assembly import plain_tasks
 from reports.tables import beside
-from studies.chosen import absent_tasks
+from studies.cell_selection import absent_tasks
 from studies.claims import Table, by_seed, claims_table
 from studies.scl_moo import paper
 from studies.scl_moo.experiments import (

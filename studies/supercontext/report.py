@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reports.tables import markdown_table
-from studies.chosen import how_far
+from studies.cell_selection import how_far
 from studies.claims import READING
 from studies.supercontext.experiments import SETTINGS, TEMPERATURE
 from studies.supercontext.results import Results

@@ -8,10 +8,10 @@ from common.atomic_files import alone, write_whole
 from common.errors import UserError
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from studies.asked import Asked
-from studies.chosen import absent_tasks, all_chosen, run_chosen
+from studies.cell_selection import absent_tasks, all_chosen, run_chosen
 from studies.maps import draw_maps, map_folder
 from studies.seeds import SeedCell, tell_failed
+from studies.study_request import StudyRequest
 from studies.supercontext.experiments import (
     FIRST,
     LOSSES,
@@ -36,7 +36,7 @@ def names() -> list[str]:
     return [one.name for one in Experiments(RunConfig(mode="single", tasks=())).every()]
 
 
-def reproduce(asked: Asked, command: str, notes: str) -> str:
+def reproduce(asked: StudyRequest, command: str, notes: str) -> str:
     """Run what is not there yet; writes and returns the report of all finished cells."""
     check(asked)
     vectors = Vectors.of(Path(asked.vectors)) if asked.vectors else None
@@ -53,7 +53,7 @@ def reproduce(asked: Asked, command: str, notes: str) -> str:
     return text
 
 
-def check(asked: Asked) -> None:
+def check(asked: StudyRequest) -> None:
     """UserError for numbers that none of the rows has, neither of those asked for nor kept ones."""
     kept = [file.stem for file in asked.results.glob("*.json") if not file.stem.startswith("ids-")]
     rows = (*(asked.rows or FIRST), *kept)

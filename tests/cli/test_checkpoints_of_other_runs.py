@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from multitask.sealed import CONFIG, newest_first, seal
+from multitask.atomic_dirs import CONFIG, newest_first, seal
 from multitask.trainer import Trainer
 
 CHANGES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.json_files import SEAL, read_json, write_json, write_sealed
-from multitask.sealed import CONFIG, seal
+from multitask.atomic_dirs import CONFIG, seal
 
 
 @pytest.fixture

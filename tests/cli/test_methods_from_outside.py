@@ -11,8 +11,8 @@ from common.errors import SettingsError
 from multitask import RunConfig, train
 from multitask.errors import RunError
 from multitask.methods import methods
-from multitask.outside import load_methods
 from multitask.training import Run
+from multitask.user_methods import load_methods
 from serving import MultiTaskModel
 
 CODE = '''

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from multitask.sealed import newest_first
+from multitask.atomic_dirs import newest_first
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 

@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from common.temporary_names import NEW, OLD, temporary_name
-from multitask.checkpoint import Checkpoints, load_training, save_training
-from multitask.sealed import (
+from multitask.atomic_dirs import (
     SUMS,
     CheckpointError,
     fault,
@@ -20,6 +19,7 @@ from multitask.sealed import (
     published,
     seal,
 )
+from multitask.checkpoint import Checkpoints, load_training, save_training
 
 
 def test_publish_replaces_the_old_folder_whole(tmp_path):

@@ -13,8 +13,8 @@ from tolerances import assert_near_in_norm, gradient_terms
 
 from common.errors import UserError
 from minbert import BiEncoder
+from multitask.atomic_dirs import newest_first
 from multitask.distributed import Processes, process_group
-from multitask.sealed import newest_first
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

@@ -9,9 +9,9 @@ from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
 from multitask.assembly import build_tasks
+from multitask.atomic_dirs import CheckpointError
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.sealed import CheckpointError
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
+from multitask.atomic_dirs import CheckpointError, newest_first
 from multitask.control import Every, RunControl, parse_every
 from multitask.errors import RunError
 from multitask.interrupts import ECHO, Interrupts
 from multitask.methods import methods
 from multitask.resuming import fingerprint, resume
 from multitask.run import figures_of
-from multitask.sealed import CheckpointError, newest_first
 from multitask.stepping import SKIPPED
 from multitask.telemetry import read_steps
 from multitask.trainer import Trainer

@@ -5,9 +5,9 @@ import pytest
 import torch
 from plain import plain_losses
 
+from multitask.atomic_dirs import CheckpointError, newest_first, seal
 from multitask.optimizer import Linear
 from multitask.resuming import resume
-from multitask.sealed import CheckpointError, newest_first, seal
 
 
 def test_what_the_combiner_says_and_which_gradients_conflict_is_counted(make_trainer):

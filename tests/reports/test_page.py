@@ -11,8 +11,8 @@ from reports.comparison_tables import sections
 from reports.disagreements import apart, disagreements
 from reports.figures import all_figures, confusion_counts, svg
 from reports.page import comparison_page
-from reports.scored import score_systems
 from reports.store import read_run
+from reports.system_scores import score_systems
 from reports.systems import group_runs
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores

@@ -14,7 +14,6 @@ from multitask.optimizer import AdamW
 from multitask.regularizers.settings import Smart
 from multitask.schedule import build_plan
 from reports.cells import as_kept, write_cell
-from studies.asked import Asked
 from studies.bees.reproduce import Reproduction, made_of
 from studies.bees.rows import (
     CURVES,
@@ -27,6 +26,7 @@ from studies.bees.rows import (
     row_cell,
 )
 from studies.bees.table import overall_of
+from studies.study_request import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
@@ -141,7 +141,7 @@ def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
 
 
 def test_reports_have_the_whole_name_of_their_results():
-    asked = Asked(BASE, Path("p/lr-0.001"), Path("runs"))
+    asked = StudyRequest(BASE, Path("p/lr-0.001"), Path("runs"))
     assert asked.report == Path("p/lr-0.001.md")
 
 
@@ -149,7 +149,7 @@ def test_reports_have_the_whole_name_of_their_results():
 def made(tmp_path):
     """A reproduction of M6 whose folders are a test's own, and a function that makes its run."""
     folders = tmp_path / "bees", tmp_path / "runs"
-    asked = Reproduction(Asked(BASE, *folders, rows=("M6",), epochs=1))
+    asked = Reproduction(StudyRequest(BASE, *folders, rows=("M6",), epochs=1))
 
     def make(**changes):
         config = replace(asked.cell("M6").config, **changes)

@@ -14,12 +14,12 @@ from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
 from reports.cells import as_kept, read_cell, write_cell
 from studies import best, regularisation, seeds
-from studies.asked import Asked
 from studies.bees import reproduce as bees
 from studies.bees.rows import ENSEMBLE, SEEDS
+from studies.cell_store import Cell, kept_cell, read_cells
 from studies.faults import FAULTS, fault_of, left_out
-from studies.kept import Cell, kept_cell, read_cells
 from studies.seeds import SeedCell, kept, run_seed_cells
+from studies.study_request import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 ROOT = Path(__file__).parents[2]
@@ -238,7 +238,7 @@ def keep_with_figures(one: Cell, results: Path) -> None:
 def test_soups_and_ensembles_of_cells_that_are_left_out_are_left_out(tmp_path):
     results = tmp_path / "best"
     results.mkdir()
-    asked = Asked(replace(BASE, tasks=()), results, tmp_path / "runs", kept_only=True)
+    asked = StudyRequest(replace(BASE, tasks=()), results, tmp_path / "runs", kept_only=True)
     every = best.cells(asked.base, asked.runs)
     for one in every:
         keep_with_figures(one, results)
@@ -257,7 +257,7 @@ def test_soups_and_ensembles_of_cells_that_are_left_out_are_left_out(tmp_path):
 def test_the_ensemble_of_bees_is_left_out_with_its_members(tmp_path):
     results = tmp_path / "bees"
     results.mkdir()
-    asked = Asked(BASE, results, tmp_path / "runs", kept_only=True)
+    asked = StudyRequest(BASE, results, tmp_path / "runs", kept_only=True)
     reproduction = bees.Reproduction(asked)
     for row in ("M4", *ENSEMBLE["sst"], *ENSEMBLE["sts"]):
         keep_with_figures(reproduction.cell(row), results)

@@ -10,11 +10,11 @@ from multitask.config import RunConfig
 from reports.cells import read_cell
 from reports.tables import markdown_table
 from studies import best, mixing, regularisation
-from studies.asked import Asked
 from studies.bees.reproduce import Reproduction
 from studies.bees.table import further_table, table_one
+from studies.cell_store import Cell, faults_of, made_of, read_cells
 from studies.faults import left_out
-from studies.kept import Cell, faults_of, made_of, read_cells
+from studies.study_request import StudyRequest
 
 RESULTS = Path(__file__).parents[2] / "results"
 RUNS = Path("runs")
@@ -30,7 +30,7 @@ def base_of(file: str) -> RunConfig:
 def bees() -> tuple[str, list[Cell], list[str]]:
     config = read_cell(RESULTS / "bees" / "M4-seed11711.json")["config"]
     base = base_of("bees/M4-seed11711.json")
-    asked = Reproduction(Asked(base, RESULTS / "bees", RUNS, epochs=config["epochs"]))
+    asked = Reproduction(StudyRequest(base, RESULTS / "bees", RUNS, epochs=config["epochs"]))
     cells = read_cells(asked.every(), asked.results)
     ensemble = read_cell(RESULTS / "bees" / "ensemble.json")
     tables = [

@@ -12,7 +12,7 @@ from minbert.batching import NOISE_PLACES
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from studies import balance, mixing, noise, regularisation, toy_front
-from studies.chosen import chosen_seeds, first_seeds
+from studies.cell_selection import chosen_seeds, first_seeds
 from studies.claims import means_by_seed
 from studies.seeds import SeedCell
 

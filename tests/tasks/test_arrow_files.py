@@ -5,7 +5,7 @@ import pytest
 
 from tasks import find_task
 from tasks.described import parse_description
-from tasks.settled import settle
+from tasks.task_inference import settle
 from tasks.text_files import DataError, rows_by_name
 
 ROWS = {"t": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}

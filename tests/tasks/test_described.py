@@ -17,7 +17,7 @@ from tasks.described import (
     is_taken,
     parse_description,
 )
-from tasks.settled import settle
+from tasks.task_inference import settle
 from tasks.text_files import DataError
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]

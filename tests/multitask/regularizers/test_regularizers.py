@@ -9,7 +9,7 @@ import torch
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
 from multitask.errors import RunError
-from multitask.parts import Part
+from multitask.micro_batches import Part
 from multitask.passes import EncoderPass
 from multitask.regularizers.base import Clean
 from multitask.regularizers.build import build_regularizers

@@ -9,7 +9,7 @@ from multitask.config import RunConfig
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudyRequest:
     """Which rows and seeds, with what; `results` keeps a file a cell, `runs` the folders.
 
     None stands for what the paper, or its study, has. With `kept_only` nothing is trained.

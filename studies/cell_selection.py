@@ -10,14 +10,14 @@ from pathlib import Path
 
 from common.errors import UserError
 from multitask.assembly import plain_tasks
-from studies.asked import Asked
 from studies.faults import left_out
 from studies.seeds import SeedCell, faults_of_seeds, kept, run_seed_cells
+from studies.study_request import StudyRequest
 from tasks import data_folder
 
 
 def chosen_cells(
-    every: Sequence[SeedCell], wanted: Callable[[SeedCell], bool], asked: Asked
+    every: Sequence[SeedCell], wanted: Callable[[SeedCell], bool], asked: StudyRequest
 ) -> list[SeedCell]:
     """The cells to run, with as many seeds as asked for; absent tasks are told.
 
@@ -32,7 +32,7 @@ def chosen_cells(
 
 
 def run_chosen(
-    every: Sequence[SeedCell], wanted: Callable[[SeedCell], bool], asked: Asked
+    every: Sequence[SeedCell], wanted: Callable[[SeedCell], bool], asked: StudyRequest
 ) -> tuple[list[SeedCell], list[str]]:
     """Run the cells asked for, none with `kept_only`: which they are, and what went wrong."""
     if asked.kept_only:
