@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.clue import CLUE as CLUE_FILES
-from tasks.glue import GLUE as GLUE_FILES
+from tasks import catalog
 from tasks.options import QQP, SST, STS, TaskOptions, table_task
 
 if TYPE_CHECKING:
@@ -16,29 +15,29 @@ if TYPE_CHECKING:
 OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description as `Described.to_json` gives it
 
 CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
-DECLARED = GLUE_FILES | CLUE_FILES
-GLUE, CLUE = tuple(GLUE_FILES), tuple(CLUE_FILES)
+DECLARED = catalog.GLUE | catalog.CLUE
+GLUE, CLUE = tuple(catalog.GLUE), tuple(catalog.CLUE)
 SIMILARITIES = ("sts",)  # of numbers, not of classes
 # Whose texts may share a sequence.
 PAIRS = ("qqp", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))
-REVIEWS = ("cfimdb", "imdb", "yelp2", "yelp5", "amazon2", "amazon5", "dbpedia", "msac", "asac")
-# Of more than two classes, the first ones of which can be asked for: how many there are.
-MANY_CLASSES = {name: len(one.labels) for name, one in DECLARED.items() if len(one.labels) > 2}
-MANY_CLASSES["dbpedia"] = 14
+REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
+CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
+# The first ones of more than two classes can be asked for.
+MANY_CLASSES = {name: classes for name, classes in CLASSES.items() if classes > 2}
 # Objectives of a task whose contrastive terms are kept apart (SCL-MOO).
 PULL_PUSH = ("cross_entropy", "pull", "push")
 
 
 def declared(name: str, **options: str) -> Task:
     """A task of GLUE or CLUE."""
-    from tasks.declared_task import declared_task
+    from tasks.catalog_tasks import declared_task
 
     return declared_task(name, **options)
 
 
 def review(name: str, **options: str) -> Task:
     """A task of reviews."""
-    from tasks.reviews import MAKERS
+    from tasks.catalog_tasks import MAKERS
 
     return MAKERS[name](**options)
 
@@ -49,7 +48,7 @@ TASKS: dict[str, type[TaskOptions]] = {
         name: table_task(name, len(d.texts), len(d.labels), declared)
         for name, d in DECLARED.items()
     },
-    **{name: table_task(name, 1, MANY_CLASSES.get(name, 2), review) for name in REVIEWS},
+    **{name: table_task(name, 1, classes, review) for name, classes in REVIEWS.items()},
 }
 TASK_NAMES = tuple(TASKS)  # all there are
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from common.atomic_files import check_regular, write_whole
 from tasks import CS224N, build_task
-from tasks.glue import GLUE
+from tasks.catalog import GLUE
 from tasks.labelled_files import LabelledFiles
 from tasks.text_files import DataError
 

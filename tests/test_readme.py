@@ -17,7 +17,7 @@ from docs import build_api, build_methods
 from multitask.combiners import ALONE
 from multitask.config import RunConfig
 from tasks import DECLARED
-from tasks.reviews import REVIEWS
+from tasks.catalog import REVIEWS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

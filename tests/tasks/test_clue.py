@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks import PAIRS, build_task
-from tasks.clue import CLUE
+from tasks.catalog import CLUE
 from tasks.text_files import DataError
 
 

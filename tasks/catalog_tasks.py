@@ -1,0 +1,145 @@
+"""Tasks of the catalog, made of a line of its tables.
+
+Reviews are read row by row: only the rows that are used are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from torch import nn
+
+from tasks import DECLARED, PAIRS
+from tasks.base import Task
+from tasks.catalog import MOODS, REVIEWS, TOPICS, Declared
+from tasks.filtered import FirstClasses, Joined
+from tasks.heads import PairClassifier, SoftmaxClassifier
+from tasks.kinds import classification
+from tasks.labelled_files import LabelledFiles, Source
+from tasks.parting import Parted
+from tasks.predictions import class_file
+from tasks.readers import class_label, clean_sentence, named_label, spelled_label
+
+PAIR_OPTIONS = ("bi", "joint")
+DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
+
+
+def declared_task(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = None) -> Task:
+    """A task of this name, with a softmax layer on the embedding of a sentence.
+
+    Pairs go through two towers and BEES' head for pairs (`bi`), or as one sequence
+    `[CLS] a [SEP] b [SEP]` through the softmax layer, too (`joint`). With `classes` the first ones
+    alone.
+    """
+    declared = DECLARED[name]
+    count, joint = int(classes or len(declared.labels)), pair == "joint"
+    head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=count, dropout=DROPOUT)
+    if name in PAIRS and not joint:
+        head = partial(PairClassifier, classes=count, difference=True)
+    names = declared.names
+    if not names and not any(label.isdigit() for label in declared.labels):
+        names = tuple(label.replace("_", " ") for label in declared.labels)
+    return Task(
+        name=name,
+        kind=classification(count, matthews=True, names=names[:count]),
+        source=source_of(declared, count),
+        build_head=head,
+        output=class_file(name, "Predicted_Label", count),
+        joint=joint and name in PAIRS,
+        texts=len(declared.texts),
+    )
+
+
+def source_of(declared: Declared, count: int) -> Source:
+    """The files of a task, or the examples of its first classes."""
+    files = LabelledFiles(
+        files={
+            "train": f"{declared.folder}/{declared.train}",
+            "dev": f"{declared.folder}/{declared.dev}",
+        },
+        text_columns=declared.texts,
+        label_column=declared.label,
+        parse_label=named_label(declared.labels),
+        clean_text=str.strip,
+        target_type=np.int64,
+        places=("glue", "."),
+        id_column=None,
+        quoted=declared.train.endswith(".csv"),
+        header=declared.header,
+        comma=declared.train.endswith(".csv"),
+    )
+    return files if count == len(declared.labels) else FirstClasses(files, count)
+
+
+def clean_review(text: str) -> str:
+    """Line breaks, which are written out as two characters or as HTML, and spaces become one."""
+    return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
+
+
+def reviews(name: str, classes: str | None = None) -> Task:
+    """A task of this name, with a softmax layer on the embedding of a text.
+
+    With `classes` the first ones alone.
+    """
+    published = REVIEWS[name]
+    own_test = isinstance(published.test, str)
+    files = LabelledFiles(
+        files={"train": published.train} | ({"test": str(published.test)} if own_test else {}),
+        text_columns=published.texts,
+        label_column=published.label,
+        parse_label=spelled_label(published.labels),
+        clean_text=clean_review,
+        target_type=np.int64,
+        id_column=None,
+        header=published.header,
+        comma=True,
+        labelled_test=True,
+    )
+    source: Source = Parted(files, None if own_test else float(published.test))
+    if len(published.texts) > 1:
+        source = Joined(source)
+    count = int(classes or len(published.names))
+    if count < len(published.names):
+        source = FirstClasses(source, count)
+    return classified(name, count, source, published.names)
+
+
+def cfimdb() -> Task:
+    """Long movie reviews, two classes, in the files of CS224N."""
+    return classified(
+        "cfimdb",
+        2,
+        LabelledFiles(
+            files={
+                "train": "ids-cfimdb-train.csv",
+                "dev": "ids-cfimdb-dev.csv",
+                "test": "ids-cfimdb-test-student.csv",
+            },
+            text_columns=("sentence",),
+            label_column="sentiment",
+            parse_label=class_label(2),
+            clean_text=clean_sentence,
+            target_type=np.int64,
+        ),
+        MOODS,
+    )
+
+
+def classified(name: str, classes: int, source: Source, names: tuple[str, ...]) -> Task:
+    """Cross-entropy on a softmax layer."""
+    return Task(
+        name=name,
+        kind=classification(classes, names=names[:classes]),
+        source=source,
+        build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
+        output=class_file(
+            name, "Predicted_Label" if names == TOPICS else "Predicted_Sentiment", classes
+        ),
+    )
+
+
+MAKERS: dict[str, Callable[..., Task]] = {"cfimdb": cfimdb} | {
+    name: partial(reviews, name) for name in REVIEWS
+}
