@@ -13,7 +13,7 @@ from pathlib import Path
 from cli.settings_flags import path, typed
 from common.settings import Count, Positive
 from minbert.arithmetic import PRECISIONS
-from multitask.config import Limit
+from multitask.run_settings import Limit
 from studies.tables import PRECISION, TABLES, check_asked, command, notes
 
 

@@ -8,33 +8,21 @@ from collections.abc import Container, Mapping
 from dataclasses import fields
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Annotated, Any, ClassVar, Literal
-
-from msgspec import Meta
+from typing import Any, ClassVar
 
 from common.errors import SettingsError, UserError
 from common.settings import (
-    Count,
-    Name,
-    Positive,
-    Seed,
     Settings,
-    Whole,
     accepts,
     checked,
     default_of,
     expected,
     hints_of,
-    setting,
     shown,
 )
-from minbert.arithmetic import Device, KernelChoice, Precision
-from minbert.pooling import Pooling
-from multitask.combiners.base import Combiner
 from multitask.errors import RunError
 from multitask.flat import (
     METHODS,
-    SCALE,
     UNSCALED,
     Outside,
     default_gradients,
@@ -46,195 +34,27 @@ from multitask.flat import (
 )
 from multitask.legacy import as_before, as_now
 from multitask.methods import defaults_of, methods, owners
-from multitask.optimizer import LrSchedule, Optimizer
-from multitask.regularizers.settings import Regularizer
 from multitask.rules import faults
-from multitask.sampling import FirstTask, Sampler
-from multitask.schedule import Schedule
+from multitask.run_settings import RunSettings
+from multitask.sampling import FirstTask
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
-from tasks.metrics import MetricName
-from tasks.protocols import Protocol
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")
-Mode = Literal[
-    "", "single", "multitask", "pretrain", "probe", "bilstm", "pareto", "ensemble", "soup"
-]
-LIMIT = "a whole number from 1 to 1000000, or a share above 0 and below 1"
-Limit = (
-    Annotated[int, Meta(ge=1, le=1_000_000, description=LIMIT)]
-    | Annotated[float, Meta(gt=0, lt=1, description=LIMIT)]
-)
 
 
-class RunConfig(Settings):
+class RunConfig(RunSettings):
     """One training run, complete: the same configuration computes the same run.
 
-    Every setting is a keyword, under the name that it has on the command line: those below, and
-    those of the methods. A method is a name or an object: `sampling="temperature", temperature=3`
-    is `sampling=Temperature(temperature=3)`. A weight of a regulariser, such as `smart_weight`, is
-    a number for all tasks, or one by task. Raises SettingsError, in one line, for what no run can
-    have. Copy it by `changed`: `dataclasses.replace` also keeps what followed from the old tasks
-    and methods.
+    Every setting is a keyword, under the name that it has on the command line: those of
+    `RunSettings`, and those of the methods. A method is a name or an object:
+    `sampling="temperature", temperature=3` is `sampling=Temperature(temperature=3)`. A weight of a
+    regulariser, such as `smart_weight`, is a number for all tasks, or one by task. Raises
+    SettingsError, in one line, for what no run can have. Copy it by `changed`:
+    `dataclasses.replace` also keeps what followed from the old tasks and methods.
     """
 
-    mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
-    tasks: tuple[str, ...] = setting((), help="names of the tasks", group="tasks")
-    task_options: Mapping[str, Mapping[str, Any]] = setting(factory=dict, help="options by task")
-    own_tasks: Mapping[str, Mapping[str, Any]] = setting(
-        factory=dict, help="descriptions by task: see tasks/described.py"
-    )
-    data: Name = setting(
-        "sample",
-        help="folder with the data files",
-        metavar="DIR",
-        group="data",
-        path=True,
-        common=True,
-    )
-    limit: Limit | Mapping[str, Limit] | None = setting(
-        None,
-        group="data",
-        help="train on N examples of each task, drawn at random, or on a share of them such as "
-        "0.25, which keeps the proportions of the tasks; TASK=N for one task",
-        common=True,
-    )
-    dev_limit: Count | None = setting(
-        None, help="score only N dev examples of each task", group="data"
-    )
-    drop_leaks: bool = setting(
-        False, group="data", help="leave out training examples of dev or test"
-    )
-    leaks_of: Literal["all", "own"] = setting(
-        "all", help="dev and test of the CS224N tasks, too, or only of the task itself"
-    )
-    encoder: Name = setting(
-        "minilm",
-        metavar="NAME",
-        group="training",
-        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name, "
-        "with @revision pinned to a commit or tag",
-        common=True,
-    )
-    pooling: Pooling | None = setting(
-        None,
-        group="training",
-        help="tokens -> one embedding (default: what the encoder's folder says, else mean)",
-    )
-    init: Name | None = setting(
-        None,
-        help="start from the best epoch of the run in a folder",
-        metavar="RUN",
-        group="training",
-        path=True,
-    )
-    freeze_encoder: bool = setting(False, help="train only the heads", group="training")
-    probe_epochs: Whole = setting(
-        0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
-    )
-    per_class: bool = setting(
-        False, help="batches of as many examples of each class", group="training"
-    )
-    similarity_scale: Positive = setting(
-        SCALE,
-        metavar="X",
-        group="training",
-        help="compute the squared error of similarities on labels from 0 to X",
-        source="BEES, Eq. 4; results/similarity-scale",
-    )
-    batches_per_step: Count | None = setting(
-        None,
-        group="mixing",
-        help="batches per optimiser step (default: as many as there are tasks)",
-    )
-    micro_batch: Count | None = setting(
-        None,
-        group="training",
-        help="examples that go through the model at a time, to save memory",
-    )
-    loss_sizes: tuple[Positive, ...] | None = setting(
-        None, help="what each objective is divided by for the preference"
-    )
-    gradients: Literal["parameters", "representation"] | None = setting(
-        None,
-        group="mixing",
-        help="combine gradients on the encoder's parameters, or on the embeddings of a batch whose "
-        "objectives share it (default: parameters; with an objective that is balanced and one "
-        "task, the embeddings)",
-    )
-    epochs: Count = setting(3, help="number of epochs", group="training", common=True)
-    steps_per_epoch: Count | None = setting(
-        None, help="optimiser steps per epoch (default: the data decide)", group="training"
-    )
-    batch_size: Count = setting(16, help="examples per batch", group="training", common=True)
-    clip: Positive = setting(
-        1.0, help="largest norm of a step's gradient", metavar="NORM", group="training"
-    )
-    evaluate_every: Count = setting(
-        1, help="epochs from one dev score and checkpoint to the next", group="training"
-    )
-    patience: Count | None = setting(
-        None, help="stop after N epochs without a better dev score", group="training"
-    )
-    select_by: MetricName | None = setting(
-        None,
-        group="training",
-        help="dev metric that selects the best epoch, of the tasks that have it (default: "
-        "accuracy; pearson of sts)",
-    )
-    keep: Literal["best", "last"] = setting(
-        "best",
-        help="the epoch whose weights are kept: the best on dev, or the last",
-        group="training",
-    )
-    measured_examples: Whole = setting(
-        0, help="training examples per task whose loss is measured at the end"
-    )
-    seed: Seed = setting(11711, help="random seed", group="training", common=True)
-    precision: Precision = setting(
-        "fp32", help="precision of the encoder's matrix products", group="training", common=True
-    )
-    linear: KernelChoice = setting(
-        "auto",
-        group="training",
-        help="fp32 product of the linear layers on a CPU; auto measures once which is the faster",
-    )
-    device: Device = setting(
-        "auto", help="auto, cpu, cuda or cuda:N", metavar="NAME", group="training"
-    )
-    preset: Name | None = setting(
-        None, help="settings of a paper; an explicit setting wins", group="training", common=True
-    )
-    sampling: Sampler = setting(
-        None, help="which task's batch comes next", group="mixing", common=True
-    )
-    schedule: Schedule = setting(None, help="how batches become steps", group="mixing")
-    combiner: Combiner = setting(
-        None, help="how the objectives' gradients become one step", group="mixing", common=True
-    )
-    # An Objective; in mode pretrain a PretrainObjective.
-    objective: Any = setting(
-        None, help="training objective; of tasks, of those with classes", group="tasks", common=True
-    )
-    projection_head: Any = setting(
-        None,
-        help="layer between embeddings and an objective of classes, in training only",
-        group="training",
-    )
-    regularizers: tuple[Regularizer, ...] = setting(
-        (), help="terms beside the tasks' losses", group="training"
-    )
-    protocol: Protocol = setting(
-        None, help="which labelled examples are train, dev and test", group="data"
-    )
-    optimizer: Optimizer = setting(None, help="the optimiser", group="training")
-    lr_schedule: LrSchedule = setting(
-        None, help="how the learning rates rise and fall", group="training"
-    )
-
-    # Classes of tasks from outside the tree, by which their names are known.
-    outside_tasks: tuple[type[TaskOptions], ...] = ()
     __signature__: ClassVar[Signature]
     given: ClassVar[Mapping[str, Any]] = {}  # the settings that this object was made from
 

@@ -84,8 +84,10 @@ ROLES: dict[str, Role] = {
         ),
     ),
     "projection_head": Role(
-        f"{PRETRAINING}ProjectionHead",
-        tuple(f"{PRETRAINING}{one}Projection" for one in ("No", "Linear", "Nonlinear")),
+        "pretrain.projection_heads:ProjectionHead",
+        tuple(
+            f"pretrain.projection_heads:{one}Projection" for one in ("No", "Linear", "Nonlinear")
+        ),
     ),
     "regularizers": Role(Regularizer, (Smart, RDrop, Proximal)),
     "protocol": Role(

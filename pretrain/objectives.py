@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.settings import Cosine, Count, Name, Part, Positive, Settings, Whole, setting
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from multitask.config import RunConfig
     from pretrain.texts import Texts
@@ -304,43 +304,3 @@ class NPair(ClassObjective, name="npair"):
 
         # Inner products, as the paper of the loss has them: cosines would be too near each other.
         return every_npair_loss(embeddings, classes, normalize=False)
-
-
-class ProjectionHead(Settings):
-    """A layer between embeddings and an objective of classes, in training only."""
-
-    def build(self, width: int) -> nn.Module:
-        """A module from embeddings (B, H) to what the objective sees."""
-        raise UserError(f"projection head {self.name}: expected build")
-
-
-PROJECTED = 512  # width of the projection (SuperConText, section IV.C)
-
-
-class NoProjection(ProjectionHead, name="none"):
-    """The embeddings themselves."""
-
-    def build(self, width: int) -> nn.Module:
-        from torch import nn
-
-        return nn.Identity()
-
-
-class LinearProjection(ProjectionHead, name="linear"):
-    """One linear layer."""
-
-    def build(self, width: int) -> nn.Module:
-        from torch import nn
-
-        return nn.Linear(width, PROJECTED, bias=False)
-
-
-class NonlinearProjection(ProjectionHead, name="nonlinear"):
-    """Two linear layers with ReLU between them."""
-
-    def build(self, width: int) -> nn.Module:
-        from torch import nn
-
-        return nn.Sequential(
-            nn.Linear(width, width, bias=False), nn.ReLU(), nn.Linear(width, PROJECTED, bias=False)
-        )

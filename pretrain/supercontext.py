@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from pretrain.objectives import ClassLoss, ClassObjective, ProjectionHead
+from pretrain.objectives import ClassLoss, ClassObjective
+from pretrain.projection_heads import ProjectionHead
 from tasks.base import Task, of_outputs
 from tasks.kinds import Kind
 from tasks.readers import drawn
