@@ -49,7 +49,11 @@ class Flags:
         if group not in self.groups:
             self.groups[group] = self.parser.add_argument_group(group)
         shown = help.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
-        return self.groups[group].add_argument(flag(key), dest=key, help=shown, **more)
+        try:
+            return self.groups[group].add_argument(flag(key), dest=key, help=shown, **more)
+        except argparse.ArgumentError as error:  # a method of a user has it, too
+            line = "expected another name for a setting, for the mode has such a flag"
+            raise SettingsError(f"{key}: {line}") from error
 
     def add_setting(
         self, key: str, one: Field[Any], hint: Any, group: str, help: str | None = None
@@ -70,11 +74,7 @@ class Flags:
         text += default_text(one, self.defaults.get(key, default_of(one)))
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction
-        try:
-            action = self.add(key, group, text, about.get("common", False), **more)
-        except argparse.ArgumentError as error:
-            line = "expected another name for a setting, for the mode has such a flag"
-            raise SettingsError(f"{key}: {line}") from error
+        action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
 
     def add_config(self, keys: Iterable[str]) -> None:

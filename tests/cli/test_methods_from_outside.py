@@ -160,7 +160,11 @@ def imported(file):
 
 
 def run(*arguments):
-    return main([str(one) for one in arguments])
+    """The exit status."""
+    try:
+        return main([str(one) for one in arguments])
+    except SystemExit as ended:
+        return ended.code
 
 
 @pytest.mark.slow
@@ -286,3 +290,56 @@ def test_methods_of_a_file_are_known_by_role(own):
     assert len(loaded) == 7
     assert "tilted" in methods("combiner", loaded)
     assert "tilted" not in methods("combiner")
+
+
+TASK = '''
+from common.settings import Count, setting
+from tasks import build_task
+from tasks.options import TaskOptions
+
+
+class Moods(TaskOptions, name="moods"):
+    """Sentiment again."""
+
+    layers: Count = setting(1, help="layers of the head")
+
+    def build(self):
+        from dataclasses import replace
+
+        return replace(build_task("sst"), name="moods")
+'''
+
+
+def test_options_of_a_task_from_outside_have_flags(tmp_path, capsys):
+    file = tmp_path / "moods.py"
+    file.write_text(TASK, "utf-8")
+    command = ["--mode", "single", "--use", str(file), "--task", "moods", "--encoder", "tiny"]
+    shown = run(*command, "--help-all")
+    assert (shown, "--moods-layers" in capsys.readouterr().out) == (0, True)
+    assert run(*command, "--moods-layers", "0") == 2
+    assert "--moods-layers: expected a whole number from 1" in capsys.readouterr().err
+    folder = tmp_path / "run"
+    short = ("--limit", "16", "--dev-limit", "8", "--epochs", "1", "--output", str(folder))
+    assert run(*command, "--moods-layers", "3", *short) == 0
+    config = json.loads((folder / "config.json").read_text())
+    assert config["task_options"] == {"moods": {"layers": 3}}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    output: int = 2\n", "--output: expected another name for a setting"),
+        ("    epochs: int = 2\n", "--epochs: expected another name for this setting"),
+        ("    size: Nonsense = 2\n", "expected methods, found NameError"),
+        ("    pass\n\nraise SystemExit(3)\n", "expected methods, found SystemExit"),
+    ],
+)
+def test_a_class_that_cannot_be_used_is_refused_in_one_line(body, expected, tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    head = "from __future__ import annotations\nfrom multitask.combiners import Combiner\n"
+    file.write_text(f'{head}\n\nclass Mine(Combiner, name="mine"):\n{body}', "utf-8")
+    command = ("--mode", "multitask", "--use", str(file), "--combiner", "mine")
+    assert run(*command, "--encoder", "tiny", "--limit", "8") in (1, 2)
+    said = capsys.readouterr().err
+    assert expected in said
+    assert said.count("\n") == 1
