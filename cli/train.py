@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.training import run_control
 from common.entry_point import tell
-from common.progress import speaks
+from common.progress import is_main_process
 from multitask.config import RunConfig
 
 
@@ -18,7 +18,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     from multitask.run_folder import default_folder
 
     folder = Path(args.output) if args.output else default_folder(config)
-    if not speaks():
+    if not is_main_process():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
     control = run_control(args)
     if args.dry_run:

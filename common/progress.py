@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 
-def speaks() -> bool:
-    """Whether this process shows things: the first of those that torchrun started, or the one."""
+def is_main_process() -> bool:
+    """Whether this process prints: the first one that torchrun started, or the only one."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -20,7 +20,7 @@ def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
     from tqdm import tqdm
 
     interactive = sys.stderr.isatty()
-    hidden = total is None or (passing and not interactive) or not speaks()
+    hidden = total is None or (passing and not interactive) or not is_main_process()
     return tqdm(
         total=total,
         desc=what,

@@ -89,7 +89,7 @@ class Settings:
             known = getattr(base, "__dataclass_fields__", {})
             if "ClassVar" not in str(hint) and key not in known and hasattr(base, key):
                 line = f"class {cls.__name__}: {key}: expected another name for a setting"
-                raise SettingsError(f"{line}, for its base has a {key}")
+                raise SettingsError(f"{line}, found one that {base.__name__} already has")
         own = get_annotations(cls).values()
         # A class without settings of its own is the data class that its only base is: making one
         # takes most of the time of an import.
@@ -280,9 +280,8 @@ def span(kind: inspect.IntType | inspect.FloatType) -> str:
     if kind.ge is not None and kind.le is not None:
         return f"{what} from {brief(kind.ge)} to {brief(kind.le)}"
     limits = (("above", kind.gt), ("from", kind.ge), ("below", kind.lt), ("at most", kind.le))
-    return " and ".join(
-        [what, *(f"{word} {brief(limit)}" for word, limit in limits if limit is not None)]
-    ).replace(f"{what} and ", f"{what} ", 1)
+    bounds = [f"{word} {brief(limit)}" for word, limit in limits if limit is not None]
+    return f"{what} {' and '.join(bounds)}".rstrip()
 
 
 def brief(number: float | None) -> str:

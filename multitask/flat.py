@@ -184,9 +184,9 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(one, TaskOptions):
             names.append(one.name)
             defaults = type(one)().values()
-            options[one.name] = {k: v for k, v in one.values().items() if v != defaults[k]}
-            if not options[one.name]:
-                del options[one.name]
+            options.pop(one.name, None)
+            if set_here := {k: v for k, v in one.values().items() if v != defaults[k]}:
+                options[one.name] = set_here
         elif isinstance(one, type):
             raise SettingsError(f"tasks: expected names or objects, found class {one.__name__}")
         else:
@@ -204,11 +204,9 @@ def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
     """The mode, as far as a preset wants to know it."""
     objective = given.get("objective")
     named = methods("objective", outside).get(objective) if isinstance(objective, str) else None
-    mode = given.get("mode")
-    if named is None and isinstance(mode, str) and mode == "pretrain":
-        return "pretrain"
     if issubclass(named or type(objective), bases("objective")[1]):
         return "pretrain"
+    mode = given.get("mode")
     if isinstance(mode, str) and mode:
         return mode
     return "single" if len(given["tasks"]) == 1 else "multitask"
@@ -221,17 +219,19 @@ def mode_of(found: Mapping[str, Any]) -> str:
     return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
 
 
-def default_scale(settings: Mapping[str, Any]) -> float:
-    """Of similarities, in a run of these settings: that of no loss where no task has some."""
-    known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
+def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
+    """Whether a task of a run predicts a similarity, not a class; False for an unknown task."""
     own = settings.get("own_tasks", {})
-    similar = [
-        own[task].get("type") == "similarity"
-        if task in own
-        else task in known and known[task].similarity
-        for task in settings["tasks"]
-    ]
-    return SCALE if any(similar) and settings["mode"] != "pretrain" else UNSCALED
+    if task in own:
+        return own[task].get("type") == "similarity"
+    known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
+    return task in known and known[task].similarity
+
+
+def default_scale(settings: Mapping[str, Any]) -> float:
+    """The default scale of similarities in a run of these settings; 1 where no task has any."""
+    similar = any(has_similarities(settings, task) for task in settings["tasks"])
+    return SCALE if similar and settings["mode"] != "pretrain" else UNSCALED
 
 
 def default_gradients(found: Mapping[str, Any]) -> str:

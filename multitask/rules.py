@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from common.errors import SettingsError
 from common.settings import meant, shown
 from multitask.combiners.base import WithPreference
-from multitask.flat import UNSCALED, owner_of
+from multitask.flat import UNSCALED, has_similarities, owner_of
 from multitask.methods import is_default, methods, owners
 from tasks import TaskOptions
 
@@ -329,10 +329,10 @@ def rules(c: RunConfig) -> list[tuple[object, str]]:
 
 
 def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
-    """Settings among those `given` that a run does not use, even where they have their default.
+    """Yield a sentence for each setting among those `given` that the run does not use.
 
-    For a command line, where nobody gives a flag for nothing; configurations made from others have
-    settings that only some of them use.
+    The command line refuses such a flag even with its default value. A configuration that is
+    copied from another one may hold settings that it does not use.
     """
     if c.freeze_encoder and "lr" in given:
         yield "freeze_encoder and lr: expected only head_lr"
@@ -396,9 +396,7 @@ def two_vectors(config: RunConfig, task: str) -> bool:
 
 def has_classes(config: RunConfig, task: str) -> bool:
     """Whether a task is one of classes, not of similarities."""
-    if task in config.own_tasks:
-        return config.own_tasks[task].get("type") != "similarity"
-    return not config.task_classes[task].similarity
+    return not has_similarities(vars(config), task)
 
 
 def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:
