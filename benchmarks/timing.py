@@ -15,8 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from minbert.arithmetic import LINEARS
-from minbert.linear import has_onednn, linear
-from minbert.linear_choice import choose_linear
+from minbert.linear import choose_linear, has_onednn, linear
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
 GEMM_TOKENS = 2048

@@ -42,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.atomic_files import write_whole
     from reports.comparison_tables import as_latex, as_markdown, sections
-    from reports.embeddings import embedding_maps
+    from reports.figures import embedding_maps
     from reports.page import comparison_page
     from reports.store import read_run
     from reports.system_scores import score_systems

@@ -72,7 +72,7 @@ def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.nd
     from minbert.bi_encoder import BiEncoder
     from minbert.device import choose_device
     from multitask.stored import best_weights
-    from serving.embeddings import embeddings_of, sentences_of
+    from serving.mining import embeddings_of, sentences_of
 
     sentences = sentences_of(Path(args.input), args.column)
     args.config = config = RunConfig(**parser.flags.given(args, ()))

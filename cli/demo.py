@@ -55,7 +55,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             f"--mode demo: expected the package {error.name}, found none: "
             "pip install -r requirements-extras.txt"
         ) from error
-    from serving.embeddings import embeddings_of, sentences_of
+    from serving.mining import embeddings_of, sentences_of
     from serving.model import MultiTaskModel
 
     machine = RunConfig(**parser.flags.given(args, ()))

@@ -60,7 +60,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)
     if args.method in SOUPS:
-        from reports.soups import soup_runs
+        from reports.ensembles import soup_runs
 
         for text in args.runs:
             if task_and_run(text)[0] is not None:

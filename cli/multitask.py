@@ -8,8 +8,7 @@ from typing import Any
 from cli.settings_flags import Flags
 from cli.single import ROLES, add_pcgrad
 from cli.task_names import add_own_task, settled, task
-from cli.train import train
-from cli.training import config_of, settings_file, training_flags
+from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
 KEYS = ("batches_per_step", "gradients", "select_by")

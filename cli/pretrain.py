@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.train import train
-from cli.training import config_of, settings_file, training_flags
+from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from multitask.methods import is_default, methods
 from multitask.presets import preset_values

@@ -6,8 +6,7 @@ import argparse
 from typing import Any
 
 from cli.task_names import add_task, only_task
-from cli.train import train
-from cli.training import config_of, training_flags
+from cli.training import config_of, train, training_flags
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "regularizers")

@@ -6,10 +6,16 @@ An own task is shown with --task, or checked before it is trained.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.settings_flags import Flags
 from cli.task_names import FORM, add_own_task, settled
 from tasks import TASK_NAMES
+
+if TYPE_CHECKING:
+    from tasks.base import Task
+    from tasks.readers import Examples
 
 SPLITS = ("train", "dev", "test")
 LONGEST = 200  # characters of a line about an example
@@ -28,7 +34,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import UserError, one_line
     from reports.tables import text_table
     from tasks import data_folder, find_task
-    from tasks.dataset_summary import Found, look
 
     names = settled(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
     own = args.own_tasks or {}
@@ -37,22 +42,42 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             parser.error(f"--task: expected {FORM}, found {name!r}")
     folder = data_folder(args.data or "sample")
     rows: list[list[str]] = []
-    shown: list[str] = []
+    lines: list[str] = []
     problems: list[str] = []
     for name in names:
-        task, found = find_task(name, own), Found({})
+        task = find_task(name, own)
+        found: dict[str, Examples] = {}
         try:
-            found = look(task, folder)
+            found = splits_there(task, folder)
         except UserError as error:
-            problems.append(f"{name}: {error}")
-        counts = [f"{found.counts[s]:,}" if s in found.counts else "" for s in SPLITS]
+            problems.append(f"cannot be read: {name}: {error}")
         kind = "similarity" if task.kind.classes is None else f"{task.kind.classes} classes"
-        rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *counts])
-        if args.examples and found.first:
-            label = "" if found.label is None else f" -> {found.label}"
-            shown.append(f"{name}: {' | '.join(found.first)}{label}")
+        cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
+        rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
+        if args.examples and "train" in found:
+            lines.append(f"{name}: {first_example(task, found['train'])}")
     print(text_table(["task", "reads", "kind", *SPLITS], rows))
     print(f"\nexamples found in {folder}; nothing where there are no files")
-    for line in [*shown, *(f"cannot be read: {problem}" for problem in problems)]:
+    for line in [*lines, *problems]:
         print(one_line(line)[:LONGEST])
     return 1 if problems else 0
+
+
+def splits_there(task: Task, folder: Path) -> dict[str, Examples]:
+    """Every split that has a file; DataError where one cannot be used."""
+    from tasks.text_files import is_there
+
+    splits = task.source.splits
+    there = [split for split in splits if is_there(Path(task.source.where(folder, split)))]
+    return {split: task.read(folder, split) for split in there}
+
+
+def first_example(task: Task, examples: Examples) -> str:
+    """The texts of the first example and its label, as it is written or called."""
+    texts = " | ".join(column[0] for column in examples.texts)
+    if examples.targets is None:
+        return texts
+    target = examples.targets[0]
+    if task.kind.class_names:
+        return f"{texts} -> {task.kind.class_names[int(target)]}"
+    return f"{texts} -> {task.output.show(target) if task.output else f'{target:g}'}"

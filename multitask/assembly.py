@@ -15,17 +15,16 @@ from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
-from minbert.truncation import truncation
+from minbert.encoding import truncation
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.stored import best_weights
 from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
-from tasks.base import Task
+from tasks.base import Task, on_scale
 from tasks.data import Split, load_split
 from tasks.described import meaning
 from tasks.heads import StartsAtNames
-from tasks.kinds import on_scale
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from common import atomic_files
-from common.atomic_files import remove, written_aside
-from common.checksums import SUMS, fault, sums
+from common.atomic_files import NEW, OLD, kind_of, remove, target_name, written_aside
 from common.errors import UserError
-from common.json_files import read_json, write_json
-from common.temporary_names import NEW, OLD, kind_of, target_name
+from common.json_files import SUMS, fault, read_json, sums, write_json
 from multitask.config import difference, places
 from tasks.described import FILES as DATA_FILES
 

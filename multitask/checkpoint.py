@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from common.atomic_files import remove
-from common.checksums import fault
-from common.json_files import read_json, write_json
+from common.json_files import fault, read_json, write_json
 from minbert.tensor_files import read_tensors, save_tensors
 from multitask.atomic_dirs import (
     BEST,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minbert.linear_choice import choose_linear
+from minbert.linear import choose_linear
 from multitask.atomic_dirs import CheckpointError, published
 from multitask.progress import Progress
 from tasks.data import Split

@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.atomic_files import alone, remove
+from common.atomic_files import alone, kind_of, remove
 from common.json_files import read_json, write_json
-from common.temporary_names import kind_of
 from multitask.atomic_dirs import BEST, listed, newest_first, of_run, replaced
 from multitask.config import RunConfig, places
 from multitask.errors import RunError
@@ -79,7 +78,7 @@ def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[Run
             file = folder / "config.json"
             raise RunError(f"{file}: linear: expected mkl or onednn, found {began!r}")
         return config.changed(linear=began), "the run began with it"
-    from minbert.linear_choice import choose_linear  # loads torch
+    from minbert.linear import choose_linear  # loads torch
 
     choice = choose_linear(config.linear)
     return config.changed(linear=choice.kernel), choice.reason

@@ -23,7 +23,7 @@ from multitask.interrupts import Interrupts
 from multitask.model import EncoderWithHeads
 from multitask.probing import probing
 from multitask.progress import Progress
-from multitask.regularizers.build import build_regularizers
+from multitask.regularizers.base import build_regularizers
 from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
 from multitask.step import StepGradient

@@ -42,7 +42,7 @@ class Run:
     def compare(self, *others: Run | str | Path) -> str:
         """Tables of this run beside others, as mode compare prints them: means, gains, tests."""
         folders = [one.folder if isinstance(one, Run) else Path(one) for one in others]
-        return str(import_module("reports.side_by_side").compared([self.folder, *folders]))
+        return str(import_module("reports.comparison_tables").compared([self.folder, *folders]))
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"

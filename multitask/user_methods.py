@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from common.atomic_files import check_regular
-from common.checksums import digest
 from common.errors import SettingsError, one_line
+from common.json_files import digest
 from common.settings import Settings, hints_of
 from multitask.errors import RunError
 from multitask.methods import built_in, role_of

@@ -68,7 +68,7 @@ class PretrainObjective(Settings):
 
     def notices(self, config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
         """Lines on how much dev and test text is among the training text."""
-        from pretrain.overlaps import overlap_lines
+        from pretrain.texts import overlap_lines
 
         return overlap_lines(self, config, tasks)
 
@@ -123,9 +123,8 @@ class SimCSE(OwnTextObjective, name="simcse"):
         return contrast(texts, groups, self.contrast_temperature)
 
     def source(self, config: RunConfig) -> Texts:
-        from pretrain.own_text import unlabelled
         from pretrain.text_tasks import origin_of
-        from pretrain.texts import Texts, sentences
+        from pretrain.texts import Texts, sentences, unlabelled
 
         if self.text:
             return Texts(partial(unlabelled, self.text, self.text_column), self.text)

@@ -18,8 +18,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from pretrain.objectives import ClassLoss, ClassObjective
 from pretrain.projection_heads import ProjectionHead
-from tasks.base import Task, of_outputs
-from tasks.kinds import Kind
+from tasks.base import Kind, Task, of_outputs
 from tasks.readers import drawn
 
 NEIGHBOURS, MOST = 10, 5000

@@ -12,17 +12,16 @@ from torch import Tensor, nn
 
 from multitask.config import RunConfig
 from pretrain.objectives import PairObjective, PretrainObjective
-from pretrain.own_text import own_pairs
 from pretrain.texts import (
     SIMILAR,
     Make,
     Texts,
+    own_pairs,
     pairs_and_strangers,
     positive_pairs,
     training_sentences,
 )
-from tasks.base import Embeddings, Task
-from tasks.kinds import Kind
+from tasks.base import Embeddings, Kind, Task
 from tasks.metrics import pearson, spearman
 
 

@@ -1,17 +1,24 @@
-"""Where the sentences, pairs and triplets of pre-training come from."""
+"""Sentences, pairs and triplets of pre-training, and how much dev text is among them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multitask.config import RunConfig
 from multitask.randomness import generator
-from tasks import OwnTasks, build_task, find_task
-from tasks.readers import Examples, Limit, bare
-from tasks.text_files import DataError
+from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
+from tasks.base import Task
+from tasks.readers import Examples, Limit, bare, drawn, limit_of
+from tasks.text_files import READERS, DataError, read_sentences, rows_by_name
+
+if TYPE_CHECKING:
+    from pretrain.objectives import PretrainObjective
+
 
 SIMILAR = 4.0  # STS pairs from this score on mean the same
 # Tasks whose labels say which pairs belong together.
@@ -145,3 +152,71 @@ def overlap(
             distinct = {bare(text) for column in columns for text in column}
             found.setdefault(name, {})[split] = len(distinct & known)
     return found
+
+
+def unlabelled(
+    file: str, column: str | None, folder: Path, limit: Limit
+) -> tuple[Columns, np.ndarray]:
+    """Each sentence of a file once, with itself; `limit` of them, drawn at random."""
+    found = [
+        text for text in dict.fromkeys(map(str.strip, read_sentences(Path(file), column))) if text
+    ]
+    found = [found[row] for row in drawn(len(found), limit)]
+    return (found, found), np.arange(len(found))
+
+
+def own_pairs(
+    file: str, names: tuple[str, str], folder: Path, limit: Limit
+) -> tuple[Columns, np.ndarray]:
+    """Each pair of a file once, both texts there; `limit` of them, drawn at random.
+
+    Groups are linked by texts that pairs share, directly or through others. Raises DataError for
+    fewer than two groups, of which nothing could be learnt.
+    """
+    path = Path(file)
+    if path.suffix.lower() not in READERS:
+        raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
+    count = 0
+    pairs: dict[tuple[str, str], None] = {}  # not the rows, whose other columns may be long
+    rows = rows_by_name(path, names, comma=path.suffix.lower() == ".csv")
+    for _, row in rows:
+        count += 1
+        pairs[row[names[0]].strip(), row[names[1]].strip()] = None
+    found = [pair for pair in pairs if all(pair)]
+    found = [found[row] for row in drawn(len(found), limit)]
+    if len(found) < 2:
+        raise DataError(
+            f"{path}: expected two different pairs with both texts, found {len(found)} "
+            f"in {count} rows"
+        )
+    left, right = [one for one, _ in found], [other for _, other in found]
+    groups = linked(left, right)
+    if (groups == groups[0]).all():
+        raise DataError(
+            f"{path}: expected pairs that do not belong together, found all {len(groups):,} linked "
+            "by texts that they share"
+        )
+    return (left, right), groups
+
+
+def overlap_lines(
+    objective: PretrainObjective, config: RunConfig, tasks: Mapping[str, Task]
+) -> Iterator[str]:
+    """How much dev and test text of each task is among the training text, a line for each."""
+    folder = data_folder(config.data)
+    if objective.file is not None and config.data == "sample":
+        yield "dev is STS of the bundled sample, from templates: it judges little"
+    examples = [
+        task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
+    ]
+    texts = tuple(column for some in examples for column in some.texts)
+    # Of pre-training on classes also its own tasks' dev and test, as their files have them.
+    own = config.tasks if objective.of_classes else ()
+    for name in dict.fromkeys((*CS224N, *own)):
+        try:
+            (shared,) = overlap(texts, folder, [name], config.own_tasks).values()
+        except DataError as error:
+            yield f"overlap with {name}: unknown ({error})"
+            continue
+        found = ", ".join(f"{count:,} of {split}" for split, count in shared.items())
+        yield f"sentences of {name} that the training text holds: {found}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
-from reports.system_scores import Scored, runs_of, tasks_of
-from reports.systems import NO_SEED, task_of
-from reports.tables import latex_table, markdown_table, mean_and_spread
+from reports.store import read_run
+from reports.system_scores import Scored, runs_of, score_systems, tasks_of
+from reports.systems import NO_SEED, group_runs, task_of
+from reports.tables import latex_table, markdown_table, mean_and_spread, text_table
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 Sections = list[tuple[str, Table]]
@@ -138,3 +140,9 @@ def as_latex(found: Sections) -> str:
     """Tables for the package booktabs."""
     parts = [latex_table(*table, caption=title) for title, table in found]
     return "\n".join([*parts, f"% {NOTES}"]) + "\n"
+
+
+def compared(folders: Sequence[Path]) -> str:
+    """Scores, gains over the first system and tests; runs that differ only in seed are one."""
+    scored = score_systems(group_runs([(None, read_run(folder)) for folder in folders]))
+    return "\n\n".join(f"{title}\n\n{text_table(*table)}" for title, table in sections(scored))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitask.rays import ray_text
+from multitask.telemetry import ray_text
 from reports.tables import text_table
 
 

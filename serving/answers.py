@@ -13,16 +13,20 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
+import numpy as np
+
 from common.errors import harmless
+from tasks.labelled_files import files_of
+from tasks.readers import to_number
+from tasks.text_files import DataError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from common.settings import Settings
     from multitask.config import RunConfig
     from serving.model import MultiTaskModel, Prediction
     from serving.row_file import RowFile
     from tasks.base import Task
+
 
 # Tasks of GLUE's leaderboard; WNLI is none of ours, and AX is predicted by a head of MNLI.
 SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
@@ -57,8 +61,6 @@ def write_answers(
     """
     from common.progress import bar
     from serving.model import MultiTaskModel
-    from serving.scoring import targets_of
-    from tasks.text_files import DataError
 
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # what is wrong with the input is reported before the model is loaded
@@ -150,13 +152,52 @@ def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> li
 
 
 def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
-    """The metrics as a table."""
-    import numpy as np
-
+    """The task's metrics over the rows with a label, as a table."""
     from reports.tables import text_table
-    from serving.scoring import metrics_of
 
     metrics = metrics_of(task, np.concatenate(values), targets)
     rows = [[task.name, name, f"{value:.4f}"] for name, value in metrics.items()]
-    known = int(np.sum(~np.isnan(targets)))
-    return f"{text_table(['task', 'metric', f'{known:,} rows'], rows)}\n\n"
+    return f"{text_table(['task', 'metric', f'{np.sum(~np.isnan(targets)):,} rows'], rows)}\n\n"
+
+
+def metrics_of(task: Task, values: np.ndarray, targets: np.ndarray) -> dict[str, float]:
+    """The task's metrics of what is predicted (n,), over the rows with a label."""
+    known = ~np.isnan(targets)
+    wanted = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
+    return task.kind.metrics(values[known], wanted)
+
+
+def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
+    """Labels, each after the place where it stands, as numbers (n,), on the scale of predictions.
+
+    A class is written as in the task's own files or as people call it; a similarity is any number.
+    NaN are blank labels and, of a task with its first classes alone, those of the others. Raises
+    DataError with the place of a label that is none, and where all are NaN.
+    """
+    names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
+    found = []
+    for where, label in labels:
+        text = label.strip()
+        if text in files.blank:
+            found.append(np.nan)
+        elif classes is None:
+            found.append(number_of(text, where))
+        elif text in names and to_number(text) is None:
+            found.append(float(names.index(text)))
+        else:
+            try:
+                label_number = files.parse_label(text)
+            except ValueError as error:
+                raise DataError(f"{where}: {error}, found {text!r}") from error
+            found.append(label_number if label_number < classes else np.nan)
+    targets = np.array(found)
+    if np.isnan(targets).all():
+        raise DataError(f"{task.name}: expected a row with a label, found none")
+    return targets
+
+
+def number_of(text: str, where: str) -> float:
+    value = to_number(text)
+    if value is None:
+        raise DataError(f"{where}: expected a number, found {text!r}")
+    return value

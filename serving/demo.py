@@ -29,15 +29,15 @@ POLICY = (
 )
 
 
-class StudyRequest(BaseModel):
+class PredictRequest(BaseModel):
     """A task, and its text or texts."""
 
     task: str
     texts: list[str] = Field(min_length=1, max_length=2)
 
 
-class Looked(BaseModel):
-    """What is looked for, and how many sentences."""
+class SearchRequest(BaseModel):
+    """A query, and the number of sentences to return."""
 
     query: str = Field(min_length=1, max_length=LONGEST)
     top: int = Field(default=5, ge=1, le=50)
@@ -107,20 +107,20 @@ def make_app(
         return {"tasks": tasks, "corpus": searched}
 
     @app.post("/predict")
-    async def predict(asked: StudyRequest) -> dict[str, Any]:
-        check(model, asked)
-        texts: Any = [tuple(asked.texts)] if len(asked.texts) == 2 else asked.texts
-        found = (await turn(lambda: model.predict(texts, [asked.task])))[asked.task]
+    async def predict(request: PredictRequest) -> dict[str, Any]:
+        check(model, request)
+        texts: Any = [tuple(request.texts)] if len(request.texts) == 2 else request.texts
+        found = (await turn(lambda: model.predict(texts, [request.task])))[request.task]
         shares = [] if found.probabilities is None else found.probabilities[0].tolist()
         scores = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
         return {"label": found.labels[0], "value": float(found.values[0]), "classes": scores}
 
     @app.post("/similar")
-    async def similar(looked: Looked) -> dict[str, Any]:
+    async def similar(request: SearchRequest) -> dict[str, Any]:
         if corpus is None:
             raise BadError("expected a page started with --input, found one without")
-        check_text("query", looked.query)
-        rows, cosines = await turn(lambda: search(model, corpus, looked))
+        check_text("query", request.query)
+        rows, cosines = await turn(lambda: search(model, corpus, request))
         return {
             "found": [
                 {"sentence": corpus.sentences[row], "row": int(row) + 1, "cosine": float(cosine)}
@@ -131,20 +131,20 @@ def make_app(
     return app
 
 
-def check(model: MultiTaskModel, asked: StudyRequest) -> None:
+def check(model: MultiTaskModel, request: PredictRequest) -> None:
     """BadError, in a line, for what the model cannot answer."""
-    task = model.tasks_by_name.get(asked.task)
+    task = model.tasks_by_name.get(request.task)
     if task is None:
-        raise BadError(f"task: expected {', '.join(model.tasks)}, found {asked.task[:40]!r}")
-    if len(asked.texts) != task.texts:
-        raise BadError(f"texts: expected {task.texts} for {asked.task}, found {len(asked.texts)}")
-    for text in asked.texts:
+        raise BadError(f"task: expected {', '.join(model.tasks)}, found {request.task[:40]!r}")
+    if len(request.texts) != task.texts:
+        raise BadError(f"texts: expected {task.texts} for {task.name}, found {len(request.texts)}")
+    for text in request.texts:
         check_text("texts", text)
 
 
-def search(model: MultiTaskModel, corpus: Corpus, looked: Looked) -> tuple[Any, Any]:
-    query = model.model.bi_encoder.encode([looked.query], normalize=True)
-    return nearest(corpus.embeddings, query, looked.top)
+def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tuple[Any, Any]:
+    query = model.model.bi_encoder.encode([request.query], normalize=True)
+    return nearest(corpus.embeddings, query, request.top)
 
 
 def check_text(name: str, text: str) -> None:

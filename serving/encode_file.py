@@ -33,7 +33,7 @@ def encode_file(
         meanwhile.submit(find_folder, config.encoder)
         from minbert.bi_encoder import BiEncoder
         from minbert.device import choose_device, warn_if_slow
-        from minbert.linear_choice import choose_linear
+        from minbert.linear import choose_linear
 
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)

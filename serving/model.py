@@ -13,9 +13,8 @@ from minbert.arithmetic import PRECISIONS
 from minbert.batching import TokenLists
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
-from minbert.encoding import WINDOW, in_bfloat16
-from minbert.stored import AnyEncoder
-from minbert.truncation import warn_of_truncation
+from minbert.encoding import WINDOW, in_bfloat16, warn_of_truncation
+from minbert.folder import AnyEncoder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.errors import RunError
@@ -24,7 +23,7 @@ from multitask.model import EncoderWithHeads
 from multitask.stored import best_weights, config_of_tasks, settings_of
 from serving.together import embed_together
 from tasks.base import Task
-from tasks.labelled_files import LabelledFiles, Source
+from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two of them, of n texts each
 Texts = Sequence[str] | Sequence[tuple[str, str]]
@@ -110,7 +109,7 @@ class MultiTaskModel:
             RunError: for a task that the run does not have, or that wants pairs.
 
         Warns:
-            minbert.truncation.TruncationWarning: with the number of rows that are longer than the
+            minbert.encoding.TruncationWarning: with the number of rows that are longer than the
                 encoder's limit, and were cut to it.
         """
         if isinstance(texts, str):
@@ -222,13 +221,6 @@ class MultiTaskModel:
         if precision not in self.encoders:
             self.encoders[precision] = in_bfloat16(self.model.bi_encoder.encoder)
         return self.encoders[precision]
-
-
-def files_of(source: Source) -> LabelledFiles:
-    """What a task's files are read by, behind whatever parts or draws their examples."""
-    while not isinstance(source, LabelledFiles):
-        source = getattr(source, "source")  # noqa: B009 (each wrapper has one)
-    return source
 
 
 def prediction(task: Task, scores: np.ndarray) -> Prediction:

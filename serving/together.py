@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from minbert.batching import TokenLists
-from minbert.stored import AnyEncoder
+from minbert.folder import AnyEncoder
 from multitask.model import EncoderWithHeads
 
 

@@ -16,10 +16,9 @@ import numpy as np
 from common.entry_point import start
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.rays import ray_text
 from multitask.run import complete
 from multitask.stored import finished_metrics
-from multitask.telemetry import read_steps
+from multitask.telemetry import ray_text, read_steps
 from reports.cells import as_kept, write_cell
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table

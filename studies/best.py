@@ -17,8 +17,7 @@ from typing import Any
 from common.atomic_files import write_whole
 from multitask.config import RunConfig
 from reports.cells import read_cell, write_cell
-from reports.ensembles import ensemble_runs
-from reports.soups import soup_runs
+from reports.ensembles import ensemble_runs, soup_runs
 from reports.tables import markdown_table
 from studies.cell_store import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
 from studies.cells import run_cells

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from common.atomic_files import write_whole
-from common.checksums import digest
 from common.errors import UserError
-from common.json_files import read_json, write_json
+from common.json_files import digest, read_json, write_json
 from multitask.assembly import plain_tasks
 from multitask.control import RunControl
 from multitask.dry_run import duration

@@ -14,7 +14,7 @@ from multitask.control import RunControl
 from multitask.run import complete
 from multitask.stored import best_weights
 from reports.drawing import blank_figure, save_figure
-from reports.embeddings import project
+from reports.figures import project
 from tasks.readers import Examples
 
 MOST = 1000  # examples of a map

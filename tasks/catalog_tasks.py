@@ -12,11 +12,11 @@ import numpy as np
 from torch import nn
 
 from tasks import DECLARED, PAIRS
-from tasks.base import Task
+from tasks.base import Task, classification
 from tasks.catalog import MOODS, REVIEWS, TOPICS, Declared
+from tasks.cs224n import cs224n_files
 from tasks.filtered import FirstClasses, Joined
 from tasks.heads import PairClassifier, SoftmaxClassifier
-from tasks.kinds import classification
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.parting import Parted
 from tasks.predictions import class_file
@@ -108,23 +108,8 @@ def reviews(name: str, classes: str | None = None) -> Task:
 
 def cfimdb() -> Task:
     """Long movie reviews, two classes, in the files of CS224N."""
-    return classified(
-        "cfimdb",
-        2,
-        LabelledFiles(
-            files={
-                "train": "ids-cfimdb-train.csv",
-                "dev": "ids-cfimdb-dev.csv",
-                "test": "ids-cfimdb-test-student.csv",
-            },
-            text_columns=("sentence",),
-            label_column="sentiment",
-            parse_label=class_label(2),
-            clean_text=clean_sentence,
-            target_type=np.int64,
-        ),
-        MOODS,
-    )
+    files = cs224n_files("ids-cfimdb", ("sentence",), "sentiment", class_label(2), clean_sentence)
+    return classified("cfimdb", 2, files, MOODS)
 
 
 def classified(name: str, classes: int, source: Source, names: tuple[str, ...]) -> Task:

@@ -1,19 +1,21 @@
-"""Cross-entropy with supervised contrastive terms beside it, on the embeddings of a batch."""
+"""Objectives of tasks with classes that add contrastive terms to cross-entropy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from losses import contrastive_objectives, ideal_points, supcon_loss
+from losses import contrastive_objectives, ideal_points, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
-from tasks.base import Embeddings, Loss, Task
-from tasks.kinds import Outputs
-from tasks.objectives import EPO, LS, SCL
+from tasks.base import Embeddings, Loss, Outputs, Task
+from tasks.labelled_files import Source
+from tasks.objectives import CL, EPO, LS, SCL
+from tasks.readers import Examples, Limit
 
 
 def scl(task: Task, settings: SCL) -> Task:
@@ -80,3 +82,51 @@ def example_embedding(texts: Embeddings) -> Tensor:
         return texts[0]
     u, v = texts
     return torch.cat([u, v, (u - v).abs()], dim=-1)
+
+
+@dataclass(frozen=True)
+class Twice:
+    """Training examples with each text a second time, of which dropout makes another view."""
+
+    source: Source
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return self.source.splits
+
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
+        examples = self.source.read(folder, split, limit)
+        return replace(examples, texts=examples.texts * 2) if split == "train" else examples
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, split)
+
+
+class FirstView(nn.Module):
+    """A head that looks at the first view of an example, of `count` texts."""
+
+    def __init__(self, head: nn.Module, count: int) -> None:
+        super().__init__()
+        self.head, self.count = head, count
+
+    def forward(self, *texts: Tensor) -> Outputs:
+        return self.head(*texts[: self.count])
+
+
+def augmented(task: Task, settings: CL) -> Task:
+    """(1 - weight) CE + weight InfoNCE of both views, the other examples being negatives."""
+    count = task.vectors
+
+    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+        views = example_embedding(texts[:count]), example_embedding(texts[count:])
+        contrast = simcse_loss(*views, settings.temperature)
+        own = task.kind.loss(outputs, targets)
+        return (1 - settings.weight) * own + settings.weight * contrast
+
+    return replace(
+        task,
+        source=Twice(task.source),
+        build_head=lambda width: FirstView(task.build_head(width), count),
+        several={"loss": loss},
+        in_batch=True,
+    )

@@ -173,3 +173,10 @@ def gathered(
         found = f"{blank} rows with a blank label" if blank else "only a header line"
         raise DataError(f"{path}: expected at least one example, found {found}")
     return Examples(ids, texts, np.array(targets, target_type) if target_type else None, blank)
+
+
+def files_of(source: Source) -> LabelledFiles:
+    """What a task's files are read by, behind whatever parts or draws their examples."""
+    while not isinstance(source, LabelledFiles):
+        source = getattr(source, "source")  # noqa: B009 (each wrapper has one)
+    return source

@@ -166,7 +166,7 @@ class CL(WithContrast, name="cl"):
     """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT)."""
 
     def of_task(self, task: Task) -> Task:
-        from tasks.augmented import augmented
+        from tasks.contrastive import augmented
 
         return augmented(task, self)
 
@@ -240,7 +240,7 @@ class LEAM(Objective, name="leam"):
     label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:
-        from tasks.leam import leam
+        from tasks.label_attention import leam
 
         return leam(task)
 
@@ -252,7 +252,7 @@ class LSAN(Objective, name="lsan"):
     label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:
-        from tasks.lsan import lsan
+        from tasks.label_attention import lsan
 
         return lsan(task)
 

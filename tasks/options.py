@@ -52,7 +52,7 @@ class SST(TaskOptions, name="sst"):
     )
 
     def build(self) -> Task:
-        from tasks.sst import sst
+        from tasks.cs224n import sst
 
         return sst(self.head)
 
@@ -74,7 +74,7 @@ class QQP(TaskOptions, name="qqp"):
             yield "task_options: qqp: pair joint: expected neither head nor loss beside it"
 
     def build(self) -> Task:
-        from tasks.qqp import qqp
+        from tasks.cs224n import qqp
 
         return qqp(self.head, self.loss, self.pair)
 
@@ -97,7 +97,7 @@ class STS(TaskOptions, name="sts"):
     )
 
     def build(self) -> Task:
-        from tasks.sts import sts
+        from tasks.cs224n import sts
 
         return sts(self.head, self.activation)
 

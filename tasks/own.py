@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from tasks.base import Task
+from tasks.base import Task, classification, similarity
 from tasks.described import Described
 from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
-from tasks.kinds import classification, similarity
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.parting import Parted
 from tasks.predictions import PredictionFile, finite_number

@@ -45,7 +45,7 @@ def remember_linear(kernel: str) -> None:
     """What `auto` finds in this cache, in processes of any number of threads."""
     import torch
 
-    from minbert.linear_choice import LinearChoice, remember, this_machine
+    from minbert.linear import LinearChoice, remember, this_machine
 
     choices = {}
     for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from common.atomic_files import alone
-from common.checksums import fault
 from common.errors import UserError
+from common.json_files import fault
 from minbert import BiEncoder
-from minbert.vectors import read_vectors
+from minbert.words import read_vectors
 from multitask.run_folder import stored_config
 from multitask.telemetry import Telemetry, read_steps
 from reports.store import read_run
-from serving.embeddings import embeddings_of, sentences_of
+from serving.mining import embeddings_of, sentences_of
 from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch

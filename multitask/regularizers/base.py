@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 from torch import Tensor
 
 from minbert.batching import Batch
+from multitask.config import RunConfig
+from multitask.errors import RunError
 from multitask.micro_batches import Part
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass
-from tasks.base import Embeddings, Task
-from tasks.kinds import Outputs
+from tasks.base import Embeddings, Outputs, Task
 
 
 @dataclass(frozen=True)
@@ -108,3 +109,19 @@ class Weighted(Stateless):
 
     def __call__(self, clean: Clean) -> Term:
         return Term(self.weights[clean.task.name] * self.term(clean))
+
+
+def build_regularizers(
+    config: RunConfig, model: EncoderWithHeads, tasks: Mapping[str, Task]
+) -> dict[str, Running]:
+    """Those of a configuration, by name: each acts on the tasks it has a weight for.
+
+    Raises RunError for a task whose outputs cannot be compared, example by example.
+    """
+    found = {one.name: one.build(model, config.seed) for one in config.regularizers}
+    for name, regularizer in found.items():
+        for task in regularizer.weights:
+            if tasks[task].in_batch or tasks[task].kind.divergence is None:
+                expected = "a task whose outputs can be compared one by one"
+                raise RunError(f"{name}: expected {expected}, found {task}")
+    return found

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.checksums import digest
 from common.errors import UserError
+from common.json_files import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
 from multitask.config import RunConfig

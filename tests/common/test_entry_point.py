@@ -8,7 +8,7 @@ import pytest
 
 from common.entry_point import ended
 from common.errors import UnknownEncoderError, UserError
-from minbert.truncation import TruncationWarning, warn_of_truncation
+from minbert.encoding import TruncationWarning, warn_of_truncation
 
 
 def fail(error):

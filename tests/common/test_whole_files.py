@@ -8,9 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from common.atomic_files import check_regular, recover, whole_file, write_whole, written_aside
+from common.atomic_files import (
+    NEW,
+    OLD,
+    check_regular,
+    kind_of,
+    recover,
+    temporaries,
+    temporary_name,
+    whole_file,
+    write_whole,
+    written_aside,
+)
 from common.errors import UserError
-from common.temporary_names import NEW, OLD, kind_of, temporaries, temporary_name
 
 WRITER = """
 import sys

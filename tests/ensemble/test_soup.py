@@ -16,7 +16,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import selection_score
 from multitask.run import complete
-from reports.soups import soup_runs
+from reports.ensembles import soup_runs
 from tasks.predictions import PredictionError
 
 CONFIG = RunConfig(

@@ -10,11 +10,11 @@ from tolerances import assert_near, encoder_terms
 from common.errors import EncoderError
 from minbert import BiEncoder, bi_encoder, encoding
 from minbert.batching import pack
+from minbert.encoding import TruncationWarning
 from minbert.pooling import POOLINGS
-from minbert.truncation import TruncationWarning
 
 # One of TEXTS is longer than the limit.
-pytestmark = pytest.mark.filterwarnings("ignore::minbert.truncation.TruncationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::minbert.encoding.TruncationWarning")
 
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more
 TEXTS = [

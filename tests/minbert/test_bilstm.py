@@ -13,8 +13,7 @@ from common.errors import EncoderError
 from minbert import BiEncoder
 from minbert.batching import pack
 from minbert.bilstm import BiLSTMConfig, random_bilstm
-from minbert.vectors import read_vectors
-from minbert.words import SPECIAL, build_bilstm, vocabulary_of, word_tokenizer
+from minbert.words import SPECIAL, build_bilstm, read_vectors, vocabulary_of, word_tokenizer
 
 TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]
 

@@ -7,18 +7,17 @@ import torch
 import torch.nn.functional as F
 from tolerances import assert_near, assert_near_in_norm, encoder_terms
 
-from minbert import BiEncoder, linear_choice
+from minbert import BiEncoder
 from minbert import linear as kernels
 from minbert.arithmetic import LINEARS
-from minbert.linear import Linear, linear
-from minbert.linear_choice import LinearError, cache_file, choose_linear, forward_backward
+from minbert.linear import Linear, LinearError, cache_file, choose_linear, forward_backward, linear
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
 needs_onednn = pytest.mark.skipif(not kernels.has_onednn(), reason="this PyTorch lacks oneDNN")
 
 
 def case(tokens, inputs, outputs, seed=0):
-    return linear_choice.layer_inputs(torch.Generator().manual_seed(seed), tokens, inputs, outputs)
+    return linear.layer_inputs(torch.Generator().manual_seed(seed), tokens, inputs, outputs)
 
 
 def relative_error(found, exact):
@@ -89,7 +88,6 @@ def test_autocast_keeps_master_weights_and_their_gradients_in_float32(native, mo
 
 def test_where_the_private_op_is_missing_mkl_is_used(monkeypatch):
     monkeypatch.setattr(kernels, "has_onednn", lambda: False)
-    monkeypatch.setattr(linear_choice, "has_onednn", lambda: False)
     x, weight, bias, _ = case(5, 4, 3)
     assert torch.equal(linear(x, weight, bias, "onednn"), F.linear(x, weight, bias))
     assert choose_linear().kernel == "mkl"
@@ -108,7 +106,7 @@ def test_an_unknown_kernel_is_refused():
 def test_a_kernel_with_wrong_results_is_not_chosen(monkeypatch):
     product = kernels.onednn
     monkeypatch.setattr(kernels, "onednn", lambda *a: product(*a) * 1.001)
-    assert linear_choice.probe().kernel == "mkl"
+    assert kernels.probe().kernel == "mkl"
 
 
 @needs_onednn
@@ -120,10 +118,10 @@ def test_the_faster_kernel_is_chosen_unless_it_is_a_tie(monkeypatch, factor, exp
         clock[0] += 1.0 if kernel == "onednn" else factor
         return []
 
-    monkeypatch.setattr(linear_choice, "agrees", lambda case: True)
-    monkeypatch.setattr(linear_choice, "forward_backward", measured)
-    monkeypatch.setattr(linear_choice.time, "perf_counter", lambda: clock[0])
-    choice = linear_choice.probe()
+    monkeypatch.setattr(kernels, "agrees", lambda case: True)
+    monkeypatch.setattr(kernels, "forward_backward", measured)
+    monkeypatch.setattr(kernels.time, "perf_counter", lambda: clock[0])
+    choice = kernels.probe()
     assert choice.kernel == expected
     assert f"{factor:.2f} times" in choice.reason
 
@@ -132,12 +130,12 @@ def test_the_faster_kernel_is_chosen_unless_it_is_a_tie(monkeypatch, factor, exp
 def test_the_choice_is_remembered_for_this_cpu_and_pytorch(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     probes = []
-    choice = linear_choice.LinearChoice("onednn", "measured")
-    monkeypatch.setattr(linear_choice, "probe", lambda: probes.append(1) or choice)
+    choice = kernels.LinearChoice("onednn", "measured")
+    monkeypatch.setattr(kernels, "probe", lambda: probes.append(1) or choice)
     assert choose_linear() == choose_linear() == choice
     assert probes == [1]
     assert torch.__version__ in next(iter(json.loads(cache_file().read_text())))
-    monkeypatch.setattr(linear_choice, "this_machine", lambda: "another")
+    monkeypatch.setattr(kernels, "this_machine", lambda: "another")
     choose_linear()
     assert probes == [1, 1]
     assert len(json.loads(cache_file().read_text())) == 2
@@ -153,7 +151,7 @@ def test_a_damaged_cache_is_measured_anew(monkeypatch, tmp_path, content):
     cache_file().parent.mkdir()
     if content == "{machine: foo}":  # of this very machine, with a kernel there is not
         entry = {"kernel": "foo", "reason": "x"}
-        content = json.dumps({linear_choice.this_machine(): entry})
+        content = json.dumps({linear.this_machine(): entry})
     cache_file().write_text(content)
     choice = choose_linear()
     assert choice.kernel in LINEARS

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from common.temporary_names import NEW, OLD, temporary_name
+from common.atomic_files import NEW, OLD, temporary_name
 from multitask.atomic_dirs import (
     SUMS,
     CheckpointError,

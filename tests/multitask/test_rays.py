@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from multitask.rays import pull_and_push, ray_text
+from multitask.telemetry import pull_and_push, ray_text
 
 
 def written(file, steps):

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from common.atomic_files import NEW, OLD, temporary_name
 from common.errors import UserError
 from common.json_files import write_json
-from common.temporary_names import NEW, OLD, temporary_name
-from minbert import linear_choice
-from minbert.linear_choice import LinearChoice
+from minbert import linear
+from minbert.linear import LinearChoice
 from multitask.config import RunConfig
 from multitask.run_folder import RunError, default_folder, holds_finished, make_ready, settle_linear
 from multitask.stored import Metrics, finished_metrics
@@ -174,7 +174,7 @@ def chosen(kernel):
 
 
 def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
-    monkeypatch.setattr(linear_choice, "choose_linear", chosen("onednn"))
+    monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
     config, reason = settle_linear(CONFIG, tmp_path / "run", overwrite=False)
     assert (config.linear, reason) == ("onednn", "measured")
     prepare(tmp_path / "run", config, resume=False, overwrite=False)
@@ -182,7 +182,7 @@ def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
 
 
 def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeypatch):
-    monkeypatch.setattr(linear_choice, "choose_linear", chosen("onednn"))
+    monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
     write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
     assert settle_linear(CONFIG, tmp_path, overwrite=False)[0].linear == "mkl"
     assert settle_linear(CONFIG, tmp_path, overwrite=True)[0].linear == "onednn"

@@ -12,8 +12,7 @@ import pytest
 import tasks.sample
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from pretrain.own_text import own_pairs, unlabelled
-from pretrain.texts import pairs_and_strangers
+from pretrain.texts import own_pairs, pairs_and_strangers, unlabelled
 from tasks.text_files import DataError
 
 SAMPLE = Path(tasks.sample.__file__).parent

@@ -12,7 +12,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from pretrain.probe import ITERATIONS, STRENGTHS, linear_evaluation, regression
 from tasks import build_task, data_folder
-from tasks.kinds import classification
+from tasks.base import classification
 
 CONFIG = RunConfig(mode="probe", tasks=("sst",), encoder="tiny", limit=60)
 

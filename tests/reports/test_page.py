@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from reports.comparison_tables import sections
-from reports.disagreements import apart, disagreements
 from reports.figures import all_figures, confusion_counts, svg
-from reports.page import comparison_page
+from reports.page import apart, comparison_page, disagreements
 from reports.store import read_run
 from reports.system_scores import score_systems
 from reports.systems import group_runs

@@ -9,8 +9,8 @@ from tolerances import assert_near, encoder_terms
 
 import cli
 from cli.export import FORMATS
+from common.atomic_files import OLD, temporary_name
 from common.errors import UserError
-from common.temporary_names import OLD, temporary_name
 from minbert.bi_encoder import BiEncoder
 from serving import MultiTaskModel
 from serving.card import without_places

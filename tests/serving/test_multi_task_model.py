@@ -8,7 +8,7 @@ import torch
 from tolerances import assert_near, encoder_terms
 
 import cli
-from minbert.truncation import TruncationWarning
+from minbert.encoding import TruncationWarning
 from multitask.errors import RunError
 from serving import MultiTaskModel
 from serving.together import concatenated

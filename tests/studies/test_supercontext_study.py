@@ -10,7 +10,7 @@ import pytest
 from cell_files import keep_seeds
 
 import cli
-from common.checksums import digest
+from common.json_files import digest
 from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
 from studies.seeds import run_seed

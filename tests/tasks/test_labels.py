@@ -19,9 +19,14 @@ from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
 from tasks import build_task
 from tasks.contrastive import example_embedding
-from tasks.label_attention import LabelAttention, centred, padded, softmax_over_tokens
+from tasks.label_attention import (
+    ATTENTION_WIDTH,
+    LabelAttention,
+    centred,
+    padded,
+    softmax_over_tokens,
+)
 from tasks.lacon import lowest_label_centered
-from tasks.lsan import ATTENTION_WIDTH
 from tasks.objectives import CL, LEAM, LSAN, LaCon, LaConFusion, with_objective
 
 pytestmark = pytest.mark.numeric

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from reports.submissions import check_predictions
 from tasks import build_task
-from tasks.leaderboard import check_predictions
 from tasks.predictions import finite_number, write_predictions
 
 IDS = ["a1", "b2", "ç3"]

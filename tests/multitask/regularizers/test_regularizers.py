@@ -11,8 +11,7 @@ from minbert.batching import NOISE_PLACES
 from multitask.errors import RunError
 from multitask.micro_batches import Part
 from multitask.passes import EncoderPass
-from multitask.regularizers.base import Clean
-from multitask.regularizers.build import build_regularizers
+from multitask.regularizers.base import Clean, build_regularizers
 from multitask.resuming import resume
 
 ROWS = np.arange(6)
