@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from multitask.atomic_dirs import (
     newest_first,
     of_run,
     publish,
+    published,
     recover,
     step_of,
 )
@@ -65,6 +67,10 @@ class Checkpoints:
         for old in newest_first(self.folder)[KEPT:]:
             remove(old, ignore_errors=True)
 
+    def save_best(self, write: Callable[[Path], None]) -> None:
+        """Let `write` fill the folder of the best epoch's weights, which the run ends with."""
+        publish(self.folder / BEST, write, self.config)
+
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore the newest whole one into model and optimiser; None where there is none at all.
 
@@ -98,6 +104,34 @@ class Checkpoints:
         except CheckpointError as error:
             found = str(error)
         raise CheckpointError(f"{found}; --overwrite starts again")
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Turn what a state of another form breaks into a CheckpointError."""
+        try:
+            yield
+        except CheckpointError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise CheckpointError(
+                f"{self.folder}: expected the state of this run, "
+                f"found {type(error).__name__}: {error}; --overwrite starts again"
+            ) from error
+
+    def check_best(self, epoch: int) -> None:
+        """CheckpointError where the weights of the best epoch are missing or of another run."""
+        if not epoch:
+            return
+        try:
+            best = published(self.folder / BEST)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}; --overwrite starts again") from error
+        if best is None:
+            raise CheckpointError(
+                f"{self.folder / BEST}: expected the weights of epoch {epoch}, found none; "
+                "--overwrite starts again"
+            )
+        self.check(best)
 
     def forget(self) -> None:
         """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""

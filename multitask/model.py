@@ -98,6 +98,11 @@ class EncoderWithHeads(nn.Module):
             self.bi_encoder.eval()
         return self
 
+    @property
+    def finite(self) -> bool:
+        """Whether every weight is a finite number."""
+        return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
+
     def save(self, folder: Path) -> None:
         """The encoder in a folder that transformers opens, the heads beside it."""
         self.bi_encoder.save_pretrained(folder)

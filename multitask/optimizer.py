@@ -84,6 +84,17 @@ class Constant(LrSchedule, name="constant"):
         return min(1.0, (step + 1) / max(1, round(total * self.warmup)))
 
 
+def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> float:
+    """Return the share of the peak rates in step `step` (from 0) of `total`.
+
+    With `probing` steps that train only the heads (Kumar et al., 2022), these and the later ones
+    each have a whole schedule.
+    """
+    if step < probing:
+        return schedule.factor(step, probing)
+    return schedule.factor(step - probing, total - probing)
+
+
 def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = group["peak_lr"] * factor

@@ -48,6 +48,21 @@ class Progress:
         """Whether the epoch that ended last has its dev score."""
         return bool(self.history) and self.history[-1]["epoch"] == self.epoch
 
+    def count(self, status: str, examples: int) -> None:
+        """Add a step with the combiner's `status`."""
+        self.examples += examples
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+    def add_score(self, score: float, dev: Mapping[str, Any], keep_last: bool) -> bool:
+        """Add the dev score of the epoch; return whether its weights are to be kept."""
+        self.history.append(
+            {"epoch": self.epoch, "step": self.step, "selection_score": score, "dev": dict(dev)}
+        )
+        better = score > self.best_score or keep_last
+        if better:
+            self.best_score, self.best_epoch = score, self.epoch
+        return better
+
     def due(self, config: RunConfig) -> bool:
         """Whether a score is due before the next epoch."""
         last = self.epoch >= config.epochs

@@ -21,10 +21,9 @@ from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.methods import is_default
-from multitask.resuming import resume
 from multitask.run_folder import holds_finished, make_ready, owned, settle_linear, write_ids
 from multitask.schedule import Plan
-from multitask.stored import encoder_of, finished_metrics
+from multitask.stored import best_weights, encoder_of, finished_metrics
 from multitask.telemetry import conflict_summary, pull_and_push
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -113,7 +112,7 @@ def run(
             if not is_default("protocol", config.protocol):
                 write_ids(folder, trainer.splits)
     with processes.together():
-        resumed = control.resume and resume(trainer)
+        resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected every process to see the same checkpoint")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
@@ -128,7 +127,7 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
     config, folder, processes = trainer.config, trainer.folder, trainer.processes
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
-    trainer.load_best()
+    model.load(best_weights(folder, config.to_json()))
     dev, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
         model, tasks, {name: splits[name]["dev"] for name in tasks}, processes
     )

@@ -1,9 +1,9 @@
-"""The gradient of one step: batch -> embed -> losses -> rows -> Gram -> combined gradient."""
+"""The gradient of one step: batches -> embeddings -> losses -> rows -> Gram matrix -> gradient."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,21 +14,37 @@ from multitask.combiners.base import ObjectiveError
 from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.errors import NotFiniteError, RunError
-from multitask.forward import Forward
 from multitask.gradients import GradientRows, whole_gram
-from multitask.micro_batches import Part, parts_of, whole_part
 from multitask.model import EncoderWithHeads
-from multitask.passes import LeafLosses
+from multitask.passes import EncoderPass, LeafLosses, Part, parts_of, whole_part
+from multitask.regularizers.base import Clean
 from multitask.regularizers.base import Running as RunningTerm
-from multitask.step_result import Batches, StepResult, check_finite, examples_of
 from tasks.base import Task
 from tasks.data import Split
+
+Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step computed: m objectives, their losses (m,), weights, and Gram matrices (m, m).
+
+    `grams` has one for each section of the model, or one at the `representation`; it is empty where
+    the gradients were added up without keeping them apart.
+    """
+
+    objectives: tuple[str, ...]
+    losses: np.ndarray
+    combined: Combined
+    grams: Mapping[str, np.ndarray]
+    examples: int
 
 
 class StepGradient:
     """Computes the combined gradient of a step's batches and leaves it in the parameters.
 
-    The combiner's weights act on the shared encoder; every head follows its own losses alone.
+    The combiner's weights act on the shared encoder; every head follows only its own losses. Under
+    several processes a loss over a batch sees the texts of all of them.
     """
 
     def __init__(
@@ -41,24 +57,30 @@ class StepGradient:
         config: RunConfig,
         processes: Processes = Processes(),
     ) -> None:
-        self.model, self.tasks, self.combiner = model, tasks, combiner
+        self.model, self.tasks, self.splits = model, tasks, splits
+        self.combiner, self.regularizers = combiner, regularizers
         self.config, self.processes = config, processes
-        self.forward = Forward(model, tasks, splits, regularizers, processes)
-        self.rows = GradientRows(model.sections(), model.make_words_sparse(), self.processes)
+        self.epoch = 1  # from 1: a task may have other losses in later epochs
+        self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}
         check_every_parameter_has_a_place(model)
 
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
-        """Step number `step`, which decides the noise of regularisers.
+        """Compute step number `step`, which decides the noise of regularisers.
 
-        `measure` keeps the objectives apart even where the combiner would not.
         Batches of the same task make one objective, the mean over all their examples; in-batch
-        losses are averaged by the batches' sizes. Raises NotFiniteError for losses or gradients
-        that are not finite; then the next step begins as after any other.
+        losses are averaged by the batches' sizes. With `measure` the objectives are kept apart even
+        where the combiner does not need it. Raises NotFiniteError for losses or gradients that are
+        not finite; then the next step begins as after any other.
         """
+        representation = self.config.gradients == "representation"
+        if self.model.frozen or not (representation or self.combiner.needs_rows or measure):
+            compute = self.summed
+        else:
+            compute = self.combined_at_representation if representation else self.combined
         try:
-            result = self.method_of(measure)(batches, step)
+            result = compute(batches, step)
         except NotFiniteError:  # all processes found it
             self.rows.forget()
             self.sync_dropout()
@@ -67,39 +89,22 @@ class StepGradient:
         self.add_heads_up(batches)
         return result
 
-    def method_of(self, measure: bool) -> Callable[[Batches, int], StepResult]:
-        """How this step's gradient is computed."""
-        if self.model.frozen:
-            return self.added_up
-        if self.config.gradients == "representation":
-            return self.combined_at_representation
-        if self.combiner.needs_rows or measure:
-            return self.combined_at_parameters
-        return self.added_up
-
-    def begin_epoch(self, epoch: int) -> None:
-        """Take the losses that tasks have in this epoch, from 1."""
-        tasks = {name: task.in_epoch(epoch) for name, task in self.tasks.items()}
-        self.forward = replace(self.forward, tasks=tasks)
-
-    def added_up(self, batches: Batches, step: int) -> StepResult:
-        """All objectives' gradients at once; only those of heads if the encoder is frozen."""
+    def summed(self, batches: Batches, step: int) -> StepResult:
+        """Differentiate all objectives at once; with a frozen encoder only down to the heads."""
         values = self.no_losses(batches)
         for name, several in batches.items():
             for part in self.parts(name, several):
                 losses = self.forward(name, part, step)
-                losses.backward(
-                    losses.leaf_gradients(torch.stack(list(losses.by_objective.values())).sum())
-                )
+                losses.backward(torch.stack(list(losses.by_objective.values())).sum())
                 add_values(values, losses)
-        summed = self.summed_losses(values)
+        found = self.reduced(values)
         if not self.model.frozen:
             self.add_encoder_up()
-        combined = Combined(np.ones(len(summed)), "summed")
-        return StepResult(tuple(values), summed, combined, {}, examples_of(batches))
+        combined = Combined(np.ones(len(found)), "summed")
+        return StepResult(tuple(values), found, combined, {}, examples_of(batches))
 
-    def combined_at_parameters(self, batches: Batches, step: int) -> StepResult:
-        """A row for each objective's gradient on the shared parameters, as the combiner weighs it.
+    def combined(self, batches: Batches, step: int) -> StepResult:
+        """Keep a row per objective, its gradient on the shared parameters, and combine the rows.
 
         A task's graph is freed with its last objective.
         """
@@ -108,58 +113,90 @@ class StepGradient:
             begin, count = self.rows.used, len(self.tasks[name].objectives)
             for part in self.parts(name, several):
                 losses = self.forward(name, part, step)
-                for row, (gradients, keep) in enumerate(losses.each(), begin):
-                    losses.backward(gradients, keep)
+                for place, loss in enumerate(losses.by_objective.values()):
+                    losses.backward(loss, keep=place < count - 1)
                     if count > 1:
-                        self.rows.collect(row)
+                        self.rows.collect(begin + place)
                 add_values(values, losses)
             # A single objective is collected once for all its pieces; a process without any piece
             # takes part with rows of zeros.
             while self.rows.used < begin + count:
                 self.rows.collect(self.rows.used)
-        summed = self.summed_losses(values)
+        found = self.reduced(values)
         self.rows.reduce()
         grams = self.rows.grams()
-        combined = self.combine(whole_gram(grams), summed, list(values))
+        combined = self.combine(whole_gram(grams), found, list(values))
         self.rows.write_back(combined.weights)
-        return StepResult(tuple(values), summed, combined, grams, examples_of(batches))
+        return StepResult(tuple(values), found, combined, grams, examples_of(batches))
 
     def combined_at_representation(self, batches: Batches, step: int) -> StepResult:
-        """Objectives of one batch, combined at its embeddings; one backward through the encoder.
+        """Combine the objectives of one batch at its embeddings, with one pass back.
 
         The rows are the gradients on the pooled embeddings (Sener and Koltun, 2018, section 3.3),
-        those of the regularisers' further passes among them.
+        and on those of the regularisers' further passes.
         """
         ((name, (whole,)),) = batches.items()
         part = whole_part(self.tasks[name], whole, self.processes, self.config.micro_batch)
         losses = self.forward(name, part, step)
-        gradients = [found for found, _ in losses.each()]
-        rows = torch.stack([torch.cat([leaf.flatten() for leaf in row]) for row in gradients])
-        summed = self.summed_losses(losses.by_objective)
+        rows, names = losses.rows(), tuple(losses.by_objective)
+        found = self.reduced(losses.by_objective)
         gram = self.processes.all_reduce_sum((rows @ rows.T).double()).cpu().numpy()
-        names = tuple(losses.by_objective)
-        combined = self.combine(gram, summed, names)
-        losses.backward(weighted(combined.weights, gradients))
+        combined = self.combine(gram, found, names)
+        weighted = [float(w) * row for w, row in zip(combined.weights, rows, strict=True)]
+        losses.backward_row(torch.stack(weighted).sum(0))
         self.add_encoder_up()
-        grams = {"representation": gram}
-        return StepResult(names, summed, combined, grams, examples_of(batches))
+        return StepResult(names, found, combined, {"representation": gram}, examples_of(batches))
 
     def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
         return parts_of(self.tasks[name], batches, self.processes, self.config.micro_batch)
 
+    def forward(self, name: str, part: Part, step: int) -> LeafLosses:
+        """Compute each objective's loss on a part, its share of the step's, with regularisers."""
+        task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
+        batches = [split.batch(piece) for piece in part.pieces]
+        clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
+        copies = self.processes.count if task.in_batch else 1
+        texts = clean_pass.texts
+        if copies > 1:  # of all processes, in the batch's own order
+            back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
+            order = torch.from_numpy(back).to(texts[0].device)
+            texts = tuple(self.processes.joined(text)[order] for text in texts)
+        passes = [clean_pass]
+        if len(part.indices):
+            targets = split.targets(part.indices, self.model.bi_encoder.device)
+            outputs = self.model.heads[name](*texts)
+            values = task.losses(outputs, texts, targets)
+            if mine := self.regularizers_of(task):
+                first = task.objectives[0]
+                clean = Clean(clean_pass, task, part, step, targets, outputs, values[first])
+                for regularizer in mine:
+                    term = regularizer(clean)
+                    values[first] = values[first] + term.value
+                    passes += term.passes
+        else:  # nothing, but something to differentiate
+            nothing = torch.stack([text.sum() for text in texts]).sum()
+            values = dict.fromkeys(task.objectives, nothing)
+        share = part.share / copies
+        return LeafLosses({key: loss * share for key, loss in values.items()}, passes, copies)
+
+    def regularizers_of(self, task: Task) -> list[RunningTerm]:
+        """Return those that act on a task; none if only the heads are trained."""
+        every = [] if self.model.frozen else self.regularizers.values()
+        return [one for one in every if task.name in one.weights]
+
     def no_losses(self, batches: Batches) -> dict[str, Tensor]:
-        """0 for each objective of a step, in their order."""
+        """Return 0 for each objective of a step, in their order."""
         zero = torch.zeros((), device=self.model.bi_encoder.device)
         return {key: zero for name in batches for key in self.tasks[name].objectives}
 
     def add_encoder_up(self) -> None:
-        """Add the parameters' gradients up over the processes."""
+        """Add the encoder's gradients up over the processes."""
         self.rows.collect(0)
         self.rows.reduce()
         self.rows.write_back(np.ones(1))
 
-    def summed_losses(self, parts: Mapping[str, Tensor]) -> np.ndarray:
-        """The losses over all processes, float64 (m,); NotFiniteError if one is not finite."""
+    def reduced(self, parts: Mapping[str, Tensor]) -> np.ndarray:
+        """Sum losses over the processes, float64 (m,); NotFiniteError if one is not finite."""
         values = torch.stack(list(parts.values())).detach().double()
         losses = self.processes.all_reduce_sum(values).cpu().numpy()
         check_finite("loss", losses, list(parts))
@@ -184,7 +221,7 @@ class StepGradient:
         return found
 
     def sync_dropout(self) -> None:
-        """All processes go on from the largest number of passes of dropout.
+        """Let all processes go on from the largest number of dropout passes.
 
         Each began as many as it had pieces, and a checkpoint holds one number.
         """
@@ -208,18 +245,22 @@ def add_values(values: dict[str, Tensor], losses: LeafLosses) -> None:
         values[name] = values[name] + loss.detach()
 
 
-def weighted(weights: np.ndarray, gradients: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """The sum of the objectives' gradients on each leaf, by the objectives' weights (m,)."""
-    return [
-        torch.stack(
-            [float(weight) * leaf for weight, leaf in zip(weights, several, strict=True)]
-        ).sum(0)
-        for several in zip(*gradients, strict=True)
-    ]
+def examples_of(batches: Batches) -> int:
+    return sum(len(indices) for several in batches.values() for indices in several)
+
+
+def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:
+    """Raise NotFiniteError for the first value that is infinite or NaN."""
+    for name, value in zip(names, values, strict=True):
+        if not np.isfinite(value):
+            raise NotFiniteError(
+                f"expected a finite {what} of {name}, found {value}; "
+                "a new run with a lower --lr, --head-lr or --clip may help"
+            )
 
 
 def check_every_parameter_has_a_place(model: EncoderWithHeads) -> None:
-    """A parameter in no section and no head would be trained by nobody's rule."""
+    """Raise ValueError for a trained parameter that is in no section and no head."""
     known = {id(p) for several in model.sections().values() for p in several}
     known |= {id(p) for p in model.heads.parameters()}
     for name, parameter in model.named_parameters():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -94,3 +94,11 @@ class BatchStream:
         taken += 1
         self.position = (number, taken) if taken < len(batches) else (number + 1, 0)
         return batches[taken - 1]
+
+
+def next_batches(streams: Sequence[BatchStream], drawn: np.ndarray) -> dict[str, list[np.ndarray]]:
+    """Return the rows of the next batches of the tasks `drawn`, which are places in `streams`."""
+    return {
+        streams[task].task: [streams[task].next() for _ in range(int((drawn == task).sum()))]
+        for task in np.unique(drawn)
+    }

@@ -14,7 +14,7 @@ from common.atomic_files import check_regular, write_whole
 from multitask.combiners.nested import VERTEX
 from multitask.errors import RunError
 from multitask.gradients import whole_gram
-from multitask.step_result import StepResult
+from multitask.step import StepResult
 from tasks import task_and_term
 
 LOG_EVERY = 10  # steps between two points of the training curves

@@ -1,40 +1,42 @@
-"""The one training loop, for 1..n tasks: plan -> batches -> gradient -> optimiser."""
+"""The one training loop, for 1..n tasks: plan -> batches -> gradient -> optimiser -> dev scores."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from torch import nn
 
 from common.progress import bar
-from multitask.atomic_dirs import publish
+from minbert.linear import choose_linear
+from multitask.atomic_dirs import CheckpointError
 from multitask.checkpoint import Checkpoints
-from multitask.combiners import build_combiner
+from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.distributed import Processes
 from multitask.environment import now
-from multitask.errors import RunError
+from multitask.errors import NotFiniteError, RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
 from multitask.interrupts import Interrupts
 from multitask.model import EncoderWithHeads
-from multitask.probing import probing
+from multitask.optimizer import scheduled, set_learning_rate
 from multitask.progress import Progress
 from multitask.regularizers.base import build_regularizers
-from multitask.resuming import fingerprint, state_of
 from multitask.schedule import build_plan
-from multitask.step import StepGradient
-from multitask.step_result import StepResult
-from multitask.stepping import OptimizerStep, finite
-from multitask.stored import best_folder, best_weights
-from multitask.streams import BatchStream, make_pass
-from multitask.telemetry import LOG_EVERY, Telemetry
+from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
+from multitask.streams import BatchStream, make_pass, next_batches
+from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from tasks.base import Task
-from tasks.data import Split
+from tasks.data import Split, fingerprint
 from tasks.metrics import overall
+
+SKIPPED = "left out: not finite"  # status of a step
 
 
 class Trainer:
@@ -75,39 +77,25 @@ class Trainer:
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.telemetry = Telemetry(folder if self.processes.first else None)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
-        self.total_steps = sum(steps)
-        self.optimizer_step = OptimizerStep(
-            self.gradient,
-            self.optimizer,
-            self.streams,
-            self.regularizers,
-            config,
-            (sum(steps[: config.probe_epochs]), self.total_steps),
-            self.telemetry,
-        )
+        self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
         self.kept = self.moment  # of the newest checkpoint
         self.kept_at = time.monotonic()
         self.began = now()  # of a resumed run when it began first
+        self.why_skipped = ""  # of the last step that was left out
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
-
-    @property
-    def best_folder(self) -> Path:
-        return best_folder(self.folder)
 
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs brought nothing better.
 
-        StudyRequest to stop (SIGINT, SIGTERM), it ends its step, writes a checkpoint and raises
-        KeyboardInterrupt.
+        On SIGINT and SIGTERM end the step, write a checkpoint and raise KeyboardInterrupt.
         """
         # Of several processes none may leave by itself, or the others fail at what they exchange.
-        several = self.processes.count > 1
         try:
-            with self.interrupts.held() if several else nullcontext():
+            with self.interrupts.held() if self.processes.count > 1 else nullcontext():
                 self.train_and_score()
         except KeyboardInterrupt:
             self.interrupts.first = self.interrupts.first or time.monotonic()
@@ -117,27 +105,28 @@ class Trainer:
             self.telemetry.close()
 
     def train_and_score(self) -> None:
-        dev = {name: self.splits[name]["dev"] for name in self.names}
-        if self.config.mode == "pretrain" and not self.progress.before:
-            self.progress.before = self.evaluate(dev)[0]
+        if self.config.pretrains and not self.progress.before:
+            self.progress.before = self.evaluate()[0]
         while not self.progress.finished(self.config):
             if self.progress.due(self.config):
-                found = self.evaluate(dev)
+                found = self.evaluate()
                 if self.finish_epoch(found[0]):
                     self.best_dev = found
             else:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_asked()
 
-    def evaluate(self, dev: Mapping[str, Split]) -> tuple[Metrics, dict[str, np.ndarray]]:
+    def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
+        """Return metrics and scores of every task on dev."""
+        dev = {name: self.splits[name]["dev"] for name in self.names}
         return evaluate(self.model, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
-        """The steps of an epoch that are left, with a progress bar that counts examples."""
+        """Take the steps of an epoch that are left, with a progress bar that counts examples."""
         if self.config.probe_epochs:
-            self.model.freeze_encoder(probing(epoch, self.config.probe_epochs))
+            self.model.freeze_encoder(epoch <= self.config.probe_epochs)
         self.model.train()
-        self.gradient.begin_epoch(epoch)
+        self.gradient.epoch = epoch
         every = self.plan.steps(epoch)
         steps = every[self.progress.taken :]
         expected = sum(len(step) for step in steps) * self.config.batch_size
@@ -154,7 +143,7 @@ class Trainer:
             progress.refresh()
 
     def take(self, drawn: np.ndarray, last: bool) -> StepResult:
-        """A step, whole whatever signals come, and a checkpoint where it is time for one."""
+        """Take a step, whole whatever signals come, and write a checkpoint where one is due."""
         begin, progress = time.perf_counter(), self.progress
         with self.interrupts.held():
             result = self.train_step(drawn)
@@ -166,18 +155,52 @@ class Trainer:
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            why = self.optimizer_step.why_skipped
-            raise RunError(f"{progress.skipped} steps in a row were left out; {why}")
+            raise RunError(f"{progress.skipped} steps in a row were left out; {self.why_skipped}")
         if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
             self.save()
         return result
 
     def train_step(self, drawn: np.ndarray) -> StepResult:
-        """One optimiser step on the next batches of the tasks `drawn`."""
-        return self.optimizer_step(drawn, self.progress)
+        """Take an optimiser step on the next batches of the tasks `drawn`, by their places.
+
+        A step whose loss or gradient is not finite is left out. Raises RunError where the weights
+        are no longer finite.
+        """
+        batches, number = next_batches(self.streams, drawn), self.progress.step
+        factor = scheduled(self.config.lr_schedule, number, self.probe_steps, self.total_steps)
+        set_learning_rate(self.optimizer, factor)
+        self.progress.step += 1
+        try:
+            result = self.gradient(batches, number % MEASURE_EVERY == 0, number)
+            norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip))
+            check_finite("gradient", [norm], ["this step"])
+        except NotFiniteError as error:
+            result, figures = self.skip(error, batches), {}
+        else:
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            for regularizer in self.regularizers.values():
+                regularizer.after_step(self.model)
+            self.progress.skipped = 0
+            figures = {"gradient_norm": norm, "learning_rate_factor": factor}
+        self.progress.count(result.combined.status, result.examples)
+        count_conflicts(self.progress.conflicts, result)
+        self.telemetry.step(self.progress.step, result, figures)
+        return result
+
+    def skip(self, error: NotFiniteError, batches: Batches) -> StepResult:
+        """Leave a step out; RunError where the weights are no longer finite."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self.progress.skipped += 1
+        self.why_skipped = f"step {self.progress.step}: {error}"
+        print(f"left out {self.why_skipped}", flush=True)
+        if not self.model.finite:
+            raise RunError(f"the weights are no longer finite; {self.why_skipped}")
+        nothing = Combined(np.zeros(0), SKIPPED)
+        return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
 
     def stop_if_asked(self) -> None:
-        """KeyboardInterrupt where any process got a signal while signals were held.
+        """Raise KeyboardInterrupt where any process got a signal while signals were held.
 
         Nobody leaves before the checkpoint stands: torchrun ends the others when one has left.
         """
@@ -189,38 +212,24 @@ class Trainer:
     def finish_epoch(self, metrics: Metrics) -> bool:
         """Log the dev metrics, keep the weights if they are the best, write a checkpoint.
 
-        Says whether they are the best.
+        Returns whether they are the best.
         """
         with self.interrupts.held():
             better = self.score(metrics)
             if better and self.processes.first:
-                publish(self.best_folder, self.model.save, self.checkpoints.config)
+                self.checkpoints.save_best(self.model.save)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # nobody goes on before the checkpoint stands
         return better
 
     def score(self, metrics: Metrics) -> bool:
-        """Add the dev metrics to the history; whether they are the best."""
-        progress = self.progress
+        """Add the dev metrics to the history; return whether they are the best."""
         score = selection_score(metrics, self.tasks)
-        progress.history.append(
-            {
-                "epoch": progress.epoch,
-                "step": progress.step,
-                "selection_score": score,
-                "dev": metrics | overall(metrics),
-            }
-        )
-        self.telemetry.scalars(
-            {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}
-            | {"dev/selection_score": score},
-            progress.step,
-        )
-        better = score > progress.best_score or self.config.keep == "last"
-        if better:
-            progress.best_score, progress.best_epoch = score, progress.epoch
-        return better
+        points = {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}
+        self.telemetry.scalars(points | {"dev/selection_score": score}, self.progress.step)
+        dev = metrics | overall(metrics)
+        return self.progress.add_score(score, dev, keep_last=self.config.keep == "last")
 
     @property
     def moment(self) -> tuple[int, int]:
@@ -231,16 +240,68 @@ class Trainer:
         """Write a checkpoint, if there is anything new and all of the model is finite."""
         if not self.processes.first or self.moment == self.kept:
             return
-        if not finite(self.model):
+        if not self.model.finite:
             print("no checkpoint: the weights are not finite; the last one stays", flush=True)
             return
         with self.interrupts.held():
             self.telemetry.flush()
-            others = {n: r.state_dict() for n, r in self.regularizers.items()}
-            step = self.progress.step
-            self.checkpoints.save(step, self.model, self.optimizer, state_of(self), others)
+            tensors = {n: r.state_dict() for n, r in self.regularizers.items()}
+            state, step = self.state_dict(), self.progress.step
+            self.checkpoints.save(step, self.model, self.optimizer, state, tensors)
         self.kept, self.kept_at = self.moment, time.monotonic()
 
-    def load_best(self) -> None:
-        """Put the best epoch's weights into the model."""
-        self.model.load(best_weights(self.folder, self.checkpoints.config))
+    def resume(self) -> bool:
+        """Go back to the newest whole checkpoint; False where there is none.
+
+        Raises CheckpointError for one of other data, other processes or another form.
+        """
+        found = self.checkpoints.load(self.model, self.optimizer)
+        if found is None:
+            if self.telemetry.written:  # by a run that ended before its first checkpoint
+                print("no checkpoint to go on from: it begins again", flush=True)
+                self.telemetry.forget_after(0)
+            return False
+        state, tensors = found
+        with self.checkpoints.restoring():
+            self.load_state_dict(state)
+            for name, regularizer in self.regularizers.items():
+                regularizer.load_state_dict(tensors.get(name, {}))
+        self.checkpoints.check_best(self.progress.best_epoch)
+        self.kept = self.moment
+        if self.processes.first:
+            self.telemetry.forget_after(self.progress.step)
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs beside weights, optimiser and regularisers, as JSON."""
+        return {
+            "progress": asdict(self.progress),
+            "streams": {stream.task: stream.position for stream in self.streams},
+            "combiner": self.combiner.state_dict(),
+            "dropout": self.model.dropout_stream.state_dict(),
+            "linear": self.config.linear,
+            "processes": self.processes.count,
+            "data": self.data,
+            "began": self.began,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go back to a `state_dict`; CheckpointError for one of other processes or other data."""
+        if state["processes"] != self.processes.count:
+            raise CheckpointError(
+                f"--resume: expected {state['processes']} processes, as the run began with, "
+                f"found {self.processes.count}"
+            )
+        if state["data"] != self.data:
+            raise CheckpointError(
+                "--resume: expected the examples that the run began with, found others; "
+                "--overwrite starts again"
+            )
+        self.progress = Progress.from_json(state["progress"])
+        self.began = str(state["began"])
+        for stream in self.streams:
+            number, taken = state["streams"][stream.task]
+            stream.position = (number, taken)
+        self.combiner.load_state_dict(state["combiner"])
+        self.model.dropout_stream.load_state_dict(state["dropout"])
+        self.model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)

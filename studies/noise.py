@@ -25,8 +25,7 @@ from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.environment import environment
-from multitask.micro_batches import Part
-from multitask.passes import EncoderPass
+from multitask.passes import EncoderPass, Part
 from multitask.regularizers import Smart
 from multitask.regularizers.base import Clean
 from multitask.regularizers.smart import RADIUS, SmartTerm

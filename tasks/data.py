@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,3 +70,21 @@ def load_split(
             known[key] = tokenizer(*texts)
         tokens.append(known[key])
     return Split(replace(examples, texts=()), tuple(tokens))
+
+
+def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:
+    """SHA-256 over tokens, targets and ids of every split: what a run learns from and is judged by.
+
+    The same run of other data would not be the same run.
+    """
+    whole = hashlib.sha256()
+    for name, several in splits.items():
+        for split, found in several.items():
+            whole.update(f"{name} {split} {len(found.examples)}\n".encode())
+            whole.update("\n".join(found.examples.ids).encode())
+            for tokens in found.tokens:
+                whole.update(tokens.offsets.data)
+                whole.update(tokens.ids.data)
+            if found.examples.targets is not None:
+                whole.update(np.ascontiguousarray(found.examples.targets).data)
+    return whole.hexdigest()

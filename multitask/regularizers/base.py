@@ -11,9 +11,8 @@ from torch import Tensor
 from minbert.batching import Batch
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.micro_batches import Part
 from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass
+from multitask.passes import EncoderPass, Part
 from tasks.base import Embeddings, Outputs, Task
 
 

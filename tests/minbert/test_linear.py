@@ -17,7 +17,7 @@ needs_onednn = pytest.mark.skipif(not kernels.has_onednn(), reason="this PyTorch
 
 
 def case(tokens, inputs, outputs, seed=0):
-    return linear.layer_inputs(torch.Generator().manual_seed(seed), tokens, inputs, outputs)
+    return kernels.layer_inputs(torch.Generator().manual_seed(seed), tokens, inputs, outputs)
 
 
 def relative_error(found, exact):
@@ -151,7 +151,7 @@ def test_a_damaged_cache_is_measured_anew(monkeypatch, tmp_path, content):
     cache_file().parent.mkdir()
     if content == "{machine: foo}":  # of this very machine, with a kernel there is not
         entry = {"kernel": "foo", "reason": "x"}
-        content = json.dumps({linear.this_machine(): entry})
+        content = json.dumps({kernels.this_machine(): entry})
     cache_file().write_text(content)
     choice = choose_linear()
     assert choice.kernel in LINEARS

@@ -9,6 +9,7 @@ import torch
 from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.distributed import Processes, process_group
+from multitask.streams import next_batches
 from multitask.trainer import Trainer
 from tasks import CS224N
 
@@ -94,7 +95,7 @@ def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
     kept: dict[str, torch.Tensor] = {}
     for number, step in enumerate(trainer.plan.steps(1)):
-        trainer.gradient(trainer.optimizer_step.draw(step), step=number)
+        trainer.gradient(next_batches(trainer.streams, step), step=number)
         if not kept:
             kept = {
                 f"gradient/{name}": p.grad.to_dense().clone()

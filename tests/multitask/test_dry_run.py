@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from multitask.dry_run import duration, planned
+from multitask.streams import next_batches
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_examples_and_steps_are_those_of_the_run(make_trainer, base_config, chan
         before = dict.fromkeys(trainer.names, 0)
         steps = trainer.plan.steps(epoch)
         for step in steps:
-            for name, batches in trainer.optimizer_step.draw(step).items():
+            for name, batches in next_batches(trainer.streams, step).items():
                 before[name] += sum(len(rows) for rows in batches)
         found += [
             [str(epoch), name, str(count), f"{count / 40:.2f}", str(len(steps))]

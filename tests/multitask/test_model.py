@@ -12,6 +12,7 @@ from multitask.assembly import build_tasks
 from multitask.atomic_dirs import CheckpointError
 from multitask.config import RunConfig
 from multitask.errors import RunError
+from multitask.streams import next_batches
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
 
@@ -46,7 +47,7 @@ def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, ob
             micro_batch=size,
         )
         trainer.model.eval()
-        trainer.gradient(trainer.optimizer_step.draw(trainer.plan.steps(1)[0]))
+        trainer.gradient(next_batches(trainer.streams, trainer.plan.steps(1)[0]))
         found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
     largest = max(float(gradient.abs().max()) for gradient in found[0].values())
     for name, gradient in found[0].items():

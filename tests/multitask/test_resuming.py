@@ -16,11 +16,10 @@ from multitask.control import Every, RunControl, parse_every
 from multitask.errors import RunError
 from multitask.interrupts import ECHO, Interrupts
 from multitask.methods import methods
-from multitask.resuming import fingerprint, resume
 from multitask.run import figures_of
-from multitask.stepping import SKIPPED
 from multitask.telemetry import read_steps
-from multitask.trainer import Trainer
+from multitask.trainer import SKIPPED, Trainer
+from tasks.data import fingerprint
 
 INF = float("inf")
 STEPS = 4  # an epoch
@@ -47,11 +46,11 @@ def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
     whole.fit()
     for moment in moments:
         broken = make_trainer("broken", **changes)
-        resume(broken)
+        broken.resume()
         stopped(broken, monkeypatch, moment)
         torch.rand(5)  # a fresh process would have another random state
     again = make_trainer("broken", **changes)
-    assert resume(again)
+    assert again.resume()
     assert again.progress.step == moments[-1]
     again.fit()
     for name, value in whole.model.state_dict().items():
@@ -133,11 +132,11 @@ def test_without_checkpoints_of_epochs_it_goes_on_from_a_signal_or_begins_anew(
         killed.fit()
     assert not newest_first(killed.checkpoints.folder), "an epoch is not enough"
     again = short()
-    assert not resume(again)
+    assert not again.resume()
     stopped(again, monkeypatch, STEPS + 1)
     assert len(newest_first(again.checkpoints.folder)) == 1
     last = short()
-    assert resume(last)
+    assert last.resume()
     last.fit()
     assert replace(last.progress, seconds=0) == replace(whole.progress, seconds=0)
     for name, value in whole.model.state_dict().items():
@@ -184,7 +183,7 @@ def test_a_run_that_ended_before_its_first_checkpoint_begins_again(make_trainer,
     broken.train_epoch(1)
     broken.telemetry.close()  # killed in the first write: steps, and no checkpoint
     again = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
-    assert not resume(again)
+    assert not again.resume()
     assert "no checkpoint to go on from: it begins again" in capsys.readouterr().out
     again.fit()
     expected = again.folder.parent / "whole" / "telemetry.jsonl"
@@ -197,7 +196,7 @@ def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monke
     with broken.telemetry.file.open("ab") as file:
         file.write(b"\0" * 40 + b"\nnot json\n[1]\n{}\n\xff\n")
     again = make_trainer("run")
-    assert resume(again)
+    assert again.resume()
     assert "5 lines that cannot be read are left out" in capsys.readouterr().out
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
 
@@ -207,7 +206,7 @@ def test_a_resumed_run_has_the_date_of_its_beginning(make_trainer, monkeypatch):
     stopped(make_trainer("run"), monkeypatch, 2)
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
     again = make_trainer("run")
-    assert resume(again)
+    assert again.resume()
     assert figures_of(again, 0.0)["environment"]["date"] == "2026-11-20T08:00:00+00:00"
 
 
@@ -221,7 +220,7 @@ def test_a_run_does_not_go_on_with_other_examples(make_trainer, monkeypatch):
     target[0] = (target[0] + 1) % 5
     other.data = fingerprint(other.splits)
     with pytest.raises(CheckpointError, match="expected the examples that the run began with"):
-        resume(other)
+        other.resume()
 
 
 # Steps that are not finite
@@ -237,7 +236,7 @@ def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
             next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
         return result
 
-    monkeypatch.setattr(trainer.optimizer_step, "gradient", call)
+    monkeypatch.setattr(trainer, "gradient", call)
 
 
 def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeypatch, capsys):
@@ -296,7 +295,7 @@ def test_too_many_in_a_row_end_the_run_and_the_good_state_is_kept(make_trainer, 
     with pytest.raises(RunError, match="3 steps in a row were left out; step 7: expected a finite"):
         trainer.fit()
     other = make_trainer(steps_per_epoch=9, epochs=1)
-    assert resume(other)
+    assert other.resume()
     assert other.progress.step == 7
     for one, two in zip(trainer.model.parameters(), other.model.parameters(), strict=True):
         assert torch.equal(one, two)

@@ -11,6 +11,7 @@ from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import ObjectiveError
 from multitask.distributed import Processes
 from multitask.errors import RunError
+from multitask.streams import next_batches
 
 pytestmark = pytest.mark.numeric
 
@@ -53,7 +54,7 @@ def plain_gradient(trainer, name, rows, objective=None):
 
 def drawn(trainer, *tasks):
     """Batches of a step, without moving the streams."""
-    batches = trainer.optimizer_step.draw(np.array([trainer.names.index(task) for task in tasks]))
+    batches = next_batches(trainer.streams, np.array([trainer.names.index(task) for task in tasks]))
     for stream in trainer.streams:
         stream.position = (0, 0)
     return batches

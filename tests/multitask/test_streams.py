@@ -7,7 +7,7 @@ import pytest
 
 from minbert.batching import bucketed_batches
 from multitask.errors import RunError
-from multitask.streams import BatchStream, class_batches
+from multitask.streams import BatchStream, class_batches, next_batches
 
 
 def test_a_stream_shows_every_row_once_a_pass_and_shuffles_each_pass():
@@ -63,5 +63,5 @@ def test_a_trainer_draws_its_batches_by_class(make_trainer):
         combiner="sum", gradients="representation", batches_per_step=1,
     )  # fmt: skip
     targets = trainer.splits["sst"]["train"].examples.targets
-    (rows,) = trainer.optimizer_step.draw(np.array([0]))["sst"]
+    (rows,) = next_batches(trainer.streams, np.array([0]))["sst"]
     assert np.bincount(targets[rows]).tolist() == [2] * 5

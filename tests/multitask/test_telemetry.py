@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multitask.combiners import Combined
-from multitask.step_result import StepResult
+from multitask.step import StepResult
 from multitask.telemetry import (
     Telemetry,
     conflict_summary,

@@ -7,7 +7,7 @@ from plain import plain_losses
 
 from multitask.atomic_dirs import CheckpointError, newest_first, seal
 from multitask.optimizer import Linear
-from multitask.resuming import resume
+from multitask.stored import best_weights
 
 
 def test_what_the_combiner_says_and_which_gradients_conflict_is_counted(make_trainer):
@@ -53,7 +53,7 @@ def test_a_checkpoint_without_a_part_of_its_state_is_refused_in_one_line(make_tr
     (folder / "state.json").write_text(json.dumps(state))
     seal(folder)
     with pytest.raises(CheckpointError, match=missing) as error:
-        resume(make_trainer(epochs=2))
+        make_trainer(epochs=2).resume()
     assert len(str(error.value).splitlines()) == 1
 
 
@@ -86,7 +86,7 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     best = max(history, key=lambda entry: entry["selection_score"])
     assert trainer.progress.best_epoch == best["epoch"]
     last = {k: v.clone() for k, v in trainer.model.state_dict().items()}
-    trainer.load_best()
+    trainer.model.load(best_weights(trainer.folder, trainer.config.to_json()))
     changed = any((last[k] != v).any() for k, v in trainer.model.state_dict().items())
     assert changed == (best["epoch"] != 3)
 
@@ -118,7 +118,7 @@ def test_resumed_equals_uninterrupted(make_trainer, monkeypatch, sampling, combi
         broken.fit()
     torch.rand(5)  # a fresh process would have another random state
     resumed = make_trainer("broken", **changes)
-    assert resume(resumed)
+    assert resumed.resume()
     resumed.fit()
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, resumed.model.state_dict()[name]), name
@@ -126,7 +126,7 @@ def test_resumed_equals_uninterrupted(make_trainer, monkeypatch, sampling, combi
 
 
 def test_there_is_nothing_to_resume_in_an_empty_folder(make_trainer):
-    assert not resume(make_trainer())
+    assert not make_trainer().resume()
 
 
 def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch):
@@ -154,7 +154,7 @@ def test_the_best_folder_opens_as_an_encoder(make_trainer):
 
     trainer = make_trainer(epochs=1)
     trainer.fit()
-    encoder = BiEncoder.from_pretrained(trainer.best_folder)
+    encoder = BiEncoder.from_pretrained(best_weights(trainer.folder, trainer.config.to_json()))
     trainer.model.eval()
     np.testing.assert_array_equal(
         encoder.encode(["one sentence"]), trainer.model.bi_encoder.encode(["one sentence"])

@@ -9,10 +9,8 @@ import torch
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
 from multitask.errors import RunError
-from multitask.micro_batches import Part
-from multitask.passes import EncoderPass
+from multitask.passes import EncoderPass, Part
 from multitask.regularizers.base import Clean, build_regularizers
-from multitask.resuming import resume
 
 ROWS = np.arange(6)
 
@@ -254,7 +252,7 @@ def test_a_resumed_run_has_the_same_teacher_and_the_same_noise(make_trainer):
     broken.train_epoch(1)
     broken.finish_epoch({"sst": {"accuracy": 0.1, "macro_f1": 0.1}})
     again = single(make_trainer, "broken", **changes)
-    assert resume(again)
+    assert again.resume()
     again.train_epoch(2)
     for one, other in zip(whole.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(one, other)
@@ -279,7 +277,7 @@ def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
 
 def test_tasks_without_a_weight_are_left_alone(make_trainer):
     trainer = make_trainer(smart_weight={"sts": 1.0})
-    acting = trainer.gradient.forward.regularizers_of
+    acting = trainer.gradient.regularizers_of
     assert (
         [len(acting(task)) for task in trainer.tasks.values()]
         == [0, 0, 1]
