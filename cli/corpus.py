@@ -71,12 +71,12 @@ def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.nd
         parser.error("--run and --encoder: expected at most one of them")
     from minbert.bi_encoder import BiEncoder
     from minbert.device import choose_device
-    from multitask.stored import best_weights
+    from multitask.run_folder import RunFolder
     from serving.mining import embeddings_of, sentences_of
 
     sentences = sentences_of(Path(args.input), args.column)
     args.config = config = RunConfig(**parser.flags.given(args, ()))
-    encoder = best_weights(Path(args.run)) if args.run else config.encoder
+    encoder = RunFolder(Path(args.run)).weights() if args.run else config.encoder
     model = BiEncoder.from_pretrained(encoder, config.pooling, config.linear)
     model.to(choose_device(config.device))
     kept = Path(args.embedded) if args.embedded else None

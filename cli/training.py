@@ -20,7 +20,8 @@ from multitask.control import Every, RunControl, parse_every
 from multitask.legacy import as_now
 from multitask.methods import methods
 from multitask.rules import unused_faults
-from multitask.stored import encoder_of, read_settings
+from multitask.run_folder import RunFolder, default_folder
+from multitask.settings_file import read_settings
 from multitask.user_methods import check_use
 
 DATA = ("data", "limit", "dev_limit")
@@ -159,7 +160,7 @@ def config_of(
     if own := {**kept, **(getattr(args, "own_tasks", None) or {})}:
         given["own_tasks"] = own
     if "init" in given:
-        given.setdefault("encoder", encoder_of(Path(given["init"])))
+        given.setdefault("encoder", RunFolder(Path(given["init"])).encoder())
     config = RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
     for fault in unused_faults(config, given):
         raise SettingsError(fault)
@@ -178,7 +179,6 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train into the run's folder, or show a finished run again; prints a table at the end."""
-    from multitask.run_folder import default_folder
 
     folder = Path(args.output) if args.output else default_folder(config)
     if not is_main_process():

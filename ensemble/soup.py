@@ -16,7 +16,8 @@ from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
-from multitask.stored import best_weights, config_of_tasks, settings_of
+from multitask.run_folder import RunFolder
+from multitask.settings_file import settings_of
 from tasks.described import meaning
 
 # By runs that go together.
@@ -68,7 +69,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:
     """The configuration that the runs share; RunError where they do not go together."""
-    configs = [config_of_tasks(run) for run in runs]
+    configs = [RunFolder(run).task_config() for run in runs]
     for run, config in zip(runs, configs, strict=True):
         for key in SHARED:
             mine, theirs = shared(configs[0], key), shared(config, key)
@@ -114,7 +115,7 @@ def dev_metrics(built: Assembly, rows: Mapping[str, np.ndarray]) -> Metrics:
 
 def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:
     """The best weights of a run; RunError if they are not those of this model."""
-    folder = best_weights(run)
+    folder = RunFolder(run).weights()
     try:
         built.model.load(folder)
     except RuntimeError as error:  # what torch says of other shapes

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from common.errors import one_line
-from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
@@ -19,7 +18,7 @@ from minbert.encoding import truncation
 from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
-from multitask.stored import best_weights
+from multitask.run_folder import RunFolder
 from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
 from tasks.data import Split, load_split
@@ -134,7 +133,7 @@ def build_model(
     """Encoder and heads, from the named encoder or, with `init`, from another run's best epoch."""
     source = config.encoder
     if config.init is not None:
-        source = str(best_weights(Path(config.init)))
+        source = str(RunFolder(Path(config.init)).weights())
     bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
@@ -145,7 +144,7 @@ def build_model(
     if config.objective is not None and getattr(config.objective, "starts_at_names", False):
         start_at_names(model, chosen)
     if config.init is not None:
-        theirs = read_json(Path(config.init) / "config.json", RunError).get("own_tasks", {})
+        theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
         names = [name for name in chosen if same_meaning(name, config.own_tasks, theirs)]
         heads = model.load_matching_heads(Path(source), names)
         print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)

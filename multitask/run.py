@@ -21,9 +21,9 @@ from multitask.environment import environment
 from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.methods import is_default
-from multitask.run_folder import holds_finished, make_ready, owned, settle_linear, write_ids
+from multitask.run_folder import RunFolder
 from multitask.schedule import Plan
-from multitask.stored import best_weights, encoder_of, finished_metrics
+from multitask.start import holds_finished, make_ready, with_kernel, write_ids
 from multitask.telemetry import conflict_summary, pull_and_push
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -44,6 +44,7 @@ def complete(
     names no mode or nothing to train on.
     """
     check_complete(config)
+    place = RunFolder(folder)
     if config.init is not None:
         check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as held:
@@ -51,18 +52,18 @@ def complete(
         settled: tuple[RunConfig, bool] | None = None
         with processes.together():
             if processes.first:
-                held.enter_context(owned(folder))
-                config, reason = settle_linear(config, folder, control.overwrite)
+                held.enter_context(place.owned())
+                config, reason = with_kernel(place, config, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
-                there = holds_finished(folder, config, control.resume, control.overwrite)
+                there = holds_finished(place, config, control.resume, control.overwrite)
                 settled = config, there
         config, finished = processes.gather(settled)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # if it was killed before it could
-            return finished_metrics(folder) or {}
+            return place.metrics() or {}
         print(f"run folder: {folder}", flush=True)
         return run(config, folder, processes, control)
 
@@ -72,7 +73,7 @@ def check_start(config: RunConfig, folder: Path) -> None:
     start = Path(str(config.init))
     if start.resolve() == folder.resolve():
         raise SettingsError("init and output: expected two folders, found the same")
-    if config.encoder != (brought := encoder_of(start)):
+    if config.encoder != (brought := RunFolder(start).encoder()):
         found = f"found {config.encoder}"
         raise SettingsError(f"encoder: expected {brought}, which init brings, {found}")
 
@@ -103,14 +104,14 @@ def run(
 
     Raises UserError, with one line for the user.
     """
-    begin = time.perf_counter()
+    begin, place = time.perf_counter(), RunFolder(folder)
     with processes.together():
         trainer = make_trainer(config, folder, processes, control)
     with processes.together():  # only now, when all have found what they need
         if processes.first:
-            make_ready(folder, config, control.overwrite)
+            make_ready(place, config, control.overwrite)
             if not is_default("protocol", config.protocol):
-                write_ids(folder, trainer.splits)
+                write_ids(place, trainer.splits)
     with processes.together():
         resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
@@ -127,7 +128,7 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
     config, folder, processes = trainer.config, trainer.folder, trainer.processes
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
-    model.load(best_weights(folder, config.to_json()))
+    model.load(RunFolder(folder).weights(config.to_json()))
     dev, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
         model, tasks, {name: splits[name]["dev"] for name in tasks}, processes
     )

@@ -1,29 +1,54 @@
-"""One folder a run: its name, what is in it, whether it is finished, and making it ready."""
+"""The folder of a run: its name, its lock, and what is in it."""
 
 from __future__ import annotations
 
-import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypedDict
+
+import msgspec
 
 from common.atomic_files import alone, kind_of, remove
-from common.json_files import read_json, write_json
-from multitask.atomic_dirs import BEST, listed, newest_first, of_run, replaced
-from multitask.config import RunConfig, places
+from common.json_files import read_json, read_sealed, write_json
+from multitask.atomic_dirs import (
+    BEST,
+    CONFIG,
+    CheckpointError,
+    listed,
+    newest_first,
+    of_run,
+    published,
+    replaced,
+)
+from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.stored import best_folder, finished_metrics
-from multitask.user_methods import source_of
-from tasks.described import FILES as DATA_FILES
-
-if TYPE_CHECKING:
-    from tasks.data import Split  # which loads torch
+from multitask.flat import Outside
+from multitask.settings_file import read_config
+from tasks.metrics import impossible
 
 CODE = "code"  # copies of the user's files with methods, to be read and never run
 FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE)
 # The configuration last: it tells that this is a run.
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", "config.json")
+EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
+REMEDY = "restore it, or --overwrite the run"
+Figures = dict[str, dict[str, float] | float]  # of tasks, and overall
+
+
+class Metrics(TypedDict):
+    """What `metrics.json` of a trained run holds; further keys are left alone."""
+
+    dev: Figures
+    best_epoch: int
+    epochs: int
+    steps: int
+    combiner_steps: dict[str, int]
+    training_seconds: float
+    examples_per_second: float
+    seconds: float
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -41,151 +66,185 @@ def default_folder(config: RunConfig) -> Path:
     return Path("runs") / "-".join(parts)
 
 
-@contextmanager
-def owned(folder: Path) -> Iterator[None]:
-    """Keep a run's folder to this process; RunError where another one that lives has it.
+@dataclass(frozen=True)
+class RunFolder:
+    """One run's folder, or an exported one. Nothing is read or written before it is asked for."""
 
-    The lock ends with its process, however that ends. A folder of somebody else's is refused before
-    anything is written into it. A new folder into which nothing was written goes with the lock.
-    """
-    new = not folder.exists()
-    if not new:
-        stored_config(folder)
-    with ExitStack() as stack:
+    path: Path
+
+    @property
+    def best(self) -> Path:
+        """Where the run publishes the weights of its best epoch."""
+        return self.path / "checkpoint" / BEST
+
+    @property
+    def steps(self) -> Path:
+        """The file with a line for each step."""
+        return self.path / "telemetry.jsonl"
+
+    @property
+    def predictions(self) -> Path:
+        return self.path / "predictions"
+
+    def stored(self) -> dict[str, Any] | None:
+        """Return the content of `config.json`; None without one, RunError for no JSON."""
+        file = self.path / "config.json"
+        return read_json(file, RunError) if file.exists() else None
+
+    def stored_config(self) -> dict[str, Any]:
+        """Return the content of `config.json`; RunError without one."""
+        content = self.stored()
+        if content is None:
+            raise RunError(f"{self.path}: expected a run with a config.json, found none")
+        return content
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Write `config.json`, which makes the folder a run's."""
+        write_json(self.path / "config.json", dict(config))
+
+    def config(self, use: Outside = ()) -> RunConfig:
+        """Return the configuration of the run, which may `use` methods from outside the tree."""
+        return read_config(self.stored_config(), self.path / "config.json", use)
+
+    def task_config(self, use: Outside = ()) -> RunConfig:
+        """Return the configuration of a run of tasks, or of an export, whose weights are there.
+
+        RunError where there is none, or one of pre-training, which has no heads to use.
+        """
+        self.published_weights()
+        exported = self.path / EXPORTED
+        file = exported if exported.exists() else self.path / "config.json"
+        content = read_json(file, RunError)
+        if content.get("mode") == "pretrain":
+            raise RunError(f"{self.path}: expected a run of tasks, found one of mode pretrain")
+        return read_config(content, file, use)
+
+    def encoder(self) -> str:
+        """Return the name of the encoder that the run began from; RunError if there is no run."""
+        encoder = self.stored_config().get("encoder")
+        if not isinstance(encoder, str):
+            file = self.path / "config.json"
+            raise RunError(f"{file}: expected a run's encoder, found {encoder!r}")
+        return encoder
+
+    def metrics(self) -> dict[str, Any] | None:
+        """Return the metrics of a finished run; None if it is not finished."""
+        metrics = self.read_metrics()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            mine = stack.enter_context(alone(folder / "run", wait=False))
-        except OSError as error:
-            raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
-        if not mine:
-            raise RunError(f"{folder}: expected no run at work in it, found one")
+            msgspec.convert(metrics, Metrics | None)
+        except msgspec.ValidationError as error:
+            file = self.path / "metrics.json"
+            raise RunError(f"{file}: expected the metrics of a run, found: {error}") from error
+        return metrics
+
+    def read_metrics(self) -> dict[str, Any] | None:
+        """Return the content of `metrics.json`; None without one, RunError if it was edited.
+
+        Those of older versions have no checksum and are read as they are: a run has none of the
+        two, a checksum of its metrics and its configuration in `checkpoint/best`, or both.
+        """
+        file = self.path / "metrics.json"
+        if not file.exists():
+            return None
+        content = read_sealed(file, RunError, REMEDY, required=(self.best / CONFIG).exists())
+        if wrong := impossible(content.get("dev", {})):
+            raise RunError(f"{file}: dev: {wrong}; {REMEDY}")
+        return content
+
+    def weights(self, config: Mapping[str, object] | None = None) -> Path:
+        """Return the folder with the weights of the best epoch, or of an export.
+
+        Raises RunError without any, and CheckpointError where they are of another configuration
+        than `config`, by default the one in the folder. Weights of an older version, which did not
+        write down whose they are, are used with a message.
+        """
+        best = self.published_weights()
+        if best == self.path:
+            return best
+        file = self.path / "config.json"
         try:
-            yield
-        finally:
-            if new and [path.name for path in listed(folder)] == ["run.lock"]:
-                remove(folder, ignore_errors=True)
-
-
-def settle_linear(config: RunConfig, folder: Path, overwrite: bool) -> tuple[RunConfig, str]:
-    """The configuration with `auto` replaced, and why: a run keeps the kernel it began with.
-
-    Which kernel is faster is measured; on resume the noise of a measurement must not change the
-    arithmetic.
-    """
-    if config.linear == "auto" and not overwrite and (folder / "config.json").exists():
-        began = read_json(folder / "config.json", RunError).get("linear", "mkl")
-        if began not in ("mkl", "onednn"):
-            file = folder / "config.json"
-            raise RunError(f"{file}: linear: expected mkl or onednn, found {began!r}")
-        return config.changed(linear=began), "the run began with it"
-    from minbert.linear import choose_linear  # loads torch
-
-    choice = choose_linear(config.linear)
-    return config.changed(linear=choice.kernel), choice.reason
-
-
-def holds_finished(folder: Path, config: RunConfig, resume: bool, overwrite: bool) -> bool:
-    """Whether the folder holds this very run, finished. Nothing is written or deleted here.
-
-    A folder in which nothing was computed yet counts as empty. Raises RunError in one line if the
-    folder holds something that is no run, another run, an unfinished one that is neither to be
-    resumed nor overwritten, or what this run begins from; CheckpointError if its weights are of
-    another configuration than its `config.json`.
-    """
-    own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
-    flat = config.flat()
-    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *places())]
-    for flag, source in [*sources, *(("--task", file) for file in own)]:
-        parts = [(folder / name).resolve() for name in FOLDERS]
-        if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
-            raise RunError(
-                f"{flag} {source}: expected it outside of {folder}, whose own parts are replaced"
+            known = of_run(best, self.stored_config() if config is None else config)
+        except CheckpointError as error:
+            message = f"{error}; restore {file}, or the checkpoint of its run"
+            raise CheckpointError(message) from error
+        if not known:
+            print(
+                f"{best}: written by an older version, without the configuration of its run: "
+                f"whether {file} is that of these weights is not checked",
+                file=sys.stderr,
+                flush=True,
             )
-    stored = stored_config(folder)
-    if stored is None or overwrite or not begun(folder):
-        return False
-    difference = config.difference(stored)
-    if difference:
-        raise RunError(
-            f"{folder}: expected this run's configuration, found another: {difference}; "
-            "choose another --output, or --overwrite it"
+        return best
+
+    def published_weights(self) -> Path:
+        """Return the folder with weights, whichever run's they are; RunError without any."""
+        if (self.path / EXPORTED).exists():
+            return self.path
+        best = published(self.best)
+        if best is None:
+            raise RunError(f"{self.path}: expected a run with checkpoint/best, found none")
+        return best
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Keep the folder to this process; RunError where another one that lives has it.
+
+        The lock ends with its process, however that ends. A folder that is no run's is refused
+        before anything is written into it. A new folder into which nothing was written goes with
+        the lock.
+        """
+        new = not self.path.exists()
+        if not new:
+            self.run_or_nothing()
+        with ExitStack() as stack:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                mine = stack.enter_context(alone(self.path / "run", wait=False))
+            except OSError as error:
+                raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
+            if not mine:
+                raise RunError(f"{self.path}: expected no run at work in it, found one")
+            try:
+                yield
+            finally:
+                if new and [path.name for path in listed(self.path)] == ["run.lock"]:
+                    remove(self.path, ignore_errors=True)
+
+    def run_or_nothing(self) -> dict[str, Any] | None:
+        """Return the configuration of the run; None in a folder that has no part of a run.
+
+        Raises RunError where something that is no run's has the name of one of its parts: no file
+        of the user is ever overwritten.
+        """
+        for name in FOLDERS + FILES:
+            path = self.path / name
+            if path.exists() and not (path.is_dir() if name in FOLDERS else path.is_file()):
+                kind = "a folder" if name in FOLDERS else "a file"
+                raise RunError(f"{path}: expected {kind} of a run, or nothing, found neither")
+        if (stored := self.stored()) is not None:
+            if not {"mode", "tasks", "seed"} <= stored.keys():
+                file = self.path / "config.json"
+                raise RunError(f"{file}: expected a run's, found another program's")
+            return stored
+        found = [name for name in FOLDERS + FILES if (self.path / name).exists()]
+        if found:
+            raise RunError(
+                f"{self.path}: expected an empty folder or a run, found {found[0]} without a "
+                "config.json"
+            )
+        return None
+
+    def begun(self) -> bool:
+        """Return whether anything was computed: metrics, predictions, a checkpoint."""
+        checkpoint = self.path / "checkpoint"
+        return (
+            (self.path / "metrics.json").exists()
+            or any(kind_of(file) is None for file in self.path.glob("predictions/*"))
+            or bool(newest_first(checkpoint))
+            or any((replaced(path) or path.name) == BEST for path in listed(checkpoint))
         )
-    if finished_metrics(folder) is not None:
-        if best_folder(folder).exists():
-            of_run(best_folder(folder), config.to_json())
-        return True
-    if not resume:
-        raise RunError(
-            f"{folder}: found an unfinished run; add --resume to go on with it, "
-            "or --overwrite to start again"
-        )
-    return False
 
-
-def make_ready(folder: Path, config: RunConfig, overwrite: bool) -> None:
-    """Let the folder be this run's: what is to be overwritten goes, the configuration is written.
-
-    To be called when everything that the run needs was found: a wrong path costs nothing that was
-    computed. Raises RunError where it cannot be written.
-    """
-    try:
-        if stored_config(folder) is not None and (overwrite or not begun(folder)):
-            remove_run(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "config.json", config.to_json())  # first: it makes the rest a run's
-        (folder / "predictions").mkdir(exist_ok=True)
-        for file in filter(None, map(source_of, config.outside)):
-            (folder / CODE).mkdir(exist_ok=True)
-            shutil.copyfile(file, folder / CODE / file.name)
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written: {error.strerror}") from error
-
-
-def write_ids(folder: Path, splits: Mapping[str, Mapping[str, Split]]) -> None:
-    """`ids.json`: which examples of each task are train, dev and test."""
-    found = {
-        task: {split: " ".join(one.examples.ids) for split, one in several.items()}
-        for task, several in splits.items()
-    }
-    write_json(folder / "ids.json", found)
-
-
-def stored_config(folder: Path) -> dict[str, Any] | None:
-    """The configuration of the run in a folder; None in one that has no part of a run.
-
-    Raises RunError where something that is no run's has the name of one of its parts: nothing of a
-    user's own is ever overwritten.
-    """
-    for name in FOLDERS + FILES:
-        path = folder / name
-        if path.exists() and not (path.is_dir() if name in FOLDERS else path.is_file()):
-            kind = "a folder" if name in FOLDERS else "a file"
-            raise RunError(f"{path}: expected {kind} of a run, or nothing, found neither")
-    if (folder / "config.json").exists():
-        stored = read_json(folder / "config.json", RunError)
-        if not {"mode", "tasks", "seed"} <= stored.keys():
-            raise RunError(f"{folder / 'config.json'}: expected a run's, found another program's")
-        return stored
-    found = [name for name in FOLDERS + FILES if (folder / name).exists()]
-    if found:
-        raise RunError(
-            f"{folder}: expected an empty folder or a run, found {found[0]} without a config.json"
-        )
-    return None
-
-
-def begun(folder: Path) -> bool:
-    """Whether anything was computed that would be lost: metrics, predictions, a checkpoint."""
-    checkpoint = folder / "checkpoint"
-    return (
-        (folder / "metrics.json").exists()
-        or any(kind_of(file) is None for file in folder.glob("predictions/*"))
-        or bool(newest_first(checkpoint))
-        or any((replaced(path) or path.name) == BEST for path in listed(checkpoint))
-    )
-
-
-def remove_run(folder: Path) -> None:
-    """Delete a run's own files and folders, never what a link of such a name leads to."""
-    for name in FOLDERS + FILES:
-        remove(folder / name)
+    def remove(self) -> None:
+        """Delete a run's own files and folders, never what a link of such a name leads to."""
+        for name in FOLDERS + FILES:
+            remove(self.path / name)

@@ -81,8 +81,7 @@ class Trainer:
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
-        self.kept = self.moment  # of the newest checkpoint
-        self.kept_at = time.monotonic()
+        self.kept, self.kept_at = self.moment, time.monotonic()  # the newest checkpoint
         self.began = now()  # of a resumed run when it began first
         self.why_skipped = ""  # of the last step that was left out
         model.dropout_stream.reset(config.seed)
@@ -200,20 +199,15 @@ class Trainer:
         return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
 
     def stop_if_asked(self) -> None:
-        """Raise KeyboardInterrupt where any process got a signal while signals were held.
-
-        Nobody leaves before the checkpoint stands: torchrun ends the others when one has left.
-        """
+        """Raise KeyboardInterrupt where any process got a signal while signals were held."""
+        # Nobody leaves before the checkpoint stands: torchrun ends the others when one has left.
         if self.processes.any(self.interrupts.asked, self.model.bi_encoder.device):
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt
 
     def finish_epoch(self, metrics: Metrics) -> bool:
-        """Log the dev metrics, keep the weights if they are the best, write a checkpoint.
-
-        Returns whether they are the best.
-        """
+        """Log the dev metrics, keep the best weights, save; return whether these are the best."""
         with self.interrupts.held():
             better = self.score(metrics)
             if better and self.processes.first:
@@ -228,8 +222,8 @@ class Trainer:
         score = selection_score(metrics, self.tasks)
         points = {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}
         self.telemetry.scalars(points | {"dev/selection_score": score}, self.progress.step)
-        dev = metrics | overall(metrics)
-        return self.progress.add_score(score, dev, keep_last=self.config.keep == "last")
+        last = self.config.keep == "last"
+        return self.progress.add_score(score, metrics | overall(metrics), keep_last=last)
 
     @property
     def moment(self) -> tuple[int, int]:
@@ -251,10 +245,7 @@ class Trainer:
         self.kept, self.kept_at = self.moment, time.monotonic()
 
     def resume(self) -> bool:
-        """Go back to the newest whole checkpoint; False where there is none.
-
-        Raises CheckpointError for one of other data, other processes or another form.
-        """
+        """Go back to the newest whole checkpoint; False without one, CheckpointError for others."""
         found = self.checkpoints.load(self.model, self.optimizer)
         if found is None:
             if self.telemetry.written:  # by a run that ended before its first checkpoint

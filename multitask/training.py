@@ -11,7 +11,7 @@ from common.errors import SettingsError
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.flat import Outside
-from multitask.stored import best_weights, finished_metrics, read_config, read_settings
+from multitask.run_folder import RunFolder, default_folder
 
 
 class Run:
@@ -22,20 +22,19 @@ class Run:
 
     def __init__(self, folder: str | Path, use: Outside = ()) -> None:
         self.folder, self.use = Path(folder), tuple(use)
-        file = self.folder / "config.json"
-        self.config = read_config(read_settings(file), file, self.use)
+        self.config = RunFolder(self.folder).config(self.use)
 
     @property
     def metrics(self) -> dict[str, Any]:
         """What `metrics.json` holds; empty where the run is not finished."""
-        return finished_metrics(self.folder) or {}
+        return RunFolder(self.folder).metrics() or {}
 
     @cached_property
     def model(self) -> Any:
         """A `serving.MultiTaskModel`; of pre-training a `BiEncoder`. Both have `encode`."""
         if self.config.pretrains:
             bi_encoder = import_module("minbert.bi_encoder").BiEncoder
-            return bi_encoder.from_pretrained(best_weights(self.folder), self.config.pooling)
+            return bi_encoder.from_pretrained(RunFolder(self.folder).weights(), self.config.pooling)
         # Packages that stand above this one are imported when somebody asks for them.
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
 
@@ -69,7 +68,6 @@ def train(
         SettingsError, RunError, DataError, EncoderError: one line, with what was expected.
     """
     from multitask.run import complete
-    from multitask.run_folder import default_folder
 
     if resume and overwrite:
         raise SettingsError("resume and overwrite: expected at most one of them")

@@ -9,10 +9,10 @@ from typing import Any
 
 from common.entry_point import start
 from common.errors import UserError
-from common.json_files import read_json, read_sealed, write_sealed
+from common.json_files import read_sealed, write_sealed
 from multitask.config import RunConfig, difference, places
 from multitask.errors import RunError
-from multitask.stored import finished_metrics
+from multitask.run_folder import RunFolder
 from tasks.metrics import impossible
 
 REMEDY = "delete it and run its command again"
@@ -23,10 +23,11 @@ def cell(run: Path) -> dict[str, Any]:
 
     Raises RunError if the run is not finished.
     """
-    metrics = finished_metrics(run)
+    folder = RunFolder(run)
+    metrics = folder.metrics()
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
-    return {"config": as_kept(read_json(run / "config.json", RunError))} | metrics
+    return {"config": as_kept(folder.stored_config())} | metrics
 
 
 def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
@@ -76,11 +77,11 @@ def check_config(
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:
     """Whether a folder holds the finished run of this configuration."""
-    if not (folder / "metrics.json").exists() or not (folder / "config.json").exists():
+    stored = RunFolder(folder).stored()
+    if stored is None or not (folder / "metrics.json").exists():
         return False
-    stored = as_kept(read_json(folder / "config.json", UserError))
     ignored = ("linear", *config.unused())
-    return difference(as_kept(config), stored, ignored=ignored) is None
+    return difference(as_kept(config), as_kept(stored), ignored=ignored) is None
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from ensemble.alignment import aligned
 from ensemble.merge import Merged, merge
 from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
+from multitask.run_folder import RunFolder
 from reports.merged_run import check_output, write_merged_run
 from reports.store import StoredRun, read_run
 from reports.tables import text_table
@@ -27,7 +28,7 @@ SPLITS = ("dev", "test")
 
 def tasks_of_run(run: Path) -> tuple[str, ...]:
     """Tasks with dev scores in a folder: a finished run's, or a bare one of predictions."""
-    if (run / "config.json").exists() and read_run(run).metrics is None:
+    if RunFolder(run).stored() is not None and read_run(run).metrics is None:
         raise PredictionError(f"{run}: expected a finished run, found no metrics.json")
     found = tuple(
         task
@@ -45,7 +46,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
     """The own tasks that these runs describe, which must agree on what their answers mean."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in runs:
-        if not (run / "config.json").exists():
+        if RunFolder(run).stored() is None:
             continue
         for name, described in read_run(run).own_tasks.items():
             known = found.setdefault(name, described)
@@ -61,7 +62,9 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
 
 def classes_of(task: str, runs: Sequence[Path]) -> str | None:
     """How many classes of a task these runs have, all of them the same; None for all."""
-    found = {run: read_run(run).classes(task) for run in runs if (run / "config.json").exists()}
+    found = {
+        run: read_run(run).classes(task) for run in runs if RunFolder(run).stored() is not None
+    }
     known = next(iter(found.values()), None)
     for run, count in found.items():
         if count != known:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.errors import UserError
-from multitask.stored import best_weights
+from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 from reports.drawing import new_figure
 from reports.store import StoredRun
@@ -211,7 +211,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     if data is None or TASK not in run.config["tasks"]:
         return None
     try:
-        best = best_weights(run.folder)
+        best = RunFolder(run.folder).weights()
         examples = build_task(TASK).read(data_folder(str(data)), "dev").some(COUNT)
     except (UserError, OSError):
         return None

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from common.json_files import write_json, write_sealed
+from common.json_files import write_sealed
 from multitask.atomic_dirs import publish
-from multitask.run_folder import owned, remove_run, stored_config
-from multitask.stored import best_folder
+from multitask.run_folder import RunFolder
 from reports.store import StoredRun
 from tasks.predictions import (
     PredictionError,
@@ -27,7 +26,7 @@ def check_output(
     for member in members:
         if folder.resolve() == member.resolve():
             raise PredictionError(f"{folder}: expected another --output than a member's folder")
-    stored = stored_config(folder)
+    stored = RunFolder(folder).run_or_nothing()
     if stored is not None and stored != config and not overwrite:
         raise PredictionError(
             f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
@@ -46,15 +45,16 @@ def write_merged_run(
 
     RunError where a run is at work in it.
     """
-    with owned(folder):
-        if stored_config(folder) is not None:
-            remove_run(folder)
+    place = RunFolder(folder)
+    with place.owned():
+        if place.run_or_nothing() is not None:
+            place.remove()
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "config.json", dict(config))  # first: it makes the rest a run's
-        target = folder / "predictions"
+        place.write_config(config)  # first: it makes the rest a run's
+        target = place.predictions
         target.mkdir(exist_ok=True)
         if save_model is not None:
-            publish(best_folder(folder), save_model, config)
+            publish(place.best, save_model, config)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():

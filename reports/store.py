@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from common.errors import UserError
 from common.json_files import read_json
 from common.settings import accepts
-from multitask import stored
 from multitask.atomic_dirs import newest_first
 from multitask.config import as_now, check_stored, default_values, step_batches
 from multitask.flat import default_scale
-from multitask.stored import Figures, settings_of
+from multitask.run_folder import Figures, RunFolder
+from multitask.settings_file import settings_of
 from reports.tables import text_table
 from tasks import SIMILARITIES, OwnTasks, find_task, in_order
 from tasks.metrics import LEADERBOARD, MAIN_METRICS, impossible
@@ -105,7 +105,7 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
         if any(part in ("checkpoint", "tensorboard") for part in file.relative_to(root).parts):
             continue
         try:
-            if {"mode", "tasks"} <= read_json(file, UserError).keys():  # or it is an encoder's
+            if {"mode", "tasks"} <= RunFolder(file.parent).stored_config().keys():
                 found.append(read_run(file.parent))
         except UserError as error:
             problems.append(str(error))
@@ -114,22 +114,21 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 def read_run(folder: Path) -> StoredRun:
     """The run in a folder; UserError if there is none."""
-    if not (folder / "config.json").exists():
-        raise UserError(f"{folder}: expected a run with a config.json, found none")
-    config, metrics = read_json(folder / "config.json", UserError), folder / "metrics.json"
+    config, file = RunFolder(folder).stored_config(), folder / "config.json"
     if not {"mode", "tasks"} <= config.keys():
-        raise UserError(f"{folder / 'config.json'}: expected a run's, found another program's")
+        raise UserError(f"{file}: expected a run's, found another program's")
     try:
         check_stored(config)
     except UserError as error:
-        raise UserError(f"{folder / 'config.json'}: {error}") from error
-    found = read_metrics(metrics) if metrics.exists() else None
-    return StoredRun(folder, as_now(config), found)
+        raise UserError(f"{file}: {error}") from error
+    return StoredRun(folder, as_now(config), read_metrics(folder))
 
 
-def read_metrics(file: Path) -> dict[str, Any]:
-    """What a run found; UserError where what reports show of it has another form."""
-    found = stored.read_metrics(file)
+def read_metrics(folder: Path) -> dict[str, Any] | None:
+    """Return the metrics of a run, None without any; UserError where they have another form."""
+    found, file = RunFolder(folder).read_metrics(), folder / "metrics.json"
+    if found is None:
+        return None
     for key, hint in METRICS.items():
         if key in found and not accepts(hint, found[key]):
             raise UserError(f"{file}: {key}: expected a run's, found {str(found[key])[:60]!r}")

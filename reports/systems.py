@@ -9,6 +9,7 @@ from typing import Any
 
 from common.errors import UserError
 from multitask.methods import methods
+from multitask.run_folder import RunFolder
 from reports.store import StoredRun, read_run, shown
 from tasks import in_order
 from tasks.base import Task
@@ -91,7 +92,7 @@ def told(run: StoredRun, key: str, task: str) -> Any:
     if key == "options of":
         return run.config.get("task_options", {}).get(task, {})
     start = run.config.get("init")
-    if not start or not (Path(start) / "config.json").exists():
+    if not start or RunFolder(Path(start)).stored() is None:
         return UNKNOWN if start else None
     before = read_run(Path(start))
     return {

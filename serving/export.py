@@ -21,7 +21,7 @@ from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
 from multitask.config import places
 from multitask.flat import Outside
-from multitask.stored import EXPORTED
+from multitask.run_folder import EXPORTED
 from reports.store import read_metrics
 from serving.card import card
 from serving.model import MultiTaskModel
@@ -112,7 +112,7 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Out
         from serving.export import check_exportable
 
         check_exportable()
-    metrics = read_metrics(run / "metrics.json") if (run / "metrics.json").exists() else {}
+    metrics = read_metrics(run) or {}
     with written_aside(folder, overwrite) as new:
         new.mkdir(parents=True)
         write(model, metrics, new, kind)

@@ -20,7 +20,8 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.flat import Outside
 from multitask.model import EncoderWithHeads
-from multitask.stored import best_weights, config_of_tasks, settings_of
+from multitask.run_folder import RunFolder
+from multitask.settings_file import settings_of
 from serving.together import embed_together
 from tasks.base import Task
 from tasks.labelled_files import files_of
@@ -80,7 +81,7 @@ class MultiTaskModel:
             RunError, EncoderError: one line, naming what was expected.
         """
         folder = Path(folder)
-        config, best = config_of_tasks(folder, use), best_weights(folder)
+        config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
         encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
         with settings_of(folder):
             model = EncoderWithHeads(encoder, build_tasks(config), config.seed)

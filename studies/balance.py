@@ -17,7 +17,7 @@ from common.entry_point import start
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
-from multitask.stored import finished_metrics
+from multitask.run_folder import RunFolder
 from multitask.telemetry import ray_text, read_steps
 from reports.cells import as_kept, write_cell
 from reports.drawing import new_figure, save_figure
@@ -58,7 +58,7 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
     weights = np.array([[line["weights"][name] for name in names] for line in steps])
     z = losses * np.array(config.objective.preference)
     weights /= weights.sum(1, keepdims=True)
-    metrics = finished_metrics(folder)
+    metrics = RunFolder(folder).metrics()
     assert metrics is not None
     end = metrics["rays"][task]
     return {

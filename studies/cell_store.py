@@ -13,7 +13,7 @@ from common.errors import UserError
 from common.json_files import read_json
 from common.settings import accepts
 from multitask.config import RunConfig
-from multitask.stored import Figures, read_metrics
+from multitask.run_folder import Figures, RunFolder
 from reports.cells import as_kept, check_config, read_cell, run_of_cell
 from studies.faults import Fault, fault_of
 
@@ -100,10 +100,11 @@ def stale_run(one: Cell, folder: Path) -> bool:
 
     A fault may have been mended by another setting: the run's own configuration decides.
     """
-    if not (folder / "metrics.json").exists() or not (folder / "config.json").exists():
+    run = RunFolder(folder)
+    config, metrics = run.stored(), run.read_metrics()
+    if config is None or metrics is None:
         return False
-    config = as_kept(read_json(folder / "config.json", UserError))
-    return stale(one, {"config": config} | read_metrics(folder / "metrics.json")) is not None
+    return stale(one, {"config": as_kept(config)} | metrics) is not None
 
 
 def made_of(merged: Content, cells: Mapping[str, Content]) -> bool:

@@ -12,7 +12,7 @@ from common.atomic_files import alone
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
-from multitask.stored import best_weights
+from multitask.run_folder import RunFolder
 from reports.drawing import blank_figure, save_figure
 from reports.figures import project
 from tasks.readers import Examples
@@ -49,7 +49,7 @@ def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
     assert shown.targets is not None
     spaces = {}
     for title, run in runs.items():
-        embeddings = BiEncoder.from_pretrained(best_weights(run)).encode(shown.texts[0])
+        embeddings = BiEncoder.from_pretrained(RunFolder(run).weights()).encode(shown.texts[0])
         spaces[title] = Space(embeddings, shown.targets, None)
     draw_spaces(spaces, file)
 

@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.json_files import fault
 from minbert import BiEncoder
 from minbert.words import read_vectors
-from multitask.run_folder import stored_config
+from multitask.run_folder import RunFolder
 from multitask.telemetry import Telemetry, read_steps
 from reports.store import read_run
 from serving.mining import embeddings_of, sentences_of
@@ -103,6 +103,6 @@ def test_in_a_runs_folder_and_a_sealed_one_it_is_refused_too(pipe, tmp_path):
     assert "expected a regular file" in str(fault(tmp_path))
     file = pipe(tmp_path / "run" / "telemetry.jsonl")
     with pytest.raises(UserError, match=r"telemetry\.jsonl: expected a file of a run"):
-        stored_config(file.parent)
+        RunFolder(file.parent).run_or_nothing()
     with pytest.raises(UserError, match="expected a regular file, found a named pipe"):
         Telemetry(file.parent).forget_after(1)

@@ -12,12 +12,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from common.json_files import read_json
 from multitask.assembly import assemble
-from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.evaluation import score_split
-from multitask.stored import best_weights
+from multitask.run_folder import RunFolder
 from pretrain.probe import Embedding
 from reports.drawing import new_figure, save_figure
 from studies.maps import Space
@@ -27,9 +24,9 @@ from tasks.objectives import LaCon
 
 def space_of(run: Path, matched: bool = True) -> Space:
     """Of a finished run's test examples the embeddings; `matched`: what LaCon matches instead."""
-    config = RunConfig.from_json(read_json(run / "config.json", RunError))
+    config = RunFolder(run).config()
     tasks, model, splits = assemble(config)
-    model.load(best_weights(run))
+    model.load(RunFolder(run).weights())
     ((name, task),) = tasks.items()
     split = splits[name]["test"]
     assert split.examples.targets is not None

@@ -14,7 +14,7 @@ from multitask.assembly import training_texts
 from multitask.config import RunConfig
 from multitask.environment import environment
 from multitask.run import complete
-from multitask.stored import best_weights
+from multitask.run_folder import RunFolder
 from pretrain.probe import linear_evaluation
 from studies.seeds import SHORT
 
@@ -69,7 +69,7 @@ def pretrained_and_judged(
     pretrained = pretrain(config, folder, words, vectors)
     after = config.changed(
         mode="probe",
-        encoder=str(best_weights(folder / "pretrained")),
+        encoder=str(RunFolder(folder / "pretrained").weights()),
         objective=None,
         per_class=False,
         projection_head="none",

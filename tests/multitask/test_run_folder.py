@@ -11,8 +11,9 @@ from common.json_files import write_json
 from minbert import linear
 from minbert.linear import LinearChoice
 from multitask.config import RunConfig
-from multitask.run_folder import RunError, default_folder, holds_finished, make_ready, settle_linear
-from multitask.stored import Metrics, finished_metrics
+from multitask.errors import RunError
+from multitask.run_folder import Metrics, RunFolder, default_folder
+from multitask.start import holds_finished, make_ready, with_kernel
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 FINISHED = {
@@ -24,9 +25,9 @@ FINISHED = {
 
 def prepare(folder, config, resume, overwrite):
     """What a run does with its folder before it begins; whether nothing is left to do."""
-    if holds_finished(folder, config, resume, overwrite):
+    if holds_finished(RunFolder(folder), config, resume, overwrite):
         return True
-    make_ready(folder, config, overwrite)
+    make_ready(RunFolder(folder), config, overwrite)
     return False
 
 
@@ -81,11 +82,11 @@ def test_a_finished_run_is_left_alone(tmp_path):
 @pytest.mark.parametrize("key", Metrics.__annotations__)
 def test_a_run_whose_metrics_lack_a_figure_is_told_in_one_line(tmp_path, key):
     write_json(tmp_path / "metrics.json", FINISHED)
-    assert finished_metrics(tmp_path) == FINISHED
+    assert RunFolder(tmp_path).metrics() == FINISHED
     for damaged in ({k: v for k, v in FINISHED.items() if k != key}, FINISHED | {key: "x"}):
         write_json(tmp_path / "metrics.json", damaged)
         with pytest.raises(RunError, match=rf"metrics\.json: .*{key}") as error:
-            finished_metrics(tmp_path)
+            RunFolder(tmp_path).metrics()
         assert "\n" not in str(error.value)
 
 
@@ -146,7 +147,7 @@ def test_overwrite_removes_the_run_and_nothing_else(tmp_path):
 
 def test_looking_at_a_folder_deletes_nothing(tmp_path):
     begin(tmp_path)
-    assert not holds_finished(tmp_path, CONFIG, resume=False, overwrite=True)
+    assert not holds_finished(RunFolder(tmp_path), CONFIG, resume=False, overwrite=True)
     assert (tmp_path / "checkpoint" / "step-00000001").exists()
 
 
@@ -156,7 +157,7 @@ def test_what_a_run_begins_from_is_not_overwritten_by_it(tmp_path, name):
     begin(tmp_path / "run")
     for overwrite in (True, False):
         with pytest.raises(RunError, match=f"--{name} .* expected it outside of"):
-            holds_finished(tmp_path / "run", config, resume=False, overwrite=overwrite)
+            holds_finished(RunFolder(tmp_path / "run"), config, resume=False, overwrite=overwrite)
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
@@ -175,7 +176,7 @@ def chosen(kernel):
 
 def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
     monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
-    config, reason = settle_linear(CONFIG, tmp_path / "run", overwrite=False)
+    config, reason = with_kernel(RunFolder(tmp_path / "run"), CONFIG, overwrite=False)
     assert (config.linear, reason) == ("onednn", "measured")
     prepare(tmp_path / "run", config, resume=False, overwrite=False)
     assert json.loads((tmp_path / "run" / "config.json").read_text())["linear"] == "onednn"
@@ -184,9 +185,9 @@ def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
 def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeypatch):
     monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
     write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
-    assert settle_linear(CONFIG, tmp_path, overwrite=False)[0].linear == "mkl"
-    assert settle_linear(CONFIG, tmp_path, overwrite=True)[0].linear == "onednn"
-    asked, _ = settle_linear(replace(CONFIG, linear="onednn"), tmp_path, overwrite=False)
+    assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)[0].linear == "mkl"
+    assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=True)[0].linear == "onednn"
+    asked, _ = with_kernel(RunFolder(tmp_path), replace(CONFIG, linear="onednn"), overwrite=False)
     assert asked.linear == "onednn"
     (tmp_path / "checkpoint" / "step-00000001").mkdir(parents=True)
     with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
@@ -197,4 +198,4 @@ def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeyp
 def test_a_damaged_kernel_is_told_with_its_file(tmp_path, stored):
     write_json(tmp_path / "config.json", CONFIG.to_json() | {"linear": stored})
     with pytest.raises(RunError, match=r"config\.json: linear: expected mkl or onednn"):
-        settle_linear(CONFIG, tmp_path, overwrite=False)
+        with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)

@@ -7,7 +7,7 @@ from plain import plain_losses
 
 from multitask.atomic_dirs import CheckpointError, newest_first, seal
 from multitask.optimizer import Linear
-from multitask.stored import best_weights
+from multitask.run_folder import RunFolder
 
 
 def test_what_the_combiner_says_and_which_gradients_conflict_is_counted(make_trainer):
@@ -86,7 +86,7 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     best = max(history, key=lambda entry: entry["selection_score"])
     assert trainer.progress.best_epoch == best["epoch"]
     last = {k: v.clone() for k, v in trainer.model.state_dict().items()}
-    trainer.model.load(best_weights(trainer.folder, trainer.config.to_json()))
+    trainer.model.load(RunFolder(trainer.folder).weights(trainer.config.to_json()))
     changed = any((last[k] != v).any() for k, v in trainer.model.state_dict().items())
     assert changed == (best["epoch"] != 3)
 
@@ -154,7 +154,7 @@ def test_the_best_folder_opens_as_an_encoder(make_trainer):
 
     trainer = make_trainer(epochs=1)
     trainer.fit()
-    encoder = BiEncoder.from_pretrained(best_weights(trainer.folder, trainer.config.to_json()))
+    encoder = BiEncoder.from_pretrained(RunFolder(trainer.folder).weights(trainer.config.to_json()))
     trainer.model.eval()
     np.testing.assert_array_equal(
         encoder.encode(["one sentence"]), trainer.model.bi_encoder.encode(["one sentence"])

@@ -8,7 +8,7 @@ import pytest
 from common.json_files import write_json
 from multitask.config import RunConfig
 from multitask.errors import RunError
-from multitask.stored import Metrics
+from multitask.run_folder import Metrics
 from reports.cells import cell
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
