@@ -1,52 +1,53 @@
-"""A paper's tables from its configurations: run.py --mode reproduce --table bees
+"""The tables of a study or a paper, from its configurations: run.py --mode reproduce --table bees
 
-Every finished run is kept as one JSON file under --results and not repeated; an unfinished one goes
+Every finished run is kept in a JSON file under --results and not repeated; an unfinished one goes
 on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cli.settings_flags import path, typed
 from common.settings import Count, Positive
 from minbert.arithmetic import PRECISIONS
 from multitask.run_settings import Limit
-from studies.tables import PRECISION, TABLES, check_asked, command, notes
+from studies import STUDIES, find_study
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--table", choices=TABLES, required=True, help="whose tables")
+    parser.add_argument("--table", choices=STUDIES, required=True, help="whose tables")
     parser.add_argument(
         "--rows",
         nargs="+",
         metavar="ROW",
-        help="models such as M6 M13, runs such as qqp-smart of best, or how cells' names begin of "
-        "scl-moo, supercontext and lacon, such as few-shot-sst2 or given-trec; "
-        "default: all (of bees, all of Table 1; of supercontext, none of its large setting)",
+        help="cells, such as M6 M13 of bees, or the beginnings of their names, such as "
+        "few-shot-sst2 or given-trec (default: all; with bees those of Table 1, with supercontext "
+        "none of its large setting)",
     )
     parser.add_argument(
         "--further",
         action="store_true",
-        help="of bees: also the models of the other tables and figures, and those with gradient "
+        help="with bees also the models of the other tables and figures, and those with gradient "
         "surgery",
     )
     parser.add_argument(
         "--seeds",
         type=typed(Count),
         metavar="N",
-        help="seeds of each row (default: 1 of bees, which has five; of the others as many as the "
-        "study has, and more where asked, but for its sweeps)",
+        help="seeds of each cell (default: 1 with bees, which has five; else as many as the study "
+        "has; the papers on classification take more, but for their sweeps)",
     )
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(
         "--limit",
         type=typed(Limit),
         metavar="N",
-        help="training examples of each task, or a share of them such as 0.25, of lacon of each "
-        "class; not of few-shot and imbalanced rows",
+        help="training examples of each task, or a share of them such as 0.25; with lacon of each "
+        "class; not of few-shot and imbalanced cells",
     )
     parser.add_argument(
         "--dev-limit",
@@ -55,21 +56,31 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="dev examples per task (only with supercontext)",
     )
     parser.add_argument(
-        "--vectors", type=path, metavar="FILE", help="of supercontext: GloVe's, for its BiLSTMs"
+        "--vectors",
+        type=path,
+        metavar="FILE",
+        help="word vectors of GloVe for the BiLSTMs of supercontext",
     )
     parser.add_argument(
         "--epochs",
         type=typed(Count),
         metavar="N",
-        help="default: the paper's, by row; of lacon not of few-shot and imbalanced rows",
-    )
-    parser.add_argument("--lr", type=typed(Positive), metavar="RATE", help="default: the paper's")
-    parser.add_argument("--encoder", type=path, default="minilm", help="default: minilm")
-    parser.add_argument(
-        "--precision", choices=PRECISIONS, help="default: bf16 of bees, fp32 of the others"
+        help="number of epochs (default: the study's; not of few-shot and imbalanced cells)",
     )
     parser.add_argument(
-        "--results", type=path, metavar="DIR", help="of finished cells (default: results/TABLE)"
+        "--lr", type=typed(Positive), metavar="RATE", help="learning rate (default: the study's)"
+    )
+    parser.add_argument("--encoder", type=path, default="minilm", help="(default: minilm)")
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        help="default: fp32 of the papers on classification, else bf16",
+    )
+    parser.add_argument(
+        "--results",
+        type=path,
+        metavar="DIR",
+        help="folder of finished cells (default: results/TABLE)",
     )
     parser.add_argument(
         "--runs", type=path, metavar="DIR", help="folders of runs (default: runs/TABLE)"
@@ -77,31 +88,29 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kept-only",
         action="store_true",
-        help="tables of kept cells, without training",
+        help="write the tables of kept cells, without training",
     )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from multitask.config import RunConfig
-    from studies.study_request import StudyRequest
+    from studies.study import StudyRequest, check_request, reproduce
 
-    study = importlib.import_module(TABLES[args.table])
-    name = args.table.replace("-", "_")
-    check_asked(vars(args), study.names())
-    args.precision = args.precision or PRECISION.get(args.table, "fp32")
+    study = find_study(args.table)
+    args.precision = args.precision or study.precision
     base = RunConfig(
         mode="single",
         tasks=(),
         data=args.data,
-        limit=args.limit,
+        limit=study.limit if args.limit is None else args.limit,
         dev_limit=args.dev_limit,
         encoder=args.encoder,
         precision=args.precision,
     )
-    results = Path(args.results or Path("results") / name)
-    asked = StudyRequest(
+    name = args.table.replace("-", "_") if args.table == "scl-moo" else args.table
+    request = StudyRequest(
         base=base,
-        results=results,
+        results=Path(args.results or Path("results") / name),
         runs=Path(args.runs or Path("runs") / name),
         rows=tuple(args.rows) if args.rows else None,
         further=args.further,
@@ -110,8 +119,21 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         lr=args.lr,
         vectors=args.vectors,
         kept_only=args.kept_only,
+        command=command(vars(args)),
     )
-    told = notes(args.table, args.encoder, args.limit, args.epochs, args.precision)
-    print(study.reproduce(asked, command(vars(args)), told))
-    print(f"tables: {asked.report}; figures and cells: {results}")
+    check_request(study, request)
+    print(reproduce(study, request))
+    print(f"tables: {request.page}; figures and cells: {request.results}")
     return 0
+
+
+def command(given: Mapping[str, Any]) -> str:
+    """Return the command as a reader would repeat it, with data of his own."""
+    parts = ["python run.py --mode reproduce --table", given["table"], "--data DIR"]
+    parts += ["--rows", *given["rows"]] if given["rows"] else []
+    parts += ["--further"] if given["further"] else []
+    for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
+        value = given[name]
+        parts += [f"--{name.replace('_', '-')} {value}"] if value is not None else []
+    parts += ["--vectors FILE"] if given["vectors"] else []
+    return " ".join(parts)

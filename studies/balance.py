@@ -19,11 +19,10 @@ from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import ray_text, read_steps
-from reports.cells import as_kept, write_cell
+from reports.cells import as_kept, check_config, read_cell, write_cell
 from reports.drawing import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
-from studies.cell_store import Cell, kept_cell, stale_run
 from tasks import SIMILARITIES, TASK_NAMES
 
 
@@ -103,12 +102,13 @@ def main() -> None:
     config = configuration(args)
     name = f"{args.task}-r{args.preference:g}"
     args.results.mkdir(parents=True, exist_ok=True)
-    one = Cell(name, config)
-    kept_cell(one, args.results)  # of another configuration it is not replaced
+    file = args.results / f"{name}.json"
+    if file.exists():  # one of another configuration is not replaced
+        check_config(file, config, read_cell(file)["config"], ignored=("linear",))
     folder = args.runs / f"{name}-{config.digest()}"
-    complete(config, folder, RunControl(resume=True, overwrite=stale_run(one, folder)))
+    complete(config, folder, RunControl(resume=True))
     found = measured(folder, config)
-    write_cell(args.results / f"{name}.json", found)
+    write_cell(file, found)
     draw(found, args.results / f"{name}.png")
     total = sum(found["statuses"].values())
     rows = [[status, f"{n / total:.0%}"] for status, n in found["statuses"].items()]

@@ -1,5 +1,21 @@
-"""The best an encoder gives on the three tasks: run.py --mode reproduce --table best --data DIR
+"""The best an encoder gives on the three tasks: run.py --mode reproduce --table best --data DIR"""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reports.cells import read_cell, write_cell
+from reports.ensembles import ensemble_runs, soup_runs
+from reports.tables import markdown_table
+from studies.faults import left_out
+from studies.results import Cell, made_of
+from studies.runner import long_training
+from studies.study import Report, Study, StudyRequest, notes_of
+from tasks import CS224N
+from tasks.metrics import LEADERBOARD
+
+RECIPE = """
 No paper's table: what measured well here, put together. Sentiment starts from an encoder that read
 SST-2's labelled phrases, paraphrase from one that read MRPC and is trained with and without SMART,
 similarity from the encoder as it is; each with several seeds, whose mean weights are a soup and
@@ -7,125 +23,97 @@ whose mean predictions the ensemble. Nothing is selected among the members. Dev 
 epoch of a run, and chose between this recipe and similarity after SimCSE (87.8 for each of three
 seeds).
 """
-
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-from common.atomic_files import write_whole
-from multitask.config import RunConfig
-from reports.cells import read_cell, write_cell
-from reports.ensembles import ensemble_runs, soup_runs
-from reports.tables import markdown_table
-from studies.cell_store import Cell, faults_of, finished_folder, kept_cell, made_of, read_cells
-from studies.cells import run_cells
-from studies.faults import left_out
-from studies.study_request import StudyRequest
-from tasks import CS224N
-from tasks.metrics import LEADERBOARD
-
 SEEDS = (11711, 1, 2)
 EPOCHS = {"sst": 4, "qqp": 3, "sts": 4}
 MERGED = (*(f"soup of {task}" for task in CS224N), "ensemble")
 SMART_EPOCHS = 2  # an epoch with it takes as long as two and a half
 
 
-def names() -> list[str]:
-    return [one.name for one in cells(RunConfig(mode="single", tasks=()), Path())]
+def cells(request: StudyRequest) -> list[Cell]:
+    """Return all cells but those that others start from."""
+    base = request.base.changed(lr=request.lr) if request.lr else request.base
+
+    def cell(
+        name: str, task: str, epochs: int, seeds: int, before: Cell | None = None, **settings: Any
+    ) -> Cell:
+        config = base.changed(
+            tasks=(task,),
+            epochs=request.epochs or epochs,
+            similarity_scale=1.0,  # that of the kept cells
+            drop_leaks=True,
+            **settings,
+        )
+        return Cell(name, config, SEEDS[:seeds], long_training, before, keeps_folder=True)
+
+    phrases, pairs = cell("phrases", "sst2", 1, 1), cell("mrpc", "mrpc", 2, 1)
+    return [
+        cell("sst", "sst", EPOCHS["sst"], 3, phrases),
+        cell("sts", "sts", EPOCHS["sts"], 3),
+        cell("qqp", "qqp", EPOCHS["qqp"], 2, pairs),
+        cell("qqp-smart", "qqp", SMART_EPOCHS, 1, pairs, smart_weight={"qqp": 1.0}),
+    ]
 
 
-def cells(base: RunConfig, runs: Path, epochs: int | None = None) -> list[Cell]:
-    """All runs, those that others start from within them; `epochs` for all, where given."""
+def merged(report: Report) -> dict[str, Mapping[str, Any]]:
+    """Return what metrics.json holds of a soup per task and of the ensemble; kept in `results`.
 
-    def single(task: str, count: int, **settings: Any) -> RunConfig:
-        # The scale is that of the kept cells.
-        config = base.changed(tasks=(task,), epochs=epochs or count, similarity_scale=1.0)
-        return config.changed(drop_leaks=True, **settings)
-
-    phrases = Cell("phrases", single("sst2", 1, seed=SEEDS[0]))
-    pairs = Cell("mrpc", single("mrpc", 2, seed=SEEDS[0]))
-    start = {"sst": phrases, "qqp": pairs}
-
-    def run(name: str, task: str, count: int, **settings: Any) -> Cell:
-        before = start.get(task)
-        init = None if before is None else str(runs / before.name)
-        return Cell(name, single(task, count, init=init, **settings), before)
-
-    found = [run(f"{t}-seed{s}", t, EPOCHS[t], seed=s) for t in ("sst", "sts") for s in SEEDS]
-    found += [run(f"qqp-seed{s}", "qqp", EPOCHS["qqp"], seed=s) for s in SEEDS[:2]]
-    smart = {"smart_weight": {"qqp": 1.0}, "seed": SEEDS[0]}
-    return [*found, run("qqp-smart", "qqp", SMART_EPOCHS, **smart)]
-
-
-def reproduce(asked: StudyRequest, command: str, notes: str) -> str:
-    """Run what is not there yet; with all of it, soups, ensemble, and results/best.md."""
-    every = cells(
-        (asked.base.changed(lr=asked.lr) if asked.lr else asked.base), asked.runs, asked.epochs
-    )
-    for one in every:  # one of another configuration is refused before hours of work
-        kept_cell(one, asked.results)
-    chosen = [one for one in every if asked.rows is None or one.name in asked.rows]
-    if not asked.kept_only:
-        run_cells(chosen, asked.results, asked.runs)
-    kept = read_cells(every, asked.results)
-    merged: dict[str, Mapping[str, Any]] = {}
-    if not asked.kept_only and all(finished_folder(one, asked.runs) for one in every):
-        merged = merge(every, asked.results, asked.runs)
-    else:  # folders of runs are not kept, what was made of them is
-        for name in MERGED:
-            file = asked.results / f"{file_of(name)}.json"
-            if file.exists() and made_of(found := read_cell(file), kept):
-                merged[name] = found
-    faults = left_out(faults_of(every, asked.results))
-    text = report(kept, merged, command, notes, faults)
-    write_whole(asked.report, text)
-    return text
-
-
-def merge(every: Sequence[Cell], results: Path, runs: Path) -> dict[str, Mapping[str, Any]]:
-    """A soup a task, and the ensemble with its test prediction files; what metrics.json holds."""
+    They are made where all runs are here and finished; else what is kept of them counts, where it
+    was made of these runs.
+    """
+    request, results = report.request, report.results
+    found: dict[str, Mapping[str, Any]] = {}
     members = {
-        task: [runs / one.name for one in every if one.config.tasks == (task,)] for task in CS224N
+        task: [
+            results.finished_folder(one, seed, request.runs)
+            for one in report.cells
+            if one.config.tasks == (task,)
+            for seed in one.seeds
+        ]
+        for task in CS224N
     }
-    found: dict[str, Mapping[str, Any]] = {
-        f"soup of {task}": soup_runs(several, False, 0, runs / f"soup-{task}", overwrite=True)
-        for task, several in members.items()
-    }
-    found["ensemble"] = ensemble_runs(members, "average", 0, runs / "ensemble", overwrite=True)
-    for name, metrics in found.items():
-        write_cell(results / f"{file_of(name)}.json", metrics)
+    folders = {task: [one for one in several if one] for task, several in members.items()}
+    if not request.kept_only and folders == members:
+        for task, several in folders.items():
+            target = request.runs / f"soup-{task}"
+            found[f"soup of {task}"] = soup_runs(several, False, 0, target, overwrite=True)
+        target = request.runs / "ensemble"
+        found["ensemble"] = ensemble_runs(folders, "average", 0, target, overwrite=True)
+        for name, metrics in found.items():
+            write_cell(results.folder / f"{name.replace(' ', '-')}.json", metrics)
+        return found
+    runs = results.runs(report.cells)
+    for name in MERGED:
+        file = results.folder / f"{name.replace(' ', '-')}.json"
+        if file.exists() and made_of(kept := read_cell(file), runs):
+            found[name] = kept
     return found
 
 
-def file_of(merged: str) -> str:
-    return merged.replace(" ", "-")
-
-
-def report(
-    kept: Mapping[str, Mapping[str, Any]],
-    merged: Mapping[str, Mapping[str, Any]],
-    command: str,
-    notes: str,
-    faults: str = "",
-) -> str:
-    """results/best.md; `faults` is a sentence on runs that are left out."""
+def page(report: Report) -> list[str]:
+    """The runs, soups and the ensemble, on dev."""
     header = ["run", "starts from", *(f"{t} {m}" for t, m in LEADERBOARD.items()), "minutes"]
-    rows = [
-        [name, str(cell["config"]["init"] or "-"), *scores(cell), minutes(cell)]
-        for name, cell in kept.items()
+    rows = []
+    for one in report.cells:
+        for name, kept in report.results.runs([one]).items():
+            start = one.before.name if one.before else "-"
+            rows.append([name, start, *scores(kept), f"{kept['training_seconds'] / 60:.0f}"])
+    found = merged(report)
+    rows += [[name, "", *scores(metrics), ""] for name, metrics in found.items()]
+    faults = left_out(report.results.faults(report.cells))
+    parts = [
+        notes_of(STUDY, report.request),
+        RECIPE,
+        "## Dev",
+        faults,
+        markdown_table(header, rows),
     ]
-    rows += [[name, "", *scores(metrics), ""] for name, metrics in merged.items()]
-    parts = ["# The best this encoder gives", f"`{command}`", notes, __doc__ or ""]
-    parts += ["## Dev", *([faults] if faults else []), markdown_table(header, rows)]
-    if "ensemble" in merged:
-        dev = merged["ensemble"]["dev"]
+    if "ensemble" in found:
+        dev = found["ensemble"]["dev"]
         parts.append(
             f"Ensemble: overall {dev['overall']:.4f}, plain mean {dev['overall_plain_mean']:.4f}. "
             "Its prediction files for test lie in `ensemble/predictions` under `--runs`."
         )
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return parts
 
 
 def scores(found: Mapping[str, Any]) -> list[str]:
@@ -134,5 +122,13 @@ def scores(found: Mapping[str, Any]) -> list[str]:
     return [f"{100 * dev[t][m]:.1f}" if m in dev.get(t, {}) else "" for t, m in LEADERBOARD.items()]
 
 
-def minutes(cell: Mapping[str, Any]) -> str:
-    return f"{cell['training_seconds'] / 60:.0f}"
+STUDY = Study(
+    name="best",
+    title="The best this encoder gives",
+    notes="settings drawn from the trials in results/; Quora's figures are flattered, for the "
+    "encoder's own training data holds duplicates of Quora.",
+    cells=cells,
+    page=page,
+    by_beginning=False,
+    audited=True,
+)

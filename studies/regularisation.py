@@ -1,25 +1,18 @@
-"""SimCSE and SMART, alone and together, on each task: python -m studies.regularisation --data DIR
+"""SimCSE and SMART on each task: run.py --mode reproduce --table regularisation --data DIR
 
-Cells are task x variant x seed, and for BEES' Figures 2 and 3 further weights of SMART on STS and
-SST. A finished cell is kept as one JSON file and not run again; table and figures of all finished
-ones are written beside them.
+Cells are task x variant, and for BEES' Figures 2 and 3 further weights of SMART on STS and SST.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-from common.entry_point import start
-from multitask.config import RunConfig
 from pretrain.objectives import SimCSE
 from reports.tables import markdown_table, mean_and_spread
-from studies.cell_store import Cell, faults_of, read_cells
-from studies.cells import run_cells, study_parser, write_table
 from studies.faults import left_out
-from studies.lines import draw_curve
-from tasks import build_task
+from studies.figures import draw_curve
+from studies.results import Cell
+from studies.runner import long_training
+from studies.study import Report, Study, StudyRequest, notes_of
+from tasks.metrics import LEADERBOARD
 
 VARIANTS = {"plain": "-", "simcse": "SimCSE", "smart": "SMART", "both": "SimCSE + SMART"}
 SEEDS = (11711, 1, 2)
@@ -27,113 +20,79 @@ WEIGHT = 1.0  # of SMART where nothing else is said: BEES' M14 to M16
 WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)  # of the figures
 FIGURES = ("sts", "sst")
 TASKS = ("sst", "qqp", "sts")
+LIMIT = 3000
 
 
-def build_cells(base: RunConfig, runs: Path) -> list[Cell]:
-    """All cells: one seed after the other, then the further weights of the figures."""
-    kinds = [(task, variant, s) for s in SEEDS for variant in VARIANTS for task in TASKS]
-    found = [build_cell(base, runs, task, variant, seed) for task, variant, seed in kinds]
-    return found + [
-        build_cell(base, runs, task, "smart", SEEDS[0], weight)
-        for task in FIGURES
-        for weight in WEIGHTS
-        if weight not in (0, WEIGHT)
+def cells(request: StudyRequest) -> list[Cell]:
+    """Return the cell of each task and variant, then those of the figures' further weights."""
+    return [
+        *(cell(request, task, variant) for variant in VARIANTS for task in TASKS),
+        *(
+            cell(request, task, "smart", weight)
+            for task in FIGURES
+            for weight in WEIGHTS
+            if weight not in (0, WEIGHT)
+        ),
     ]
 
 
-def build_cell(
-    base: RunConfig, runs: Path, task: str, variant: str, seed: int, weight: float = WEIGHT
-) -> Cell:
-    """One cell; with SimCSE it starts from the pre-training run of its task and seed."""
-    scale = 1.0  # of similarities, in the kept cells
-    plain = base.changed(mode="single", tasks=(task,), seed=seed, similarity_scale=scale)
-    config, before = plain, None
+def cell(request: StudyRequest, task: str, variant: str, weight: float = WEIGHT) -> Cell:
+    """Return a cell; with SimCSE it starts from pre-training on its task's training sentences."""
+    plain = request.base.changed(
+        mode="single",
+        tasks=(task,),
+        similarity_scale=1.0,  # that of the kept cells
+    )
+    config, before, seeds = plain, None, SEEDS if weight == WEIGHT else SEEDS[:1]
     if variant in ("smart", "both"):
         config = config.changed(smart_weight={task: weight})
     if variant in ("simcse", "both"):
-        # On the sentences of the task's own training examples.
-        pretraining = plain.changed(
-            mode="pretrain",
-            objective="simcse",
-            **SimCSE.defaults,
-        )
-        before = Cell(f"{task}-pretraining-seed{seed}", pretraining)
-        config = config.changed(init=str(runs / before.name))
-    return Cell(cell_name(task, variant, seed, weight), config, before)
+        pretraining = plain.changed(mode="pretrain", objective="simcse", **SimCSE.defaults)
+        name = f"{task}-pretraining"
+        before = Cell(name, pretraining, SEEDS, long_training, keeps_folder=True)
+    name = f"{task}-{variant}" + ("" if weight == WEIGHT else f"{weight:g}")
+    return Cell(name, config, seeds, long_training, before, keeps_folder=True)
 
 
-def cell_name(task: str, variant: str, seed: int, weight: float = WEIGHT) -> str:
-    shown = "" if weight == WEIGHT else f"{weight:g}"
-    return f"{task}-{variant}{shown}-seed{seed}"
+def scores(report: Report, name: str) -> dict[int, float]:
+    """Return a cell's main metric by seed."""
+    (one,) = (one for one in report.cells if one.name == name)
+    (task,) = one.config.tasks
+    return report.results.values(one, "dev", task, LEADERBOARD[task])
 
 
-def score(kept: Mapping[str, Any], task: str) -> float:
-    return float(kept["dev"][task][metric_of(task)])
-
-
-def metric_of(task: str) -> str:
-    return build_task(task).kind.main_metric
-
-
-def table(cells: Mapping[str, Mapping[str, Any]]) -> str:
-    """Mean and standard deviation over the seeds, a row a variant, a column a task."""
+def page(report: Report) -> list[str]:
+    """Mean and standard deviation over the seeds, a row per variant, a column per task."""
     rows = []
     for variant, title in VARIANTS.items():
-        row = [title]
-        for task in TASKS:
-            names = [cell_name(task, variant, seed) for seed in SEEDS]
-            found = [score(cells[name], task) for name in names if name in cells]
-            row.append(f"{mean_and_spread(found, 4)} ({len(found)})" if found else "")
-        rows.append(row)
-    return markdown_table(["", *(f"{t} {metric_of(t)} (seeds)" for t in TASKS)], rows)
+        found = [list(scores(report, f"{task}-{variant}").values()) for task in TASKS]
+        rows.append([title, *(f"{mean_and_spread(f, 4)} ({len(f)})" if f else "" for f in found)])
+    table = markdown_table(["", *(f"{t} {LEADERBOARD[t]} (seeds)" for t in TASKS)], rows)
+    faults = left_out(report.results.faults(report.cells))
+    return [notes_of(STUDY, report.request), table, faults]
 
 
-def curve(cells: Mapping[str, Mapping[str, Any]], task: str) -> tuple[list[float], list[float]]:
-    """Weights of SMART for which there is a cell, and the dev scores."""
-    weights, scores = [], []
-    for weight in WEIGHTS:
-        name = cell_name(task, "smart", SEEDS[0], weight)
-        if kept := cells.get(name if weight else cell_name(task, "plain", SEEDS[0])):
-            weights.append(weight)
-            scores.append(score(kept, task))
-    return weights, scores
-
-
-def write_reports(folder: Path, every: Sequence[Cell]) -> str:
-    """The table and both figures of what is there; returns the table.
-
-    How many cells are left out and why stands below it; a figure of cells that are no more goes.
-    """
-    cells = read_cells(every, folder)
-    text = "\n\n".join(filter(None, [table(cells), left_out(faults_of(every, folder))]))
-    write_table(folder, text)
+def draw(report: Report) -> None:
+    """Draw BEES' Figures 2 and 3: dev score over the weight of SMART, of the first seed."""
     for task in FIGURES:
-        weights, scores = curve(cells, task)
-        file = folder / f"smart-weight-{task}.png"
-        if len(weights) > 1:
-            draw_curve(weights, scores, f"{task} dev {metric_of(task)}", file)
-        else:
-            file.unlink(missing_ok=True)
-    return text
+        points = {}
+        for weight in WEIGHTS:
+            name = "plain" if not weight else "smart" + ("" if weight == WEIGHT else f"{weight:g}")
+            if (score := scores(report, f"{task}-{name}").get(SEEDS[0])) is not None:
+                points[weight] = score
+        file = report.results.folder / f"smart-weight-{task}.png"
+        draw_curve(points, f"{task} dev {LEADERBOARD[task]}", file)
 
 
-def main() -> None:
-    names = [cell.name for cell in build_cells(RunConfig(mode="single", tasks=()), Path())]
-    parser = study_parser("regularisation", __doc__, names, limit=3000)
-    args = parser.parse_args()
-    base = RunConfig(
-        mode="single",
-        tasks=(),
-        data=args.data,
-        limit=args.limit,
-        encoder=args.encoder,
-        precision=args.precision,
-    )
-    found = {cell.name: cell for cell in build_cells(base, args.runs)}
-    if not args.kept_only:
-        run_cells([found[name] for name in args.cells], args.results, args.runs)
-    print(write_reports(args.results, list(found.values())))
-
-
-if __name__ == "__main__":
-    start("python -m studies.regularisation", main)
+STUDY = Study(
+    name="regularisation",
+    title="SimCSE and SMART, alone and together",
+    notes="scores on dev, of the best epoch on dev.",
+    cells=cells,
+    page=page,
+    draw=draw,
+    precision="bf16",
+    limit=LIMIT,
+    options=("seeds",),
+    audited=True,
+)

@@ -7,22 +7,32 @@ where others stopped. A run is kept once it is finished and never repeated.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from common.entry_point import start
+from common.errors import UserError
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.tables import text_table
 from studies.arguments import positive
-from studies.cell_selection import there
-from studies.scl_moo.experiments import METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.scl_moo.search import Tuning, failures, missing, tune
-from studies.seeds import shown, tell_failed
+from studies.claims import shown
+from studies.results import Cell, Results
+from studies.runner import run_cells, training
+from studies.scl_moo.cells import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.study import absent_tasks, tell_failed
 from tasks import data_folder
 
 if TYPE_CHECKING:
-    from optuna import Study
+    from optuna import Study, Trial
+    from optuna.storages import RDBStorage
 
 
 def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
@@ -43,7 +53,9 @@ def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
 def check(tuning: Tuning) -> None:
     """UserError where the data, or as many examples, are not there."""
     one = tuning.cell(tuning.points()[0])
-    there([one])
+    if absent := absent_tasks([one]):
+        found = f"found no {absent[tuning.task]}"
+        raise UserError(f"{one.config.data}: expected data of {tuning.task}, {found}")
     task = plain_tasks(one.config)[tuning.task]
     task.read(data_folder(one.config.data), "train")
 
@@ -90,3 +102,140 @@ def main() -> None:
 
 if __name__ == "__main__":
     start("python -m studies.tuning", main)
+
+
+RATIOS = GRID  # of r_1, which ends at 0.5 in section 4.1: with `minilm` dev is best beyond it
+FAILURE = "failure"  # attribute of a trial: what went wrong
+STALE = 600  # seconds without a sign of life after which a worker's point waits again
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """One task, one number of examples, one method, judged by the mean dev accuracy of `seeds`."""
+
+    cells: Experiments
+    task: str
+    shots: int
+    method: str
+    seeds: tuple[int, ...]
+    results: Path
+    runs: Path
+
+    @property
+    def space(self) -> dict[str, list[float]]:
+        """The paper's grids, r_1's longer, of the settings that the method has."""
+        ratios = {"scl_preference": list(RATIOS)} if self.method in ("ls", "epo") else {}
+        return {"scl_temperature": list(GRID), "scl_weight": list(GRID), **ratios}
+
+    @property
+    def name(self) -> str:
+        """Of the study: another encoder, rate, number of seeds or grid makes another one."""
+        one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
+        seeds = len(self.seeds)
+        grid = hashlib.sha256(json.dumps(self.space).encode()).hexdigest()[:4]
+        return f"tune-{self.task}-{self.shots}-{self.method}-{one.config.digest()}-{seeds}-{grid}"
+
+    def points(self) -> list[dict[str, float]]:
+        """All of the grid."""
+        return [
+            dict(zip(self.space, point, strict=True)) for point in product(*self.space.values())
+        ]
+
+    def cell(self, chosen: Mapping[str, float]) -> Cell:
+        one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
+        settings: dict[str, Any] = dict(chosen)
+        if "scl_preference" in chosen:
+            settings["scl_preference"] = chosen["scl_preference"], 1 - chosen["scl_preference"]
+        suffix = "-".join(f"{key.removeprefix('scl_')}{value:g}" for key, value in chosen.items())
+        config = one.config.changed(**settings)
+        return Cell(f"{self.name}-{suffix}", config, self.seeds, training)
+
+    def accuracy(self, chosen: Mapping[str, float], split: str) -> list[float]:
+        """Of each seed."""
+        found = Results(self.results).values(self.cell(chosen), split, self.task, "accuracy")
+        return [found[seed] for seed in self.seeds if seed in found]
+
+    def judge(self, trial: Trial) -> float:
+        """Train with the settings of a trial; the mean dev accuracy."""
+        chosen = {
+            key: float(trial.suggest_categorical(key, grid)) for key, grid in self.space.items()
+        }
+        tell_failed(run_cells([self.cell(chosen)], Results(self.results), self.runs))
+        return float(np.mean(self.accuracy(chosen, "dev")))
+
+
+def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
+    """Judge what nobody has judged yet, all of it or so many `trials`.
+
+    Points wait in the storage, where any worker takes the next one; those of a worker that was
+    stopped wait again. One that fails is left, and told by `failures`; another call tries it again.
+    """
+    import optuna
+
+    study = optuna.create_study(
+        storage=opened(storage), study_name=tuning.name, direction="maximize", load_if_exists=True
+    )
+    failed: list[dict[str, float]] = []
+
+    def judge(trial: Trial) -> float:
+        try:
+            return tuning.judge(trial)
+        except UserError as error:
+            trial.set_user_attr(FAILURE, str(error))
+            failed.append(trial.params)
+            raise
+
+    judged = 0
+    while trials is None or judged < trials:
+        optuna.storages.fail_stale_trials(study)
+        if not waiting(study):
+            for point in missing(tuning, study):
+                if point not in failed:
+                    study.enqueue_trial(point)
+        if not waiting(study):
+            return study
+        study.optimize(judge, n_trials=1, catch=(UserError,))
+        judged += 1
+    return study
+
+
+def opened(storage: str) -> RDBStorage:
+    """A database's URL; UserError where there is none."""
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the runs tell what is done
+    try:
+        return optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
+    except (SQLAlchemyError, ImportError) as error:
+        found = str(error).splitlines()[0]
+        raise UserError(
+            f"--storage {storage}: expected a database's URL, found: {found}"
+        ) from error
+
+
+def failures(tuning: Tuning, study: Study) -> list[str]:
+    """What went wrong with the points that failed and were not judged since."""
+    from optuna.trial import TrialState
+
+    failed = {
+        tuple(trial.params.items()): trial.user_attrs[FAILURE]
+        for trial in study.get_trials(states=(TrialState.FAIL,))
+        if FAILURE in trial.user_attrs and trial.params in missing(tuning, study)
+    }
+    return [f"{', '.join(f'{k} {v:g}' for k, v in point)}: {why}" for point, why in failed.items()]
+
+
+def waiting(study: Study) -> bool:
+    from optuna.trial import TrialState
+
+    return bool(study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
+
+
+def missing(tuning: Tuning, study: Study, running: bool = True) -> list[dict[str, float]]:
+    """Points that are neither judged nor, unless without `running`, with a worker now."""
+    from optuna.trial import TrialState
+
+    states = (TrialState.COMPLETE, *((TrialState.RUNNING,) if running else ()))
+    known = [trial.params for trial in study.get_trials(deepcopy=False, states=states)]
+    return [point for point in tuning.points() if point not in known]

@@ -1,8 +1,9 @@
-"""Whether LaCon's claims hold here, from the cells that are kept."""
+"""Whether LaCon's claims hold here: paired tests, and sentences where seeds are too few."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 from studies.claims import (
     ASKED,
@@ -12,8 +13,9 @@ from studies.claims import (
     claims_table,
     differences,
     means_by_seed,
+    shared_seeds,
 )
-from studies.lacon.experiments import (
+from studies.lacon.cells import (
     ABLATED,
     ABLATIONS,
     AT_MEAN,
@@ -27,23 +29,25 @@ from studies.lacon.experiments import (
     RATIOS,
     RIVALS,
     SHOTS,
+    SWEEPS,
+    SWEPT,
     TASKS,
 )
-from studies.lacon.results import Results
-from studies.seeds import SeedCell
+from studies.lacon.tables import Scores, swept
+from studies.results import Cell
 
 OURS = ("lacon", "lacon-fusion")
 AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # which are also held against CE at the mean
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 
-def method_claims(results: Results) -> Table:
+def method_claims(results: Scores) -> Table:
     """LaCon against each rival (Tables 2 and 7)."""
     pairs = [(own, rival) for own in OURS for rival in RIVALS]
     return claims_table(method_differences(results, [*pairs, ("lacon-fusion", "lacon")]))
 
 
-def own_claims(results: Results) -> Table:
+def own_claims(results: Scores) -> Table:
     """What the paper does not ask: whether a gain is that of looking at all tokens, or of names."""
     pairs = [(own, "ce-mean") for own in (*AT_TOKENS, "lacon-mean")]
     found = method_differences(results, [*pairs, ("lacon-fusion", "lacon-mean")])
@@ -53,9 +57,7 @@ def own_claims(results: Results) -> Table:
     return claims_table(found, asked=ASKED)
 
 
-def method_differences(
-    results: Results, pairs: Sequence[tuple[str, str]]
-) -> dict[str, list[float]]:
+def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
     """Of main cells, over the tasks."""
     titles = METHODS | AT_MEAN
     main = {m: [results.cells.main(task, m) for task in TASKS] for m in titles}
@@ -65,7 +67,7 @@ def method_differences(
     }
 
 
-def part_claims(results: Results) -> Table:
+def part_claims(results: Scores) -> Table:
     """Tables 3 and 6: each part of LaCon, and whether its projection alone were enough."""
     cells = results.cells
     less = {v: [cells.ablation(t, v) for t in ABLATED] for v in (*PARTS, "projection")}
@@ -84,7 +86,7 @@ def part_claims(results: Results) -> Table:
     return claims_table(found)
 
 
-def protocol_claims(results: Results) -> Table:
+def protocol_claims(results: Scores) -> Table:
     """Few examples, imbalance, numbers of classes: whether LaCon gains, and more where it should.
 
     A gain is LaCon's figure less that of cross-entropy with the same seed.
@@ -94,7 +96,7 @@ def protocol_claims(results: Results) -> Table:
     )
 
 
-def few_shot_differences(results: Results) -> dict[str, list[float]]:
+def few_shot_differences(results: Scores) -> dict[str, list[float]]:
     cells = results.cells
     few = {m: [cells.few_shot(task, 20, m) for task in FEW_TASKS] for m in FEW_METHODS}
     ends = (
@@ -107,7 +109,7 @@ def few_shot_differences(results: Results) -> dict[str, list[float]]:
     }
 
 
-def imbalance_differences(results: Results) -> dict[str, list[float]]:
+def imbalance_differences(results: Scores) -> dict[str, list[float]]:
     """Means over the ratios; at a ratio of 1 neither class is the rarer one."""
     found: dict[str, list[float]] = {}
     for task in IMBALANCED:
@@ -130,7 +132,7 @@ def imbalance_differences(results: Results) -> dict[str, list[float]]:
     return found
 
 
-def class_differences(results: Results) -> dict[str, list[float]]:
+def class_differences(results: Scores) -> dict[str, list[float]]:
     """LaCon-fusion is above the others over numbers of classes, all fall as it grows (4.5)."""
     found = {}
     for task, counts in CLASS_TASKS.items():
@@ -148,5 +150,58 @@ def class_differences(results: Results) -> dict[str, list[float]]:
     return {title: several for title, several in found.items() if several}
 
 
-def gain(results: Results, one: SeedCell, other: SeedCell) -> dict[int, float]:
+def gain(results: Scores, one: Cell, other: Cell) -> dict[int, float]:
     return between(results.of(one), results.of(other))
+
+
+def ahead(results: Scores) -> str:
+    """On how many tasks LaCon and LaCon-fusion lead all rivals' means, over seeds that all have."""
+    sentences = []
+    for own in OURS:
+        led, compared = [], 0
+        for task in TASKS:
+            found = {m: results.of(results.cells.main(task, m)) for m in (own, *RIVALS)}
+            seeds = shared_seeds(found.values())
+            if not seeds:
+                continue
+            means = {m: fmean(figures[seed] for seed in seeds) for m, figures in found.items()}
+            compared += 1
+            if means[own] > max(means[rival] for rival in RIVALS):
+                led.append(task)
+        if compared:
+            names = f" ({', '.join(led)})" if led else ""
+            sentences.append(
+                f"{METHODS[own]} is ahead of all five rivals on {len(led)} of {compared} "
+                f"tasks{names}."
+            )
+    return " ".join(sentences)
+
+
+def steadier(results: Scores) -> str:
+    """In few-shot learning: whether LaCon varies less over seeds than CE, as section 4.1 says."""
+    found = []
+    for task in FEW_TASKS:
+        figures = [results.of(results.cells.few_shot(task, 20, m)) for m in ("lacon", "ce")]
+        seeds = sorted(set(figures[0]) & set(figures[1]))
+        if len(seeds) > 1:
+            ours, theirs = (stdev(one[seed] for seed in seeds) for one in figures)
+            found.append(ours < theirs)
+    if not found:
+        return ""
+    return (
+        f"Over seeds {FEW_METHODS['lacon']} varies less than {FEW_METHODS['ce']} on {sum(found)} "
+        f"of {len(found)} tasks; the paper calls it more stable."
+    )
+
+
+def peaks(results: Scores) -> str:
+    """Of each setting that was swept: its best value, and how far apart the means are (4.4)."""
+    sentences = []
+    for what, (_, points) in SWEEPS.items():
+        for task in SWEPT:
+            means = {v: fmean(f.values()) for v in points if (f := swept(results, task, what, v))}
+            if len(means) > 1:
+                best = max(means, key=lambda value: means[value])
+                apart = 100 * (max(means.values()) - min(means.values()))
+                sentences.append(f"{what}, {task}: best at {best:g}, means {apart:.1f} apart.")
+    return " ".join(sentences)

@@ -12,14 +12,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from multitask.assembly import assemble
+from multitask.assembly import assemble, plain_tasks
+from multitask.config import RunConfig
 from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
 from pretrain.probe import Embedding
 from reports.drawing import new_figure, save_figure
-from studies.maps import Space
+from studies.figures import Space
+from studies.runner import training
+from tasks import data_folder
 from tasks.lacon import Anchored
 from tasks.objectives import LaCon
+from tasks.predictions import read_scores, scores_name
+from tasks.readers import limit_of
 
 
 def space_of(run: Path, matched: bool = True) -> Space:
@@ -68,3 +73,23 @@ def draw_spectra(spaces: Mapping[str, Space], file: Path) -> None:
     axis.set_ylim(1e-4, 1.5)
     axis.legend(fontsize=7)
     save_figure(figure, file)
+
+
+def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """One run; `f1_by_class`, `training_counts` and `test_counts` have a figure a class."""
+    from sklearn.metrics import f1_score
+
+    found = training(config, folder)
+    (task,) = config.tasks
+    limit = limit_of(config.limit, task)
+    train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
+    assert train.targets is not None
+    scores = read_scores(folder / "predictions" / scores_name(task, "test"))
+    classes = scores.values.shape[1]
+    found["training_counts"] = np.bincount(train.targets, minlength=classes).tolist()
+    if scores.targets is not None:
+        found["test_counts"] = np.bincount(scores.targets, minlength=classes).tolist()
+        predicted, every = scores.values.argmax(1), range(classes)
+        figures = f1_score(scores.targets, predicted, labels=every, average=None, zero_division=0)
+        found["f1_by_class"] = [round(float(figure), 6) for figure in figures]
+    return found

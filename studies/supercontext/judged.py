@@ -16,7 +16,7 @@ from multitask.environment import environment
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from pretrain.probe import linear_evaluation
-from studies.seeds import SHORT
+from studies.runner import SHORT
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,10 @@ def test_a_wrong_path_overwrites_nothing(changed, told, run_copy, run):
 
 
 def test_a_study_ends_in_one_line(tmp_path):
-    command = [sys.executable, "-m", "studies.mixing", "--data", str(tmp_path / "nowhere")]
+    flags = ["--mode", "reproduce", "--table", "mixing", "--data", str(tmp_path / "nowhere")]
+    command = [sys.executable, "run.py", *flags, "--results", str(tmp_path / "mixing")]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode == 1
     (line,) = found.stderr.splitlines()
-    assert line.startswith("python -m studies.mixing: ")
+    assert line.startswith("run.py: ")
     assert "nowhere" in line

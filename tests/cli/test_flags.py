@@ -122,12 +122,12 @@ def test_objectives_are_the_tasks_own():
 
 
 def test_choices_of_tasks_equal_the_registries():
-    from tasks import qqp, sst, sts
+    from tasks.cs224n import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
     from tasks.heads import ACTIVATIONS
 
-    assert set(choices(TASKS["qqp"], "loss")) == set(qqp.LOSSES)
-    for name, module in (("sst", sst), ("qqp", qqp), ("sts", sts)):
-        assert set(choices(TASKS[name], "head")) == set(module.HEADS)
+    assert set(choices(TASKS["qqp"], "loss")) == set(QQP_LOSSES)
+    for name, heads in (("sst", SST_HEADS), ("qqp", QQP_HEADS), ("sts", STS_HEADS)):
+        assert set(choices(TASKS[name], "head")) == set(heads)
     assert set(choices(TASKS["sts"], "activation")) == set(ACTIVATIONS)
 
 

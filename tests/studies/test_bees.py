@@ -14,19 +14,10 @@ from multitask.optimizer import AdamW
 from multitask.regularizers.settings import Smart
 from multitask.schedule import build_plan
 from reports.cells import as_kept, write_cell
-from studies.bees.reproduce import Reproduction, made_of
-from studies.bees.rows import (
-    CURVES,
-    ENSEMBLE,
-    ENSEMBLE_PAPER,
-    EVERY,
-    ROWS,
-    SEEDS,
-    TOGETHER,
-    row_cell,
-)
-from studies.bees.table import overall_of
-from studies.study_request import StudyRequest
+from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
+from studies.bees.study import PRINTED, overall_of
+from studies.results import Results, made_of
+from studies.study import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
@@ -38,32 +29,35 @@ def test_the_papers_rows_are_there():
     assert list(ROWS) == [f"M{i}" for i in range(1, 19)]
     assert {name for several in ENSEMBLE.values() for name in several} <= set(ROWS)
     for name, printed in OVERALL.items():
-        assert ROWS[name].overall == printed
-        assert overall_of(ROWS[name].paper) == pytest.approx(printed, abs=0.11)
-    assert overall_of(ENSEMBLE_PAPER) == pytest.approx(79.0, abs=0.11)
-    for names, printed in TOGETHER.items():
-        together = {task: ROWS[name].paper[task] for name in names for task in ROWS[name].tasks}
-        expected = 63.15 if "M1" in names else printed
-        assert overall_of(together) == pytest.approx(expected, abs=0.11)
+        assert PRINTED["rows"][name]["overall"] == printed
+        assert overall_of(PRINTED["rows"][name]) == pytest.approx(printed, abs=0.11)
+    assert overall_of(PRINTED["ensemble"]) == pytest.approx(79.0, abs=0.11)
+    for several in PRINTED["together"]:
+        names = several["models"]
+        figures = {task: PRINTED["rows"][n][task] for n in names for task in ROWS[n].tasks}
+        expected = 63.15 if "M1" in names else several["overall"]
+        assert overall_of(figures) == pytest.approx(expected, abs=0.11)
+    assert set(PRINTED["rows"]) <= set(EVERY)
     assert {row for several in CURVES.values() for row in several.values()} <= set(EVERY)
 
 
 def test_hyper_parameters_are_the_papers():
     for name in EVERY:
-        config = row_cell(name, 1, BASE, Path("runs")).config
+        config = row_cell(name, BASE).config
         assert config.optimizer == AdamW(lr=2e-5, head_lr=2e-5, weight_decay=0.01)
         assert config.batch_size == (8 if config.mode == "multitask" else 16)
         assert config.epochs == EVERY[name].epochs
-    assert row_cell("M8", 1, BASE, Path("runs")).config.first().epochs == 3
-    assert row_cell("M16", 1, BASE, Path("runs")).config.regularizers == (Smart({"sts": 1.0}),)
-    assert row_cell("M1", 1, BASE, Path("runs")).config.freeze_encoder
+    assert row_cell("M8", BASE).config.first().epochs == 3
+    assert row_cell("M16", BASE).config.regularizers == (Smart({"sts": 1.0}),)
+    assert row_cell("M1", BASE).config.freeze_encoder
 
 
 def test_rows_are_different_runs_and_share_their_pretraining():
-    cells = [row_cell(name, seed, BASE, Path("runs")) for name in EVERY for seed in SEEDS[:2]]
-    keys = [(cell.config.digest(), cell.config.tasks) for cell in cells]
+    cells = [(row_cell(name, BASE), seed) for name in EVERY for seed in SEEDS[:2]]
+    configs = [cell.run_config(seed, Path("runs")) for cell, seed in cells]
+    keys = [(config.digest(), config.tasks) for config in configs]
     assert len(set(keys)) == len(keys)
-    before = {name: row_cell(name, 1, BASE, Path("runs")).before for name in EVERY}
+    before = {name: row_cell(name, BASE).before for name in EVERY}
     assert before["M11"] == before["M14"] == replace(before["M14"])
     assert before["M9"] == before["M10"] == before["M18"]
     assert before["T3-sst"].config.pooling == "cls"
@@ -74,7 +68,7 @@ def test_rows_are_different_runs_and_share_their_pretraining():
 @pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10])
 @pytest.mark.parametrize("name", ["M8", "M9"])
 def test_fewer_epochs_keep_the_share_of_the_first_ones(name, epochs):
-    config = row_cell(name, 1, BASE, Path("runs"), epochs).config
+    config = row_cell(name, BASE, epochs).config
     share, total = {"M8": 3 / 7, "M9": 4 / 10}[name], max(2, epochs)
     first = config.first().epochs
     assert (config.epochs, first) == (total, min(total - 1, max(1, round(share * total))))
@@ -99,13 +93,13 @@ def reproduce(reproducing):
 
 def test_some_rows(reproduce, tmp_path):
     assert reproduce("--rows", "M6", "M13", "T4-simcse", "--seeds", "2")[0] == 0
-    kept = {path.name for path in (tmp_path / "bees").glob("*-seed*.json")}
-    names = ("M6", "M13", "T4-simcse", "simcse-sts")
-    assert kept == {f"{name}-seed{seed}.json" for name in names for seed in SEEDS[:2]}
+    kept = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "bees").glob("*.json")}
+    assert set(kept) == {"M6", "M13", "T4-simcse", "simcse-sts", "data"}
+    for name in set(kept) - {"data"}:
+        assert set(kept[name]["seeds"]) == {str(seed) for seed in SEEDS[:2]}
     text = (tmp_path / "bees.md").read_text()
     (row,) = [line for line in text.splitlines() if line.startswith("| M6 |")]
-    files = [tmp_path / "bees" / f"M6-seed{seed}.json" for seed in SEEDS[:2]]
-    scores = [100 * json.loads(file.read_text())["dev"]["sts"]["pearson"] for file in files]
+    scores = [100 * found["dev"]["sts"]["pearson"] for found in kept["M6"]["seeds"].values()]
     assert f"75.4 / {sum(scores) / 2:.1f} ± " in row
     assert "--rows M6 M13 T4-simcse" in text
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "bees").glob("*.json")}
@@ -134,43 +128,34 @@ def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
     status, said = reproduce("--rows", "M6", "--data", folders[1])
     assert status == 1
     assert "data.json: sts train: expected the file that the cells here were made from" in said
-    (tmp_path / "bees" / "M6-seed11711.json").write_text("{}")
+    (tmp_path / "bees" / "M6.json").write_text("{}")
     status, said = reproduce("--rows", "M6", "--data", folders[0])
-    assert (status, "expected a cell with a config, found none" in said) == (1, True)
-    assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1]
+    assert (status, "M6.json: expected its sha256" in said) == (1, True)
 
 
-def test_reports_have_the_whole_name_of_their_results():
-    asked = StudyRequest(BASE, Path("p/lr-0.001"), Path("runs"))
-    assert asked.report == Path("p/lr-0.001.md")
+def test_pages_have_the_whole_name_of_their_results():
+    request = StudyRequest(BASE, Path("p/lr-0.001"), Path("runs"))
+    assert request.page == Path("p/lr-0.001.md")
 
 
-@pytest.fixture
-def made(tmp_path):
-    """A reproduction of M6 whose folders are a test's own, and a function that makes its run."""
-    folders = tmp_path / "bees", tmp_path / "runs"
-    asked = Reproduction(StudyRequest(BASE, *folders, rows=("M6",), epochs=1))
+def test_a_run_of_another_configuration_is_no_member(tmp_path):
+    cell, runs, results = row_cell("M6", BASE, 1), tmp_path / "runs", Results(tmp_path / "bees")
+    folder = runs / "M6-seed11711"
+    folder.mkdir(parents=True)
+    results.folder.mkdir()
 
     def make(**changes):
-        config = replace(asked.cell("M6").config, **changes)
-        write_json(asked.runs / "M6-seed11711" / "config.json", config.to_json())
-        write_json(asked.runs / "M6-seed11711" / "metrics.json", {"dev": {}})
+        config = replace(cell.run_config(SEEDS[0], runs), **changes)
+        write_json(folder / "config.json", config.to_json())
+        write_json(folder / "metrics.json", {"dev": {}})
 
-    (asked.runs / "M6-seed11711").mkdir(parents=True)
-    asked.results.mkdir()
-    return asked, make
-
-
-def test_a_run_of_another_configuration_is_no_member(made):
-    asked, make = made
-    kept = {"config": as_kept(asked.cell("M6").config)}
     make()
-    assert asked.folder("M6") is None  # there is no cell yet
-    write_cell(asked.results / "M6-seed11711.json", kept)
-    assert asked.folder("M6") == asked.runs / "M6-seed11711"
-    assert asked.finished() == ["M6-seed11711"]
+    assert results.finished_folder(cell, SEEDS[0], runs) is None  # nothing is kept yet
+    kept = {"config": as_kept(cell.config), "seeds": {str(SEEDS[0]): {"dev": {}}}}
+    write_cell(results.file(cell), kept)
+    assert results.finished_folder(cell, SEEDS[0], runs) == folder
     make(lr=1.0)
-    assert asked.folder("M6") is None
+    assert results.finished_folder(cell, SEEDS[0], runs) is None
 
 
 def test_an_ensemble_is_shown_beside_the_cells_it_was_made_of():
@@ -206,3 +191,4 @@ def test_all_rows_and_the_ensemble(reproduce, tmp_path):
 def test_flags_that_make_no_sense(reproduce):
     assert "--rows: expected some of M1, M2" in reproduce("--rows", "M19")[1]
     assert "expected at most one" in reproduce("--rows", "M1", "--further")[1]
+    assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1]

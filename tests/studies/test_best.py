@@ -10,17 +10,22 @@ import cli
 import tasks.sample
 from multitask.config import RunConfig
 from studies.best import cells
+from studies.study import StudyRequest
 
 SAMPLE = Path(tasks.sample.__file__).parent
 
 
 def test_runs_differ_and_share_their_beginnings():
-    every = cells(RunConfig(mode="single", tasks=()), Path("runs"))
-    assert len({one.config.digest() + one.config.tasks[0] for one in every}) == len(every) == 9
+    runs = Path("runs")
+    every = cells(StudyRequest(RunConfig(mode="single", tasks=()), Path("results"), runs))
+    configs = [one.run_config(seed, runs) for one in every for seed in one.seeds]
+    assert len({config.digest() + config.tasks[0] for config in configs}) == len(configs) == 9
     starts = {one.config.tasks[0]: one.before and one.before.name for one in every}
     assert starts == {"sst": "phrases", "qqp": "mrpc", "sts": None}
-    assert all(one.config.drop_leaks for one in every)
-    assert all(one.config.init == f"runs/{one.before.name}" for one in every if one.before)
+    assert all(config.drop_leaks for config in configs)
+    inits = {config.tasks[0]: config.init for config in configs}
+    expected = {task: before and f"runs/{before}-seed11711" for task, before in starts.items()}
+    assert inits == expected
 
 
 @pytest.fixture

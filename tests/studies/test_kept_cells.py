@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +12,13 @@ from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
 from reports.cells import as_kept, read_cell, write_cell
-from studies import best, regularisation, seeds
-from studies.bees import reproduce as bees
-from studies.bees.rows import ENSEMBLE, SEEDS
-from studies.cell_store import Cell, kept_cell, read_cells
+from studies import STUDIES, best, find_study, runner
+from studies.bees.cells import ENSEMBLE, SEEDS
+from studies.bees.cells import cells as bees_cells
 from studies.faults import FAULTS, fault_of, left_out
-from studies.seeds import SeedCell, kept, run_seed_cells
-from studies.study_request import StudyRequest
+from studies.results import Cell, Results
+from studies.runner import run_cells
+from studies.study import StudyRequest, reproduce
 from tasks.metrics import LEADERBOARD
 
 ROOT = Path(__file__).parents[2]
@@ -28,54 +27,57 @@ OLD = {"date": "2026-11-22"}
 STS = {"sts": {"pearson": 0.5, "spearman": 0.5}}
 
 
-def keep(one: Cell, results: Path, date=TODAY, dev=STS) -> Path:
+ONE = Cell("one", BASE, (11711,))
+
+
+def keep(one: Cell, results: Path, date=TODAY, figures=None) -> Path:
+    """Keep every seed of a cell, made at a date."""
+    found = (figures or {"dev": STS}) | {"environment": date}
     file = results / f"{one.name}.json"
-    write_cell(file, {"config": as_kept(one.config), "dev": dev, "environment": date})
+    seeds = {str(seed): found for seed in one.seeds}
+    write_cell(file, {"config": as_kept(one.config), "seeds": seeds})
     return file
+
+
+def kept(one: Cell, results: Path) -> list[int]:
+    return sorted(Results(results).kept(one))
 
 
 # Edited cells
 
 
 def test_an_edited_cell_is_refused(tmp_path):
-    file = keep(Cell("one", BASE), tmp_path)
-    content = read_json(file)
-    content["dev"]["sts"]["pearson"] = 0.9
-    write_json(file, content)
-    for read in (kept_cell, lambda one, results: read_cells([one], results)):
-        with pytest.raises(UserError, match=r"one\.json: edited: .* delete it and run its command"):
-            read(Cell("one", BASE), tmp_path)
+    file = keep(ONE, tmp_path)
+    assert kept(ONE, tmp_path) == [11711]
+    file.write_text(file.read_text().replace("0.5", "0.9"))
+    with pytest.raises(UserError, match=r"one\.json: edited: .* delete it and run its command"):
+        kept(ONE, tmp_path)
+    with pytest.raises(UserError, match=r"one\.json: edited"):
+        run_cells([ONE], Results(tmp_path), tmp_path / "runs")
 
 
 def test_a_cell_without_a_checksum_is_refused(tmp_path):
-    file = keep(Cell("one", BASE), tmp_path)
+    file = keep(ONE, tmp_path)
     content = read_json(file)
     del content[SEAL]
     write_json(file, content)
     with pytest.raises(UserError, match=r"one\.json: expected its sha256 .* found none; delete it"):
-        kept_cell(Cell("one", BASE), tmp_path)
-
-
-def test_an_edited_cell_of_seeds_is_refused(tmp_path):
-    one = SeedCell("few", BASE, (1, 2))
-    file = tmp_path / "few.json"
-    keep_seeds(file, as_kept(BASE), {"1": {"dev": STS}})
-    assert list(kept(one, tmp_path)) == [1]
-    file.write_text(file.read_text().replace("0.5", "0.9"))
-    with pytest.raises(UserError, match=r"few\.json: edited"):
-        kept(one, tmp_path)
-    with pytest.raises(UserError, match=r"few\.json: edited"):
-        run_seed_cells([one], tmp_path, tmp_path / "runs")
+        kept(ONE, tmp_path)
 
 
 @pytest.mark.parametrize("figure", [float("nan"), float("inf"), 1.5, -1.5])
-def test_figures_that_cannot_be_are_refused_with_their_file(tmp_path, figure):
-    keep(Cell("one", BASE), tmp_path, dev={"sts": {"pearson": figure}})
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_figures_that_cannot_be_are_refused_with_their_file(tmp_path, split, figure):
+    keep(ONE, tmp_path, figures={split: {"sts": {"pearson": figure}}})
     with pytest.raises(UserError, match=r"one\.json: pearson: expected a .*number.*; delete it"):
-        read_cells([Cell("one", BASE)], tmp_path)
-    keep_seeds(tmp_path / "few.json", as_kept(BASE), {"1": {"test": {"sts": {"pearson": figure}}}})
-    with pytest.raises(UserError, match=r"few\.json: pearson: expected a .*number"):
-        kept(SeedCell("few", BASE, (1,)), tmp_path)
+        kept(ONE, tmp_path)
+
+
+@pytest.mark.parametrize("content", [{"seeds": {}}, {"config": {}}, {"config": {}, "seeds": [1]}])
+def test_a_file_that_is_no_cell_is_refused(tmp_path, content):
+    write_cell(tmp_path / "one.json", content)
+    with pytest.raises(UserError, match=r"one\.json: expected a cell with .* found none"):
+        kept(ONE, tmp_path)
 
 
 def test_the_repositorys_cells_are_as_their_runs_wrote_them():
@@ -137,80 +139,63 @@ def test_how_many_are_left_out_and_why():
 
 
 def test_a_cell_that_starts_from_a_run_of_a_fault_is_left_out(tmp_path):
-    before = Cell("simcse", replace(BASE, mode="pretrain", objective="simcse"))
-    one = Cell("M13", replace(BASE, init="runs/simcse"), before)
+    before = Cell("simcse", replace(BASE, mode="pretrain", objective="simcse"), (11711,))
+    one = Cell("M13", BASE, (11711,), before=before)
     keep(before, tmp_path, OLD)
     keep(one, tmp_path, OLD)
-    assert not kept_cell(before, tmp_path)
-    assert not kept_cell(one, tmp_path)
+    assert not kept(before, tmp_path)
+    assert not kept(one, tmp_path)
     keep(before, tmp_path)
-    assert kept_cell(before, tmp_path)
-    assert not kept_cell(one, tmp_path), "it started from the run before"
+    assert kept(before, tmp_path)
+    assert not kept(one, tmp_path), "it started from the run before"
     (tmp_path / "simcse.json").unlink()
-    assert not kept_cell(one, tmp_path)
+    assert not kept(one, tmp_path)
     keep(one, tmp_path)
-    assert kept_cell(one, tmp_path)
-    assert list(read_cells([before, one], tmp_path)) == ["M13"]
+    assert kept(one, tmp_path)
+    assert list(Results(tmp_path).runs([before, one])) == ["M13-seed11711"]
 
 
 def test_a_seed_that_a_fault_touches_is_run_again(tmp_path, monkeypatch):
     config, done = replace(BASE, smart_weight={"sts": 1.0}), []
-    file, results = tmp_path / "few.json", tmp_path
 
     def work(config, folder):
         done.append(config.seed)
         folder.mkdir(parents=True)
         return {"dev": STS, "environment": TODAY}
 
-    monkeypatch.setattr(seeds, "keep_ids", lambda *_: None)
-    one = SeedCell("few", config, (1, 2), work)
-    figures = {"dev": STS}
-    keep_seeds(file, as_kept(config), {"1": figures | {"environment": OLD}, "2": figures})
-    assert list(kept(one, results)) == [2]
-    assert run_seed_cells([one], results, tmp_path / "runs") == []
-    assert (done, sorted(kept(one, results))) == ([1], [1, 2])
+    monkeypatch.setattr(runner, "keep_ids", lambda *_: None)
+    one = Cell("few", config, (1, 2), work)
+    seeds = {"1": {"dev": STS, "environment": OLD}, "2": {"dev": STS}}
+    keep_seeds(tmp_path / "few.json", as_kept(config), seeds)
+    assert kept(one, tmp_path) == [2]
+    assert run_cells([one], Results(tmp_path), tmp_path / "runs") == []
+    assert (done, kept(one, tmp_path)) == ([1], [1, 2])
 
 
-@pytest.fixture
-def regularise(tmp_path, monkeypatch, capsys):
-    def run(*argv):
-        flags = ["--encoder", "tiny", "--limit", "24", "--precision", "fp32", "--data", "sample"]
-        folders = ["--results", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")]
-        monkeypatch.setattr(sys, "argv", ["study", *flags, *folders, *argv])
-        regularisation.main()
-        return capsys.readouterr().out
-
-    return run
-
-
-NAMES = ["sts-plain-seed11711", "sts-smart-seed11711", "sts-both-seed11711"]
-
-
-def as_of(date: str, monkeypatch) -> None:
-    """Runs from now on begin at this moment."""
-    monkeypatch.setattr("multitask.trainer.now", lambda: date)
-
-
-def test_a_study_leaves_out_cells_of_a_fault_and_runs_them_again(regularise, tmp_path, monkeypatch):
-    results = tmp_path / "results"
+def test_a_study_leaves_out_cells_of_a_fault_and_runs_them_again(
+    reproducing, tmp_path, monkeypatch
+):
+    tiny = ("--encoder", "tiny", "--limit", 24, "--precision", "fp32", "--seeds", 1)
+    regularise = reproducing("regularisation", *tiny)
+    rows = ("--rows", "sts-plain", "sts-smart", "sts-both")
+    results, page = tmp_path / "regularisation", tmp_path / "regularisation.md"
     with monkeypatch.context() as patch:
-        as_of("2026-11-22T00:00:00+00:00", patch)
-        regularise("--cells", *NAMES)
+        patch.setattr("multitask.trainer.now", lambda: "2026-11-22T00:00:00+00:00")
+        assert regularise(*rows)[0] == 0
     figure = results / "smart-weight-sts.png"
     figure.write_text("of the cells before")
-    text = regularise("--kept-only")
-    rows = {line.split("|")[1].strip(): line for line in text.splitlines() if "|" in line}
-    assert "(1)" in rows["-"]
-    assert "(1)" not in rows["SMART"] + rows["SimCSE + SMART"]
-    assert "from: 2. SMART's noise" in text
-    assert (results / "table.md").read_text().strip() == text.strip()
+    assert regularise("--kept-only")[0] == 0
+    lines = [line for line in page.read_text().splitlines() if "|" in line]
+    shown = {line.split("|")[1].strip(): line for line in lines}
+    assert "(1)" in shown["-"]
+    assert "(1)" not in shown["SMART"] + shown["SimCSE + SMART"]
+    assert "from: 5. SMART's noise" in page.read_text()
     assert not figure.exists(), "it showed a cell that is left out"
-    old = {file.name: file.read_bytes() for file in results.glob("*-seed*.json")}
-    assert "(1)" in regularise("--cells", *NAMES)  # and their run folders are not taken either
-    new = {file.name: file.read_bytes() for file in results.glob("*-seed*.json")}
+    old = {file.stem: file.read_bytes() for file in results.glob("sts-*.json")}
+    assert regularise(*rows)[0] == 0  # and their run folders are not taken either
+    new = {file.stem: file.read_bytes() for file in results.glob("sts-*.json")}
     again = {name for name in old if old[name] != new[name]}
-    smart = {"sts-smart-seed11711.json", "sts-both-seed11711.json"}
-    assert again == smart | {"sts-pretraining-seed11711.json"}, "texts of it were of a fault, too"
+    assert again == set(old) - {"sts-plain"}, "texts of the pre-training were of a fault, too"
     assert figure.exists()
 
 
@@ -231,54 +216,55 @@ def merged(members: dict[str, list[str]]) -> dict:
 def keep_with_figures(one: Cell, results: Path) -> None:
     (task,) = one.config.tasks
     dev = {task: {LEADERBOARD.get(task, "accuracy"): 0.5}}
-    content = {"config": as_kept(one.config), "dev": dev, "epochs": 1, "training_seconds": 60.0}
-    write_cell(results / f"{one.name}.json", content | {"environment": OLD})
+    keep(one, results, OLD, {"dev": dev, "epochs": 1, "training_seconds": 60.0})
 
 
 def test_soups_and_ensembles_of_cells_that_are_left_out_are_left_out(tmp_path):
     results = tmp_path / "best"
     results.mkdir()
-    asked = StudyRequest(replace(BASE, tasks=()), results, tmp_path / "runs", kept_only=True)
-    every = best.cells(asked.base, asked.runs)
+    request = StudyRequest(replace(BASE, tasks=()), results, tmp_path / "runs", kept_only=True)
+    every = best.cells(request)
     for one in every:
         keep_with_figures(one, results)
-    members = {t: [c.name for c in every if c.config.tasks == (t,)] for t in LEADERBOARD}
+    members = {
+        task: [one.run_name(s) for one in every if one.config.tasks == (task,) for s in one.seeds]
+        for task in LEADERBOARD
+    }
     for task, names in members.items():
         write_cell(results / f"soup-of-{task}.json", merged({task: names}))
     write_cell(results / "ensemble.json", merged(members))
-    text = best.reproduce(asked, "command", "notes")
+    text = reproduce(best.STUDY, request)
     shown = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
     assert {"soup of sst", "soup of sts", "qqp-seed1"} <= set(shown)
-    assert not {"soup of qqp", "ensemble", "qqp-smart"} & set(shown)
+    assert not {"soup of qqp", "ensemble", "qqp-smart-seed11711"} & set(shown)
     assert "from: 1. SMART's noise" in text
-    assert not asked.runs.exists()
+    assert not request.runs.exists()
 
 
 def test_the_ensemble_of_bees_is_left_out_with_its_members(tmp_path):
     results = tmp_path / "bees"
     results.mkdir()
-    asked = StudyRequest(BASE, results, tmp_path / "runs", kept_only=True)
-    reproduction = bees.Reproduction(asked)
-    for row in ("M4", *ENSEMBLE["sst"], *ENSEMBLE["sts"]):
-        keep_with_figures(reproduction.cell(row), results)
+    request = StudyRequest(BASE, results, tmp_path / "runs", kept_only=True)
+    for one in bees_cells(request):
+        if one.name in ("M4", *ENSEMBLE["sst"], *ENSEMBLE["sts"]):
+            keep_with_figures(replace(one, seeds=SEEDS[:1]), results)
     members = {t: [f"{row}-seed{SEEDS[0]}" for row in rows] for t, rows in ENSEMBLE.items()}
     write_cell(results / "ensemble.json", merged(members))
     (results / "confusion.png").write_text("of M14")
-    text = bees.reproduce(asked, "command", "notes")
+    text = reproduce(find_study("bees"), request)
     assert "| M4 | mean pooling, sentiment | 51.3 / 50.0 |" in text
     assert "| M13 | SimCSE, similarity |  |  | 81.0 /  |" in text
     assert "The ensemble of the first seed" not in text
     assert "from: 6. " in text
     assert not (results / "confusion.png").exists()
-    assert not asked.runs.exists()
+    assert not request.runs.exists()
 
 
-@pytest.mark.parametrize("table", ["bees", "best", "scl-moo", "supercontext", "lacon"])
+@pytest.mark.parametrize("table", STUDIES)
 def test_kept_only_trains_nothing(table, tmp_path, capsys, monkeypatch):
     import cli
 
-    monkeypatch.setattr("studies.cells.complete", None)
-    monkeypatch.setattr("studies.seeds.complete", None)
+    monkeypatch.setattr(runner, "complete", None)
     place = ("--results", str(tmp_path / table), "--runs", str(tmp_path / "runs"))
     (tmp_path / table).mkdir()
     command = ["--mode", "reproduce", "--table", table, "--kept-only", *place]

@@ -8,14 +8,30 @@ from sklearn.metrics import f1_score
 
 from multitask.config import RunConfig
 from reports.cells import write_cell
-from studies.lacon import paper as paper
-from studies.lacon.claims import method_claims, own_claims, part_claims, protocol_claims
-from studies.lacon.experiments import Experiments
-from studies.lacon.protocol_tables import by_class_table, few_shot_table, sweep_table
-from studies.lacon.remarks import ahead, peaks, steadier
-from studies.lacon.report import report
-from studies.lacon.results import Results, always
-from studies.lacon.table import ablation_table, data_table, main_table
+from studies.lacon.cells import Experiments
+from studies.lacon.claims import (
+    ahead,
+    method_claims,
+    own_claims,
+    part_claims,
+    peaks,
+    protocol_claims,
+    steadier,
+)
+from studies.lacon.study import STUDY
+from studies.lacon.tables import (
+    Scores,
+    ablation_table,
+    always,
+    by_class_table,
+    data_table,
+    few_shot_table,
+    main_table,
+    sweep_table,
+)
+from studies.paper import printed
+from studies.results import Results
+from studies.study import Report, StudyRequest, page_of
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", limit=200))
 MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}
@@ -110,7 +126,7 @@ CLAIMS = {
 @pytest.mark.parametrize("table", CLAIMS, ids=lambda table: table.__name__)
 def test_whether_a_claim_holds_is_tested(tmp_path, table, sign):
     invented(tmp_path, sign)
-    _, rows = table(Results(CELLS, tmp_path))
+    _, rows = table(Scores(CELLS, Results(tmp_path)))
     assert {row[0]: float(row[2]) for row in rows} == pytest.approx(
         {claim: sign * gain for claim, gain in CLAIMS[table].items()}, abs=0.011
     )
@@ -122,7 +138,7 @@ def test_whether_a_claim_holds_is_tested(tmp_path, table, sign):
 
 def test_ratios_and_numbers_of_classes_are_no_pairs_of_their_own(tmp_path):
     invented(tmp_path)
-    _, rows = protocol_claims(Results(CELLS, tmp_path))
+    _, rows = protocol_claims(Scores(CELLS, Results(tmp_path)))
     pairs = {row[0]: row[1] for row in rows}
     assert {pairs[title] for title in pairs if title.startswith("imbalance")} == {"12"}
     assert {pairs[title] for title in pairs if title.startswith("trec")} == {"6"}
@@ -130,7 +146,7 @@ def test_ratios_and_numbers_of_classes_are_no_pairs_of_their_own(tmp_path):
 
 def test_who_is_ahead(tmp_path):
     invented(tmp_path)
-    results = Results(CELLS, tmp_path)
+    results = Scores(CELLS, Results(tmp_path))
     assert ahead(results) == " ".join(
         f"{title} is ahead of all five rivals on 4 of 4 tasks (sst2, cola, rte, trec)."
         for title in ("LaCon-vanilla", "LaCon-fusion")
@@ -143,7 +159,7 @@ def test_who_is_ahead(tmp_path):
         f"{title} is ahead of all five rivals on 0 of 4 tasks."
         for title in ("LaCon-vanilla", "LaCon-fusion")
     )
-    assert ahead(Results(CELLS, tmp_path / "none")) == ""
+    assert ahead(Scores(CELLS, Results(tmp_path / "none"))) == ""
 
 
 def seeds_of(file, *seeds):
@@ -155,7 +171,7 @@ def seeds_of(file, *seeds):
 
 def test_who_varies_less(tmp_path):
     invented(tmp_path)
-    results = Results(CELLS, tmp_path)
+    results = Scores(CELLS, Results(tmp_path))
     assert steadier(results).startswith("Over seeds LaCon varies less than CE on 0 of 2 tasks")
     file = tmp_path / "few-shot-rte-20-lacon.json"
     content = json.loads(file.read_text())
@@ -163,21 +179,21 @@ def test_who_varies_less(tmp_path):
         found["test"]["rte"]["accuracy"] = 0.6
     write_cell(file, content)
     assert steadier(results).startswith("Over seeds LaCon varies less than CE on 1 of 2 tasks")
-    assert steadier(Results(CELLS, tmp_path / "none")) == ""
+    assert steadier(Scores(CELLS, Results(tmp_path / "none"))) == ""
 
 
 def test_where_a_setting_is_best(tmp_path):
     invented(tmp_path)
     # LaCon's own settings have its main cell's 6, the other points nothing.
-    assert "tau, rte: best at 0.1, means 6.0 apart." in peaks(Results(CELLS, tmp_path))
-    assert "lambda, sst2: best at 0.5, means 6.0 apart." in peaks(Results(CELLS, tmp_path))
-    assert "lambda, rte: best at 0.5, means 6.0 apart." in peaks(Results(CELLS, tmp_path))
-    assert "heads, rte: best at 6, means 6.0 apart." in peaks(Results(CELLS, tmp_path))
+    assert "tau, rte: best at 0.1, means 6.0 apart." in peaks(Scores(CELLS, Results(tmp_path)))
+    assert "lambda, sst2: best at 0.5, means 6.0 apart." in peaks(Scores(CELLS, Results(tmp_path)))
+    assert "lambda, rte: best at 0.5, means 6.0 apart." in peaks(Scores(CELLS, Results(tmp_path)))
+    assert "heads, rte: best at 6, means 6.0 apart." in peaks(Scores(CELLS, Results(tmp_path)))
 
 
 def test_tables_of_kept_cells(tmp_path):
     invented(tmp_path)
-    results = Results(CELLS, tmp_path)
+    results = Scores(CELLS, Results(tmp_path))
     header, rows = main_table(results)
     assert header[1:] == ["sst2", "cola", "rte", "trec"]
     assert rows[0][2] == "60.9 ± 0.8 / 33.5 ± 1.9 (6)", "CoLA is judged by Matthews' correlation"
@@ -195,7 +211,7 @@ def test_tables_of_kept_cells(tmp_path):
         "60.0 / 67.5 ± 3.0 (10)",
     ]
     assert data_table(results)[1][1] == ["cola", "8.5K", "1K", "352", "100"]
-    assert len(ablation_table(results)[1]) == len(paper.ABLATION)
+    assert len(ablation_table(results)[1]) == len(printed("lacon")["ablation"])
     by_class = {(row[0], row[1]): row[2:] for row in by_class_table(results)[1]}
     assert by_class["cola", "CE"] == ["2.3 / 20.0 ± 0.0 (6)", "81.3 / 80.0 ± 0.0 (6)"]
     assert by_class["sst2", "LaCon-vanilla"] == [" / 30.0 ± 0.0 (6)", " / 84.0 ± 0.0 (6)"]
@@ -204,8 +220,16 @@ def test_tables_of_kept_cells(tmp_path):
     ]
 
 
-def test_the_page_tells_what_is_not_there(tmp_path):
-    text = report(Results(CELLS, tmp_path), "python run.py", "", ("mnli", "dbpedia"))
+def page(folder, monkeypatch, absent=()):
+    """The page of the cells in a folder, without the data of some tasks."""
+    missing = dict.fromkeys(absent, folder)
+    monkeypatch.setattr("studies.study.absent_tasks", lambda cells: missing)
+    request = StudyRequest(CELLS.base, folder, folder / "runs", kept_only=True)
+    return page_of(STUDY, Report(Results(folder), request, CELLS.every(), ()))
+
+
+def test_the_page_tells_what_is_not_there(tmp_path, monkeypatch):
+    text = page(tmp_path, monkeypatch, ("mnli", "dbpedia"))
     every = len(CELLS.every())
     gone = sum(one.config.tasks in (("mnli",), ("dbpedia",)) for one in CELLS.every())
     assert f"0 of {every - gone} cells are finished." in text
@@ -213,7 +237,7 @@ def test_the_page_tells_what_is_not_there(tmp_path):
     assert "Effective rank" not in text
 
 
-def test_cells_that_tell_less_leave_gaps(tmp_path):
+def test_cells_that_tell_less_leave_gaps(tmp_path, monkeypatch):
     """Such as those that were kept before test's classes were counted."""
     invented(tmp_path)
     for file in tmp_path.glob("*.json"):
@@ -221,7 +245,7 @@ def test_cells_that_tell_less_leave_gaps(tmp_path):
         for found in content["seeds"].values():
             del found["test_counts"], found["f1_by_class"]
         write_cell(file, content)
-    text = report(Results(CELLS, tmp_path), "python run.py", "")
+    text = page(tmp_path, monkeypatch)
     assert "| cola | 8.5K | 1K | 352 |  |" in text
     assert "| imbalance, F1 of the minority: LaCon - CE | 0 |" in text
 

@@ -8,10 +8,10 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.optimizer import AdamW
 from reports.cells import read_cell
-from studies.lacon import paper as paper
+from studies.figures import Space
+from studies.lacon.cells import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
 from studies.lacon.embeddings import effective_rank, space_of, spectrum
-from studies.lacon.experiments import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
-from studies.maps import Space
+from studies.paper import printed
 from tasks.objectives import LaCon
 from tasks.protocols import CappedClasses, FewOfEachClass, Imbalanced
 
@@ -68,11 +68,11 @@ def test_what_is_another_cell_already_is_that_cell():
 
 
 def test_the_papers_tables_are_whole():
-    assert tuple(METHODS) == paper.METHODS
-    assert all(len(row) == len(METHODS) for row in paper.MAIN.values())
-    assert set(paper.ABLATION) == {"lacon", "projection", *ABLATIONS}
-    assert all(set(row) == set(ABLATED) for row in paper.ABLATION.values())
-    assert {*paper.MAIN, *paper.FURTHER} <= set(TASKS)
+    paper = printed("lacon")
+    assert all(len(row) == len(METHODS) for row in paper["main"].values())
+    assert set(paper["ablation"]) == {"lacon", "projection", *ABLATIONS}
+    assert all(set(row) == set(ABLATED) for row in paper["ablation"].values())
+    assert {*paper["main"], *paper["further"]} <= set(TASKS)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_some_cells(reproduce, tmp_path):
 
 
 def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.lacon.reproduce.SHOWN", ("ce", "lacon"))
+    monkeypatch.setattr("studies.lacon.study.DRAWN", ("ce", "lacon"))
     rows = ("--rows", "main-cola-ce", "main-cola-lacon")
     status, said = reproduce(*rows[:2])
     assert status == 0, said.err

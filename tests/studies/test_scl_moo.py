@@ -4,6 +4,7 @@ import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -13,22 +14,27 @@ from cell_files import keep_seeds
 from common.errors import UserError
 from multitask.config import RunConfig
 from reports.cells import write_cell
-from studies import seeds
-from studies.ids import keep_ids
-from studies.scl_moo import paper
-from studies.scl_moo.experiments import (
+from studies import runner
+from studies.paper import printed
+from studies.results import Results
+from studies.runner import keep_ids, run_cells
+from studies.scl_moo.cells import (
     METHODS,
     SEEDS,
     SHOTS,
     TASKS,
     Experiments,
 )
-from studies.scl_moo.reproduce import wanted
-from studies.scl_moo.results import Results
-from studies.scl_moo.search import Tuning, failures, missing, tune
-from studies.scl_moo.table import chosen_table, few_shot_table, full_table, significance_table
-from studies.seeds import kept, run_seed_cells
-from studies.tuning import best_table, check
+from studies.scl_moo.study import is_wanted
+from studies.scl_moo.tables import (
+    Accuracies,
+    chosen_table,
+    few_shot_table,
+    full_table,
+    significance_table,
+)
+from studies.study import StudyRequest
+from studies.tuning import Tuning, best_table, check, failures, missing, tune
 from tasks.objectives import EPO, LS
 from tasks.protocols import FewShots
 
@@ -52,8 +58,9 @@ def test_settings_are_the_papers():
         assert config.per_class == isinstance(config.objective, LS | EPO)
         if isinstance(config.protocol, FewShots):
             assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)
-    for printed in (paper.FULL, *paper.FEW_SHOT.values()):
-        assert all(set(found) == set(METHODS) for found in printed.values())
+    paper = printed("scl_moo")
+    for table in (paper["full"], *paper["few_shot"].values()):
+        assert all(set(found) == set(METHODS) for found in table.values())
 
 
 @pytest.fixture
@@ -148,7 +155,7 @@ def test_what_is_refused(reproduce, data, tmp_path):
         "--rows: expected how some of these begin: few-shot-sst2-20-ce"
         in reproduce("--rows", "M1")[1].err
     )
-    assert "--further: expected --table bees" in reproduce("--further")[1].err
+    assert "--further: expected another table than scl-moo" in reproduce("--further")[1].err
     status, said = reproduce("--rows", "full-mnli", "--data", str(tmp_path))
     assert (status, "expected data of a task asked for" in said.err) == (1, True)
 
@@ -174,7 +181,7 @@ def invented(results, better):
 @pytest.mark.parametrize("better", [0.05, -0.05])
 def test_whether_a_claim_holds_is_tested(tmp_path, better):
     invented(tmp_path, better)
-    results = Results(CELLS, tmp_path)
+    results = Accuracies(CELLS, Results(tmp_path))
     found, full = results.pairs("epo", "ce")
     assert (len(found), full) == (2 * len(SEEDS), [])
     assert np.mean(found) == pytest.approx(better, abs=0.01)
@@ -196,7 +203,7 @@ def test_a_pair_is_of_all_numbers_of_examples(tmp_path):
     content = json.loads(file.read_text())
     del content["seeds"]["1"]
     write_cell(file, content)
-    found, _ = Results(CELLS, tmp_path).pairs("epo", "ce")
+    found, _ = Accuracies(CELLS, Results(tmp_path)).pairs("epo", "ce")
     assert len(found) == 2 * len(SEEDS) - 1
 
 
@@ -214,7 +221,7 @@ def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
         }
         seeds = {str(seed): found for seed in one.seeds}
         keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-    _, rows = chosen_table(Results(CELLS, tmp_path))
+    _, rows = chosen_table(Accuracies(CELLS, Results(tmp_path)))
     cells = [f"{mean} ± 0.0 (5)" for mean in ("70.0", "55.0", "50.0")]
     assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
 
@@ -223,9 +230,9 @@ def test_cells_of_another_configuration_are_refused(tmp_path):
     invented(tmp_path, 0.0)
     other = Experiments(replace(CELLS.base, encoder="minilm")).few_shot("rte", 20, "ce")
     with pytest.raises(UserError, match="encoder is 'tiny' there and 'minilm' here"):
-        kept(other, tmp_path)
+        Results(tmp_path).kept(other)
     with pytest.raises(UserError, match="expected a cell of this configuration"):
-        run_seed_cells([other], tmp_path, tmp_path)
+        run_cells([other], Results(tmp_path), tmp_path)
 
 
 # Tuning
@@ -233,8 +240,8 @@ def test_cells_of_another_configuration_are_refused(tmp_path):
 
 @pytest.fixture
 def tuning(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.scl_moo.search.GRID", (0.3, 0.7))
-    monkeypatch.setattr("studies.scl_moo.search.RATIOS", (0.5,))
+    monkeypatch.setattr("studies.tuning.GRID", (0.3, 0.7))
+    monkeypatch.setattr("studies.tuning.RATIOS", (0.5,))
     cells = Experiments(replace(CELLS.base, data=str(data)), epochs=1)
     return Tuning(cells, "sst2", 8, "ls", (1, 2), tmp_path / "results", tmp_path / "runs")
 
@@ -294,7 +301,7 @@ def test_a_storage_that_is_none_and_too_many_shots(tuning, tmp_path):
     check(tuning)
     with pytest.raises(UserError, match="for 400 shots"):
         check(replace(tuning, shots=400))
-    with pytest.raises(UserError, match="expected data of a task asked for"):
+    with pytest.raises(UserError, match="expected data of mnli, found no"):
         check(replace(tuning, task="mnli"))
 
 
@@ -305,7 +312,7 @@ def test_what_an_interrupt_left_is_judged_the_next_time(tuning, tmp_path, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("studies.scl_moo.search.run_seed_cells", stop)
+        patch.setattr("studies.tuning.run_cells", stop)
         with pytest.raises(KeyboardInterrupt):
             tune(tuning, storage)
     assert len(distinct(tune(tuning, storage))) == 4
@@ -320,7 +327,7 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
     """Each takes what the other is not at: together they take half the time."""
     one = tuning.cell({"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5})
     one = replace(one, seeds=(1, 2, 3, 4))
-    both_there, plain, begun = Barrier(2, timeout=600), seeds.complete, []
+    both_there, plain, begun = Barrier(2, timeout=600), runner.complete, []
 
     def count(config, *args, **settings):
         begun.append(config.seed)
@@ -328,23 +335,24 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
             both_there.wait()  # or one of them would wait here for the other in vain
         return plain(config, *args, **settings)
 
-    monkeypatch.setattr(seeds, "complete", count)
+    monkeypatch.setattr(runner, "complete", count)
     with ThreadPoolExecutor(2) as pool:
-        works = [pool.submit(run_seed_cells, [one], tuning.results, tuning.runs) for _ in range(2)]
+        results = [Results(tuning.results) for _ in range(2)]
+        works = [pool.submit(run_cells, [one], each, tuning.runs) for each in results]
         for work in works:
             work.result()
     assert sorted(begun) == [1, 2, 3, 4]
-    assert set(kept(one, tuning.results)) == {1, 2, 3, 4}
+    assert set(Results(tuning.results).kept(one)) == {1, 2, 3, 4}
 
 
 def test_a_run_that_fails_where_another_worker_was_at_it_is_told(tuning, monkeypatch):
     one = replace(tuning.cell(tuning.points()[0] | {"scl_preference": 0.5}), seeds=(1, 2))
-    monkeypatch.setattr(seeds, "run_seed", lambda *_, wait=True: failing() if wait else False)
+    monkeypatch.setattr(runner, "run_seed", lambda *_, wait=True: failing() if wait else False)
 
     def failing():
         raise UserError("no memory")
 
-    found = run_seed_cells([one], tuning.results, tuning.runs)
+    found = run_cells([one], Results(tuning.results), tuning.runs)
     assert [line.rpartition(": ")[2] for line in found] == ["no memory", "no memory"]
 
 
@@ -352,7 +360,8 @@ def test_a_run_that_fails_where_another_worker_was_at_it_is_told(tuning, monkeyp
     ("row", "more"), [("parameters", {"sst2", "mrpc"}), ("parameters-m", {"mrpc"})]
 )
 def test_what_stands_beside_is_run_too(row, more):
-    names = {one.name for one in CELLS.every() if wanted(one, (row,))}
+    request = StudyRequest(CELLS.base, Path(), Path(), rows=(row,))
+    names = {one.name for one in CELLS.every() if is_wanted(one, request)}
     assert names == {
         f"{kind}-{t}{n}-epo" for t in more for kind, n in (("parameters", ""), ("few-shot", "-50"))
     }

@@ -11,10 +11,10 @@ from common.errors import UserError
 from minbert.batching import NOISE_PLACES
 from multitask.config import RunConfig
 from multitask.schedule import build_plan
-from studies import balance, mixing, noise, regularisation, toy_front
-from studies.cell_selection import chosen_seeds, first_seeds
+from studies import balance, find_study, mixing, noise, regularisation, toy_front
 from studies.claims import means_by_seed
-from studies.seeds import SeedCell
+from studies.results import Cell
+from studies.study import StudyRequest, chosen_seeds
 
 
 def call(monkeypatch, capsys, module, *argv):
@@ -23,53 +23,41 @@ def call(monkeypatch, capsys, module, *argv):
     return capsys.readouterr().out
 
 
-@pytest.fixture
-def mix(tmp_path, monkeypatch, capsys):
-    def run(*argv):
-        folders = ["--results", tmp_path / "results", "--runs", tmp_path / "runs"]
-        tiny = ["--encoder", "tiny", "--limit", "48", "--precision", "fp32"]
-        return call(monkeypatch, capsys, mixing, *tiny, *folders, *argv)
-
-    return run
+BASE = RunConfig(mode="single", tasks=(), limit=8000)
+TINY = ("--encoder", "tiny", "--precision", "fp32")
 
 
-def test_cells_are_kept_and_not_run_again(mix, tmp_path, monkeypatch):
+def request(**changes):
+    return StudyRequest(BASE.changed(**changes), Path("results"), Path("runs"))
+
+
+def test_cells_are_kept_and_not_run_again(reproducing, tmp_path):
+    mix = reproducing("mixing", *TINY, "--limit", 48)
     names = ["round-robin-joint-sum", "annealed-individual-sum", "qqp-first-then-joint-sum"]
-    mix("--cells", *names[:2])
-    files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "results").glob("*.json")}
+    assert mix("--rows", *names[:2])[0] == 0
+    results = tmp_path / "mixing"
+    files = {path.name: path.stat().st_mtime_ns for path in results.glob("*.json")}
     assert set(files) == {f"{name}.json" for name in names[:2]} | {"data.json"}
-    text = mix("--cells", *names)
+    assert mix("--rows", *names)[0] == 0
     for name, time in files.items():
-        assert (tmp_path / "results" / name).stat().st_mtime_ns == time
-    table = text[text.index("| cell |") :]
-    assert all(name in table for name in names)
-    assert (tmp_path / "results" / "table.md").read_text().strip() == table.strip()
+        assert (results / name).stat().st_mtime_ns == time
+    text = (tmp_path / "mixing.md").read_text()
+    assert [f"| {name} |" in text for name in mixing.MIXTURES].count(True) == 3
+    status, said = mix("--rows", names[0], "--limit", 40)
+    assert (status, "expected a cell of this configuration" in said.err) == (1, True)
 
 
-def test_every_cell_trains_on_the_same_number_of_examples():
-    base = RunConfig(mode="multitask", tasks=mixing.TASKS, limit=8000)
-    for name, settings in mixing.CELLS.items():
-        config = mixing.cell_config(settings, base)
+def test_every_mixture_trains_on_the_same_number_of_examples():
+    choices = set()
+    for one in mixing.cells(request()):
+        config = one.config
         plan = build_plan(config, (8000, 8000, 6040))
         batches = sum(len(step) for e in range(config.epochs) for step in plan.steps(e + 1))
-        assert batches * config.batch_size == pytest.approx(24_000, rel=0.005), name
-
-
-def test_cells_of_another_configuration_are_not_mixed_in(mix, monkeypatch):
-    mix("--cells", "round-robin-joint-sum")
-    with pytest.raises(UserError, match="expected a cell of this configuration"):
-        mix("--cells", "round-robin-joint-sum", "--seed", "3")
-
-
-def test_every_cell_is_a_configuration_that_trains():
-    base = RunConfig(mode="multitask", tasks=mixing.TASKS, limit=8000)
-    choices = set()
-    for settings in mixing.CELLS.values():
-        config = mixing.cell_config(settings, base)
-        names = tuple(getattr(config, role).name for role in ("sampling", "schedule", "combiner"))
+        assert batches * config.batch_size == pytest.approx(24_000, rel=0.005), one.name
         assert RunConfig(**config.flat()) == config
-        choices.add(names)
-    assert len(choices) == len(mixing.CELLS) >= 8
+        roles = ("sampling", "schedule", "combiner")
+        choices.add(tuple(getattr(config, role).name for role in roles))
+    assert len(choices) == len(mixing.MIXTURES) >= 8
 
 
 def test_the_toy_front(tmp_path, monkeypatch, capsys):
@@ -84,45 +72,36 @@ def test_the_toy_front(tmp_path, monkeypatch, capsys):
     assert "EPO" in text
 
 
-@pytest.fixture
-def regularise(tmp_path, monkeypatch, capsys):
-    def run(*argv):
-        folders = ["--results", tmp_path / "results", "--runs", tmp_path / "runs"]
-        tiny = ["--encoder", "tiny", "--limit", "24", "--precision", "fp32"]
-        return call(monkeypatch, capsys, regularisation, *tiny, *folders, *argv)
-
-    return run
-
-
-def test_regularised_cells_share_their_pretraining_and_are_kept(regularise, tmp_path):
-    names = ["sts-plain-seed11711", "sts-simcse-seed11711", "sts-both-seed11711"]
-    further = ["sts-smart0.3-seed11711", "sts-smart-seed11711"]
-    text = regularise("--cells", *names, *further)
-    results = tmp_path / "results"
-    kept = {path.name for path in results.iterdir()}
-    cells = {f"{name}.json" for name in [*names, *further]}
-    assert kept == cells | {
-        "sts-pretraining-seed11711.json", "table.md", "leaks.md", "data.json",
-        "smart-weight-sts.png",
+def test_regularised_cells_share_their_pretraining_and_are_kept(reproducing, tmp_path):
+    regularise = reproducing("regularisation", *TINY, "--limit", 24, "--seeds", 1)
+    rows = ("sts-plain", "sts-simcse", "sts-both", "sts-smart0.3", "sts-smart")
+    assert regularise("--rows", *rows)[0] == 0
+    results = tmp_path / "regularisation"
+    kept = {path.name: path for path in results.iterdir()}
+    further = {f"sts-smart{weight}.json" for weight in ("3", "10")}  # which begin as sts-smart does
+    assert set(kept) == {f"{name}.json" for name in rows} | further | {
+        "sts-pretraining.json", "leaks.md", "data.json", "smart-weight-sts.png",
     }  # fmt: skip
-    both = json.loads((results / "sts-both-seed11711.json").read_text())["config"]
-    assert both["smart_weight"] == {"sts": 1.0}
-    assert both["init"] == "sts-pretraining-seed11711"
-    assert json.loads((results / "sts-smart0.3-seed11711.json").read_text())["config"][
-        "smart_weight"
-    ] == {"sts": 0.3}
-    rows = [line for line in text.splitlines() if line.startswith("| SimCSE + SMART")]
-    assert rows[0].endswith("(1) |")
-    times = {path: path.stat().st_mtime_ns for path in results.glob("*-seed*.json")}
-    regularise("--cells", *names)
+    config = json.loads(kept["sts-both.json"].read_text())["config"]
+    assert (config["smart_weight"], config["init"]) == ({"sts": 1.0}, None)
+    run = json.loads((tmp_path / "runs" / "sts-both-seed11711" / "config.json").read_text())
+    assert Path(run["init"]).name == "sts-pretraining-seed11711"
+    assert json.loads(kept["sts-smart0.3.json"].read_text())["config"]["smart_weight"] == {
+        "sts": 0.3
+    }
+    text = (tmp_path / "regularisation.md").read_text()
+    (row,) = (line for line in text.splitlines() if line.startswith("| SimCSE + SMART"))
+    assert row.endswith("(1) |")
+    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    assert regularise("--rows", *rows)[0] == 0
     assert times == {path: path.stat().st_mtime_ns for path in times}
 
 
 def test_every_cell_of_the_study_is_another_run():
-    base = RunConfig(mode="single", tasks=(), limit=3000)
-    cells = regularisation.build_cells(base, Path("runs"))
-    assert len({cell.name for cell in cells}) == len(cells) == 3 * 4 * 3 + 2 * 3
-    assert len({cell.config.digest() for cell in cells}) == len(cells)
+    cells = regularisation.cells(request())
+    configs = [one.run_config(seed, Path("runs")) for one in cells for seed in one.seeds]
+    assert len({one.name for one in cells}) == len(cells) == 4 * 3 + 2 * 3
+    assert len({config.digest() for config in configs}) == len(configs) == 3 * 4 * 3 + 2 * 3
 
 
 def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monkeypatch, capsys):
@@ -176,9 +155,10 @@ def test_one_mean_a_seed_where_all_have_it():
 
 
 def test_more_seeds_than_a_cell_has_of_its_own():
-    assert first_seeds((11711, 2), 1) == (11711,)
-    assert first_seeds((11711, 2), 5) == (11711, 2, 1, 3, 4)
-    assert first_seeds(tuple(range(1, 7)), 10) == tuple(range(1, 11))
-    config = RunConfig(mode="single", tasks=())
-    assert len(chosen_seeds(SeedCell("sweep-tau-1", config, (1, 2, 3)), 6)) == 3
-    assert len(chosen_seeds(SeedCell("main-sst2-ce", config, (1, 2, 3)), 6)) == 6
+    def seeds(name, own, count):
+        return chosen_seeds(Cell(name, BASE, own), count, find_study("lacon"))
+
+    assert seeds("main", (11711, 2), 1) == (11711,)
+    assert seeds("main", (11711, 2), 5) == (11711, 2, 1, 3, 4)
+    assert seeds("main", tuple(range(1, 7)), 10) == tuple(range(1, 11))
+    assert seeds("sweep-tau-1", (1, 2, 3), 6) == (1, 2, 3)

@@ -13,9 +13,10 @@ import cli
 from common.json_files import digest
 from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
-from studies.seeds import run_seed
-from studies.supercontext import paper as paper
-from studies.supercontext.experiments import (
+from studies.paper import printed
+from studies.results import Results
+from studies.runner import run_seed
+from studies.supercontext.cells import (
     FIRST,
     LOSSES,
     SETTINGS,
@@ -24,10 +25,19 @@ from studies.supercontext.experiments import (
     Experiments,
 )
 from studies.supercontext.judged import Vectors
-from studies.supercontext.results import Results
-from studies.supercontext.sweeps import sweep_claims, sweep_table, swept
-from studies.supercontext.table import HARD_COLUMNS, best_hard, claims, hard_table, losses_table
+from studies.supercontext.tables import (
+    HARD_COLUMNS,
+    Accuracies,
+    best_hard,
+    claims,
+    hard_table,
+    losses_table,
+    sweep_claims,
+    sweep_table,
+    swept,
+)
 
+PAPER = printed("supercontext")
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
 
@@ -36,7 +46,7 @@ def test_every_cell_is_another_run():
     assert len({one.name for one in every}) == len(every)
     assert len({one.config.digest() for one in every}) == len(every)
     names = {one.name for one in every}
-    for setting, task in product(SETTINGS, {*paper.HEADS, *paper.HARD}):
+    for setting, task in product(SETTINGS, {*PAPER["heads"], *PAPER["hard"]}):
         assert {f"{setting}-{task}-head-none", f"{setting}-{task}-hard-top_k-5"} <= names
     assert {f"{s}-{t}-{loss}" for s in SETTINGS for t in TASKS for loss in LOSSES} <= {
         one.name for one in every
@@ -68,9 +78,9 @@ def test_a_sweep_at_its_own_value_is_the_main_cell():
 
 
 def test_the_papers_tables_have_every_set():
-    for table in (paper.HEADS, paper.JUDGED, paper.HARD, paper.LOSSES):
-        assert set(table) == set(TASKS) - {"sst", "trec", "cfimdb"}
-    assert all(len(row) == len(LOSSES) for row in paper.LOSSES.values())
+    for table in ("heads", "judged", "hard", "losses"):
+        assert set(PAPER[table]) == set(TASKS) - {"sst", "trec", "cfimdb"}
+    assert all(len(row) == len(LOSSES) for row in PAPER["losses"].values())
 
 
 @pytest.fixture
@@ -141,7 +151,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_own_settings_alone(data, tmp_pa
         vectors = Vectors(Path("vectors.txt"), sums)
         one = Experiments(base, vectors=vectors).main("small", "sst2", "superloss")
         with pytest.raises(KeyboardInterrupt):
-            run_seed(replace(one, work=stopped), 1, tmp_path, tmp_path)
+            run_seed(replace(one, work=stopped), 1, Results(tmp_path), tmp_path)
     assert len(set(folders)) == 2
 
 
@@ -159,7 +169,7 @@ def test_what_is_refused(reproduce, capsys):
     )
     with pytest.raises(SystemExit):
         cli.main(["--mode", "reproduce", "--table", "bees", "--dev-limit", "3"])
-    assert "--dev-limit: expected --table supercontext, found bees" in capsys.readouterr().err
+    assert "--dev-limit: expected another table than bees" in capsys.readouterr().err
 
 
 def tuned(one):
@@ -204,7 +214,7 @@ def invented(folder, better):
 @pytest.mark.parametrize("better", [0.05, -0.05])
 def test_whether_a_claim_holds_is_tested(tmp_path, better):
     invented(tmp_path, better)
-    results = Results(CELLS, tmp_path)
+    results = Accuracies(CELLS, Results(tmp_path))
     _, rows = claims(results, "small")
     verdicts = {row[0]: row[-1] for row in rows}
     assert verdicts["SuperLoss - Cross-entropy"] == ("yes" if better > 0 else "no: worse")

@@ -1,0 +1,158 @@
+"""The models of BEES as cells: Table 1, Tables 3 and 4, and the weights of Figures 2 and 3.
+
+Dhayananda Ganesh: "BEES: Bi-Encoder Ensembles with Simple Contrastive Learning and Smoothness
+Induced Adversarial Regularization"; the models are those of section 5.3, the figures dev scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from multitask.config import RunConfig
+from pretrain.objectives import SimCSE
+from studies.results import Cell
+from studies.runner import long_training
+from studies.study import StudyRequest
+
+SST, QQP, STS = ("sst",), ("qqp",), ("sts",)
+ALL = ("sst", "qqp", "sts")
+SEEDS = (11711, 1, 2, 3, 4)
+# Section 5.3. Dropout of the heads, 0.3, is theirs everywhere here. What the paper does not tell,
+# warm-up, decay and clipping, is as in any run.
+PAPER = {"lr": 2e-5, "head_lr": 2e-5, "weight_decay": 0.01, "batch_size": 16}
+SCALE = 5.0  # of the similarities whose squared error is the loss (Eq. 4)
+MULTITASK = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
+BASELINE = {"pooling": "cls"}
+HYBRID = MULTITASK | {"sampling": "hybrid"}
+SURGERY = {"combiner": "pcgrad"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model: the tasks it is trained on, its epochs, and its settings.
+
+    `pretraining` names the tasks whose sentences SimCSE reads before (section 4.3).
+    """
+
+    title: str
+    tasks: tuple[str, ...]
+    epochs: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    pretraining: tuple[str, ...] = ()
+
+
+def baseline(task: str, head: str) -> dict[str, Any]:
+    return BASELINE | {"task_options": {task: {"head": head}}}
+
+
+def smart(task: str, weight: float) -> dict[str, Any]:
+    return {"smart_weight": {task: weight}}
+
+
+ANNEALED = {"sampling": "annealed", "schedule": "individual", "batches_per_step": 1}
+ROWS = {
+    "M1": Row(
+        "baseline, sentiment", SST, 10, baseline("sst", "softmax") | {"freeze_encoder": True}
+    ),
+    "M2": Row("baseline, paraphrase", QQP, 10, baseline("qqp", "concat")),
+    "M3": Row("baseline, similarity", STS, 10, baseline("sts", "cosine")),
+    "M4": Row("mean pooling, sentiment", SST, 10),
+    "M5": Row("bi-encoder, paraphrase", QQP, 5),
+    "M6": Row("bi-encoder, similarity", STS, 10),
+    "M7": Row("multi-task, round-robin, joint", ALL, 10, MULTITASK),
+    "M8": Row("multi-task, hybrid, largest task first", ALL, 7, HYBRID | {"first_epochs": 3}),
+    "M9": Row("multi-task, SimCSE, hybrid", ALL, 10, HYBRID | {"first_epochs": 4}, ALL),
+    "M10": Row("multi-task, SimCSE, annealed, a task a step", ALL, 3, MULTITASK | ANNEALED, ALL),
+    "M11": Row("SimCSE, sentiment", SST, 10, {}, SST),
+    "M12": Row("SimCSE, paraphrase", QQP, 6, {}, QQP),
+    "M13": Row("SimCSE, similarity", STS, 25, {}, STS),
+    "M14": Row("SimCSE, SMART, sentiment", SST, 5, smart("sst", 1.0), SST),
+    "M15": Row("SimCSE, SMART, paraphrase", QQP, 6, smart("qqp", 1.0), QQP),
+    "M16": Row("SimCSE, SMART of weight 1, similarity", STS, 10, smart("sts", 1.0), STS),
+    "M17": Row("SimCSE, SMART of weight 3, similarity", STS, 10, smart("sts", 3.0), STS),
+    "M18": Row("SimCSE on all tasks' text, SMART, sentiment", SST, 5, smart("sst", 1.0), ALL),
+}
+ENSEMBLE = {
+    "sst": ("M11", "M14", "M18"),
+    "qqp": ("M5", "M8", "M12", "M15"),
+    "sts": ("M13", "M16", "M17"),
+}
+# The abstract's claim about gradient surgery: the same models with it.
+FURTHER = {
+    f"{name}-surgery": replace(
+        ROWS[name],
+        title=f"{ROWS[name].title}, gradient surgery",
+        settings={**ROWS[name].settings, **SURGERY},
+    )
+    for name in ("M7", "M8", "M9")
+}
+# Table 3: [CLS] pooling; Table 4: a sigmoid at the end of the similarity head.
+SIGMOID = {"task_options": {"sts": {"activation": "sigmoid"}}}
+FURTHER |= {
+    **{
+        f"T3-{ROWS[m].tasks[0]}": replace(ROWS[m], settings=BASELINE) for m in ("M11", "M12", "M13")
+    },
+    "T4-simcse": replace(ROWS["M13"], settings=SIGMOID),
+    "T4-smart": replace(ROWS["M17"], settings={**ROWS["M17"].settings, **SIGMOID}),
+}
+# Figures 2 and 3: further weights of SMART; 0 is M13 and M11, 1 is M16 and M14, 3 on STS is M17.
+WEIGHTS = {"sts": ("M16", (0.3, 10.0)), "sst": ("M14", (0.3, 3.0, 10.0))}
+FURTHER |= {
+    f"F-{task}-{weight:g}": replace(ROWS[name], settings=smart(task, weight))
+    for task, (name, weights) in WEIGHTS.items()
+    for weight in weights
+}
+CURVES = {
+    "sts": {0.0: "M13", 0.3: "F-sts-0.3", 1.0: "M16", 3.0: "M17", 10.0: "F-sts-10"},
+    "sst": {0.0: "M11", 0.3: "F-sst-0.3", 1.0: "M14", 3.0: "F-sst-3", 10.0: "F-sst-10"},
+}
+EVERY = ROWS | FURTHER
+
+
+def cells(request: StudyRequest) -> list[Cell]:
+    """Return the cell of every row."""
+    return [row_cell(name, request.base, request.epochs, request.lr) for name in EVERY]
+
+
+def is_wanted(cell: Cell, request: StudyRequest) -> bool:
+    """Return whether a row is asked for; without any, M1 to M18, and all others with `further`."""
+    if request.rows:
+        return cell.name in request.rows
+    return request.further or cell.name in ROWS
+
+
+def row_cell(
+    name: str, base: RunConfig, epochs: int | None = None, lr: float | None = None
+) -> Cell:
+    """Return the cell of a row; `base` has data, limit, encoder, precision.
+
+    `epochs` and `lr` replace the paper's numbers; hybrid sampling keeps its share of first epochs,
+    with at least one of them and one for the rest.
+    """
+    row = EVERY[name]
+    settings = {"mode": "single", **PAPER, **row.settings}
+    settings |= {"lr": lr, "head_lr": lr} if lr else {}
+    settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
+    total = epochs or row.epochs
+    if "first_epochs" in settings:
+        share, total = settings["first_epochs"] / row.epochs, max(2, total)
+        settings["first_epochs"] = min(total - 1, max(1, round(share * total)))
+    config = base.changed(tasks=row.tasks, epochs=total, **settings)
+    before = pretraining_cell(row, base) if row.pretraining else None
+    return Cell(name, config, SEEDS, long_training, before, keeps_folder=True)
+
+
+def pretraining_cell(row: Row, base: RunConfig) -> Cell:
+    """Return SimCSE on the training sentences of the row's tasks, shared by all rows with it."""
+    pooling = row.settings.get("pooling")
+    name = "-".join(["simcse", *row.pretraining, *([pooling] if pooling else [])])
+    config = base.changed(
+        mode="pretrain",
+        tasks=row.pretraining,
+        objective="simcse",
+        pooling=pooling,
+        **SimCSE.defaults,
+    )
+    return Cell(name, config, SEEDS, long_training, keeps_folder=True)

@@ -1,0 +1,224 @@
+"""BEES' tables and figures beside ours, and its ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from reports.cells import read_cell, write_cell
+from reports.drawing import save_figure
+from reports.ensembles import ensemble_runs
+from reports.figures import confusion, similarity_distribution
+from reports.store import read_run
+from reports.system_scores import Scored, score_systems
+from reports.systems import group_runs
+from reports.tables import beside, markdown_table, mean_and_spread
+from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted
+from studies.claims import Table
+from studies.faults import left_out
+from studies.figures import draw_curve
+from studies.paper import printed
+from studies.results import Content, made_of
+from studies.study import Report, Study, notes_of
+from tasks.metrics import LEADERBOARD, overall_score
+
+TITLES = {"sst": "SST accuracy", "qqp": "QQP accuracy", "sts": "STS Pearson"}
+PRINTED = printed("bees")
+READING = (
+    "Every cell: the paper's figure / ours, in per cent on dev, mean ± standard deviation over the "
+    "seeds where there are several. Minutes an epoch: the paper's on a T4 with all data; ours of "
+    "the median run."
+)
+
+
+def seeds_of(report: Report, row: str) -> list[Content]:
+    """Return what is kept of a row's finished runs, one per seed."""
+    (cell,) = (one for one in report.cells if one.name == row)
+    kept = report.results.kept(cell)
+    return [kept[seed] for seed in cell.seeds if seed in kept]
+
+
+def scores(report: Report, row: str, task: str) -> list[float]:
+    """Return a row's main metric of a task, in per cent, one per seed."""
+    return [100 * kept["dev"][task][LEADERBOARD[task]] for kept in seeds_of(report, row)]
+
+
+def pair(paper: float | None, ours: Sequence[float]) -> str:
+    """`51.3 / 47.1 ± 0.3`: the paper's figure and ours."""
+    return beside("" if paper is None else f"{paper:.1f}", mean_and_spread(ours, 1) if ours else "")
+
+
+def overall_of(values: Mapping[str, float | None]) -> float | None:
+    """BEES' Eq. 6 in per cent, of figures in per cent; None unless all three are there."""
+    sst, qqp, sts = (values.get(task) for task in TITLES)
+    if sst is None or qqp is None or sts is None:
+        return None
+    return 100 * overall_score(sst / 100, qqp / 100, sts / 100)
+
+
+def overall_pair(paper: float | None, found: Mapping[str, Sequence[float]]) -> str:
+    """The paper's overall score, and that of our means."""
+    total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
+    return pair(paper, [] if total is None else [total])
+
+
+def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
+    """Every row, the paper's figure before ours; the ensemble last."""
+    rows = []
+    for name, row in {**ROWS, **{n: r for n, r in FURTHER.items() if n.startswith("M")}}.items():
+        paper = PRINTED["rows"].get(name, {})
+        found = {task: scores(report, name, task) for task in row.tasks}
+        cells = [pair(paper.get(task), found[task]) if task in found else "" for task in TITLES]
+        cells.append(overall_pair(paper.get("overall"), found))
+        cells.append(minutes(paper.get("minutes"), seeds_of(report, name)))
+        rows.append([name, row.title, *cells])
+    for together in PRINTED["together"]:
+        names = together["models"]
+        found = {ROWS[n].tasks[0]: scores(report, n, ROWS[n].tasks[0]) for n in names}
+        total = overall_pair(together["overall"], found)
+        rows.append([", ".join(names), "", *[""] * len(TITLES), total, ""])
+    dev, paper = ({} if ensemble is None else ensemble["dev"]), PRINTED["ensemble"]
+    found = {task: [100 * dev[task][LEADERBOARD[task]]] if task in dev else [] for task in TITLES}
+    cells = [pair(paper[task], values) for task, values in found.items()]
+    cells.append(overall_pair(paper["overall"], found))
+    rows.append(["ensemble", "vote and mean of the models named below", *cells, ""])
+    return ["model", "", *TITLES.values(), "overall", "minutes an epoch"], rows
+
+
+def minutes(paper: float | None, kept: Sequence[Content]) -> str:
+    """Time of an epoch, the paper's before ours, the median of runs: machines are interrupted."""
+    ours = [one["training_seconds"] / one["epochs"] / 60 for one in kept]
+    first = "" if paper is None else f"{paper:.1f}"
+    return f"{first} / {np.median(ours):.1f}" if ours else f"{first} / " if first else ""
+
+
+def further_table(report: Report, prefix: str) -> Table:
+    """Tables 3 and 4: the rows of FURTHER whose names begin with `prefix`."""
+    rows = []
+    for name, row in FURTHER.items():
+        if name.startswith(prefix):
+            (task,) = row.tasks
+            figures = pair(PRINTED["rows"][name][task], scores(report, name, task))
+            rows.append([name, row.title, TITLES[task], figures])
+    return ["model", "", "metric", "paper / ours"], rows
+
+
+def ensemble_text(runs: Mapping[str, Content], ensemble: Mapping[str, Any]) -> str:
+    """Where the ensemble is above the best single run there is, and where it is not."""
+    parts = []
+    for task, title in TITLES.items():
+        metric = LEADERBOARD[task]
+        single = {
+            name: 100 * kept["dev"][task][metric]
+            for name, kept in runs.items()
+            if task in kept["dev"]
+        }
+        best = max(single, key=lambda name: single[name])
+        merged = 100 * ensemble["dev"][task][metric]
+        word = "above" if merged > single[best] else "not above"
+        parts.append(f"{title} {merged:.1f}, {word} {single[best]:.1f} of {best}")
+    return f"The ensemble of the first seed, beside the best single run: {'; '.join(parts)}."
+
+
+def table_two(made: bool) -> Table:
+    """The paper's figures on test, whose labels are not public; ours are files, once `made`."""
+    row = ["paper", *(f"{PRINTED['test'][task]:.1f}" for task in TITLES)]
+    ours = ["ours", *["prediction file" if made else "" for _ in TITLES]]
+    return ["", *TITLES.values()], [row, ours]
+
+
+def page(report: Report) -> list[str]:
+    """The tables in the paper's order."""
+    ensemble = merged_members(report)
+    done = sum(bool(seeds_of(report, name)) for name in EVERY)
+    members = "; ".join(f"{TITLES[task]}: {', '.join(names)}" for task, names in ENSEMBLE.items())
+    return [
+        f"{done} of {len(EVERY)} rows have a run. {READING}",
+        left_out(report.results.faults(report.cells)),
+        notes_of(STUDY, report.request),
+        "## Table 1",
+        markdown_table(*table_one(report, ensemble)),
+        f"Members of the ensemble: {members}.",
+        "" if ensemble is None else ensemble_text(report.results.runs(report.cells), ensemble),
+        "## Table 2: the ensemble on test",
+        markdown_table(*table_two(ensemble is not None)),
+        "## Table 3: [CLS] pooling",
+        markdown_table(*further_table(report, "T3")),
+        "## Table 4: sigmoid",
+        markdown_table(*further_table(report, "T4")),
+    ]
+
+
+def merged_members(report: Report) -> Mapping[str, Any] | None:
+    """BEES' ensemble of the first seed's runs, its test predictions included; kept in `results`.
+
+    None until all its members are finished; where their folders are not here, or only kept figures
+    are asked for, what is kept of it, if it was made of these cells.
+    """
+    request, by_name = report.request, {one.name: one for one in report.cells}
+    kept = request.results / "ensemble.json"
+    folders = {
+        task: [report.results.finished_folder(by_name[row], SEEDS[0], request.runs) for row in rows]
+        for task, rows in ENSEMBLE.items()
+    }
+    members = {task: [f for f in several if f is not None] for task, several in folders.items()}
+    whole = all(len(members[task]) == len(rows) for task, rows in ENSEMBLE.items())
+    if whole and not request.kept_only:
+        result = ensemble_runs(members, "vote", 0, request.runs / "ensemble", overwrite=True)
+        write_cell(kept, result)
+        return result
+    found = read_cell(kept) if kept.exists() else None
+    runs = report.results.runs(report.cells)
+    return found if found is not None and made_of(found, runs) else None
+
+
+def draw(report: Report) -> None:
+    """Draw Figures 2 and 3 (weights of SMART), 4 (confusion of M14) and 5 (similarities of M17).
+
+    A figure of cells that are not kept, or no more, is deleted.
+    """
+    results, first = report.results, f"seed{SEEDS[0]}"
+    dev = {name: kept["dev"] for name, kept in results.runs(report.cells).items()}
+    for task, rows in CURVES.items():
+        file = results.folder / f"smart-weight-{task}.png"
+        found = {weight: dev.get(f"{name}-{first}") for weight, name in rows.items()}
+        metric = LEADERBOARD[task]
+        points = {weight: one[task][metric] for weight, one in found.items() if one is not None}
+        draw_curve(points, f"{task} dev {metric}", file)
+    for row, name in (("M14", "confusion.png"), ("M17", "similarities.png")):
+        if f"{row}-{first}" not in dev:
+            (results.folder / name).unlink(missing_ok=True)
+    if scored := read_scored(report, "M14"):
+        save_figure(confusion(scored, "sst"), results.folder / "confusion.png")
+    if (scored := read_scored(report, "M17")) and (figure := similarity_distribution([scored])):
+        save_figure(figure, results.folder / "similarities.png")
+
+
+def read_scored(report: Report, row: str) -> Scored | None:
+    """Return a row's run of the first seed as a system of its own; None if it is not here."""
+    (cell,) = (one for one in report.cells if one.name == row)
+    folder = report.results.finished_folder(cell, SEEDS[0], report.request.runs)
+    if folder is None:
+        return None
+    (scored,) = score_systems(group_runs([(row, read_run(folder))]))
+    return scored
+
+
+STUDY = Study(
+    name="bees",
+    title="BEES, beside ours",
+    notes="the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
+    "on the dev set that is reported, by the paper as by us. With --limit N tasks are equally "
+    "large, so that sampling by size is uniform, and claims about mixtures are not tested fairly.",
+    cells=cells,
+    page=page,
+    wanted=is_wanted,
+    draw=draw,
+    precision="bf16",
+    options=("further", "seeds"),
+    by_beginning=False,
+    audited=True,
+    few_seeds=True,
+)

@@ -1,0 +1,113 @@
+"""Figures of studies: lines of means over seeds, and maps of examples by t-SNE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from common.atomic_files import alone
+from multitask.config import RunConfig
+from multitask.control import RunControl
+from multitask.run import complete
+from multitask.run_folder import RunFolder
+from reports.drawing import blank_figure, new_figure, save_figure
+from reports.figures import project
+from tasks.readers import Examples
+
+Line = Mapping[float, Mapping[int, float]]  # number -> seed -> figure, in shares of one
+
+
+def draw_lines(
+    lines: Mapping[str, Line],
+    file: Path,
+    xlabel: str,
+    ylabel: str,
+    xticks: Sequence[float] | None = None,
+) -> None:
+    """A line a title, in per cent; no file where nothing is kept yet."""
+    figure, axis = new_figure(4.2, 3.2)
+    for title, line in lines.items():
+        if points := [(x, 100 * np.mean(list(f.values()))) for x, f in line.items() if f]:
+            axis.plot(*zip(*points, strict=True), marker="o", label=title)
+    if not axis.lines:
+        return
+    axis.set(xlabel=xlabel, ylabel=ylabel)
+    if xticks is not None:
+        axis.set_xticks(list(xticks))
+    axis.legend(fontsize=7)
+    save_figure(figure, file)
+
+
+def draw_curve(points: Mapping[float, float], ylabel: str, file: Path) -> None:
+    """Draw dev scores over the weight of SMART, side by side as in BEES' figures.
+
+    No file where fewer than two points are kept.
+    """
+    if len(points) < 2:
+        file.unlink(missing_ok=True)
+        return
+    figure, axis = new_figure(4.5, 3.2)
+    axis.plot([f"{weight:g}" for weight in points], list(points.values()), marker="o")
+    axis.set_xlabel("weight of SMART")
+    axis.set_ylabel(ylabel)
+    save_figure(figure, file)
+
+
+MOST = 1000  # examples of a map
+
+
+class Space(NamedTuple):
+    """Examples (N, H) with their classes (N,), and label embeddings (C, H)."""
+
+    examples: np.ndarray
+    classes: np.ndarray
+    labels: np.ndarray | None
+
+
+def map_folder(runs: Path, name: str, config: RunConfig) -> Path:
+    """Where the run of a map stays: another configuration has another folder."""
+    return runs / f"map-{name}-{config.digest()}"
+
+
+def drawn_run(config: RunConfig, runs: Path, name: str) -> Path:
+    """Bring the run of a map to its end; returns its folder."""
+    folder = map_folder(runs, name, config)
+    with alone(folder):
+        complete(config, folder, RunControl(resume=True))
+    return folder
+
+
+def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
+    """A map a run, by title: folders of runs that have their weights."""
+    from minbert.bi_encoder import BiEncoder
+
+    shown = test.some(MOST)  # before they are encoded
+    assert shown.targets is not None
+    spaces = {}
+    for title, run in runs.items():
+        embeddings = BiEncoder.from_pretrained(RunFolder(run).weights()).encode(shown.texts[0])
+        spaces[title] = Space(embeddings, shown.targets, None)
+    draw_spaces(spaces, file)
+
+
+def draw_spaces(spaces: Mapping[str, Space], file: Path) -> None:
+    """t-SNE of examples and labels together, a map a space; labels are stars."""
+    figure = blank_figure(3.4 * len(spaces), 3.4)
+    axes = np.atleast_1d(figure.subplots(1, len(spaces)))
+    for axis, (title, space) in zip(axes, spaces.items(), strict=True):
+        rows = np.sort(np.random.default_rng(0).permutation(len(space.examples))[:MOST])
+        anchors = np.zeros((0, space.examples.shape[1])) if space.labels is None else space.labels
+        points = project(np.concatenate([space.examples[rows], anchors]).astype(float), "tsne")
+        for label in np.unique(space.classes):
+            own = np.flatnonzero(space.classes[rows] == label)
+            dots = axis.scatter(*points[own].T, s=5, alpha=0.7, label=f"{label:g}")
+            if len(anchors):
+                place = points[len(rows) + int(label)]
+                colour = dots.get_facecolor()
+                axis.scatter(*place, s=120, marker="*", color=colour, edgecolor="black", alpha=1)
+        axis.set(xticks=[], yticks=[], title=title)
+    axes[0].legend(title="label", fontsize=7, title_fontsize=7)
+    save_figure(figure, file)

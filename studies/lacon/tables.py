@@ -1,0 +1,258 @@
+"""LaCon's tables beside ours, from the cells that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from reports.cells import read_cell
+from reports.tables import beside
+from studies.claims import Table, against_paper, of_seeds, shared_seeds, shown
+from studies.lacon.cells import (
+    ABLATED,
+    ABLATIONS,
+    AT_MEAN,
+    CLASS_METHODS,
+    CLASS_TASKS,
+    CURVE,
+    FEW_METHODS,
+    FEW_TASKS,
+    IMBALANCED,
+    MAPPED,
+    METHODS,
+    METRICS,
+    RATIOS,
+    RIVALS,
+    SHOTS,
+    SWEEP_SEEDS,
+    SWEEPS,
+    SWEPT,
+    TASKS,
+    Experiments,
+)
+from studies.paper import printed
+from studies.results import Cell, Results
+
+PRINTED = printed("lacon")
+Figures = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Test figures of the kept cells by seed, each task's in its metric."""
+
+    cells: Experiments
+    results: Results
+
+    def of(self, one: Cell) -> dict[int, float]:
+        (task,) = one.config.tasks
+        return self.results.values(one, "test", task, METRICS.get(task, "accuracy"))
+
+    def f1_by_class(self, one: Cell) -> tuple[dict[int, float], dict[int, float]]:
+        """F1 of the class with the fewest and with the most training examples, by seed."""
+        minor, major = {}, {}
+        figures = self.results.values(one, "f1_by_class")
+        for seed, counts in self.results.values(one, "training_counts").items():
+            if seed in figures:
+                minor[seed] = figures[seed][int(np.argmin(counts))]
+                major[seed] = figures[seed][int(np.argmax(counts))]
+        return minor, major
+
+    def most_frequent(self, task: str) -> float | None:
+        """The score of always predicting test's most frequent class; None without a cell."""
+        counts = self.counts(task, "test_counts")
+        if not counts:
+            return None
+        return always(max(counts) / sum(counts), len(counts), METRICS.get(task))
+
+    def counts(self, task: str, which: str) -> list[int]:
+        """How many examples of each class a main run has; of training those of its first seed."""
+        for method in METHODS | AT_MEAN:
+            for counts in self.results.values(self.cells.main(task, method), which).values():
+                return counts
+        return []
+
+    def ranks(self, task: str) -> dict[str, float]:
+        """Effective ranks of the test embeddings of a task that was drawn, by method."""
+        file = ranks_file(self.results.folder, task)
+        return read_cell(file) if file.exists() else {}
+
+
+def always(share: float, classes: int, metric: str | None) -> float:
+    """The score of saying one class of `classes` that has this share of the examples."""
+    if metric == "matthews":
+        return 0.0
+    return 2 * share / (1 + share) / classes if metric == "macro_f1" else share
+
+
+def ranks_file(results: Path, task: str) -> Path:
+    return results / f"ranks-{task}.json"
+
+
+def printed_main(task: str) -> Mapping[str, Sequence[float]]:
+    """The paper's figures of a task by method."""
+    if task in PRINTED["main"]:
+        return dict(zip(METHODS, PRINTED["main"][task], strict=True))
+    found = PRINTED["further"].get(task)
+    return dict(zip(("ce", "lacon", "lacon-fusion"), found, strict=True)) if found else {}
+
+
+def printed_best_rival(task: str) -> Sequence[float] | None:
+    """The paper's best of the rivals: as it has it, or by its figures of each."""
+    known: dict[str, Any] = PRINTED["best_rival"]
+    if task in PRINTED["main"]:
+        return max(PRINTED["main"][task][: len(RIVALS)], key=lambda pair: pair[0])
+    return known.get(task)
+
+
+def measured(results: Scores) -> list[str]:
+    """Tasks of which a main cell is kept."""
+    every = {task: [results.cells.main(task, m) for m in METHODS | AT_MEAN] for task in TASKS}
+    return [task for task, several in every.items() if any(map(results.of, several))]
+
+
+def best_rival(results: Scores, task: str) -> Figures:
+    """Of the rivals the one with the highest mean over the seeds that all of them have."""
+    every = [results.of(results.cells.main(task, rival)) for rival in RIVALS]
+    alike = [of_seeds(found, shared_seeds(every)) for found in every]
+    return max(alike, key=lambda found: fmean(found.values()) if found else 0.0)
+
+
+def data_table(results: Scores) -> Table:
+    """Table 1: how many examples the paper has and we have."""
+    rows = []
+    for task in measured(results):
+        ours = [
+            f"{sum(counts):,}" if (counts := results.counts(task, f"{split}_counts")) else ""
+            for split in ("training", "test")
+        ]
+        rows.append([task, *PRINTED["data"].get(task, ("", "")), *ours])
+    return ["", "paper: train", "test", "ours: train", "test"], rows
+
+
+def main_table(results: Scores) -> Table:
+    """Tables 2 and 7: a row a method, a column a task."""
+    cells = results.cells
+    tasks = measured(results)
+    rows = [
+        [
+            title,
+            *(
+                against_paper(printed_main(task).get(method), results.of(cells.main(task, method)))
+                for task in tasks
+            ),
+        ]
+        for method, title in (METHODS | AT_MEAN).items()
+    ]
+    best = [against_paper(printed_best_rival(task), best_rival(results, task)) for task in tasks]
+    rows.append(["the best of the five rivals", *best])
+    always = [results.most_frequent(task) for task in tasks]
+    shares = ["" if share is None else f"{100 * share:.1f}" for share in always]
+    rows.append(["always test's most frequent class", *shares])
+    return ["", *tasks], rows
+
+
+def ablation_table(results: Scores) -> Table:
+    """Tables 3 and 6."""
+    titles = {"lacon": "LaCon-vanilla"} | {v: title for v, (title, _) in ABLATIONS.items()}
+    titles |= {"projection": "CE behind the projection head"}
+    rows = []
+    for variant, title in titles.items():
+        cells = [
+            results.cells.main(task, "lacon")
+            if variant == "lacon"
+            else results.cells.ablation(task, variant)
+            for task in ABLATED
+        ]
+        found = [
+            against_paper(PRINTED["ablation"][variant][task], results.of(one))
+            for task, one in zip(ABLATED, cells, strict=True)
+        ]
+        rows.append([title, *found])
+    return ["", *ABLATED], rows
+
+
+def ranks_table(results: Scores) -> Table:
+    """The appendix's singular values (A.3) as one number: the exponential of their entropy."""
+    found = {task: ranks for task in MAPPED if (ranks := results.ranks(task))}
+    titles = list(dict.fromkeys(title for ranks in found.values() for title in ranks))
+    rows = [[task, *(f"{ranks[title]:.1f}" for title in titles)] for task, ranks in found.items()]
+    return ["", *titles], rows
+
+
+def few_shot_table(results: Scores) -> Table:
+    """Table 4: 20 examples a class; Figure 2's further numbers of one task."""
+    rows = []
+    for task, shots in [(t, s) for t in FEW_TASKS for s in (SHOTS if t == CURVE else (20,))]:
+        known = PRINTED["few_shot"].get(task, ()) if shots == 20 else ()
+        paper = dict(zip(("ce", "lacon"), known, strict=False))
+        found = {m: results.of(results.cells.few_shot(task, shots, m)) for m in FEW_METHODS}
+        if any(found.values()):
+            cells = [
+                f"{paper[m]:.1f} / {shown(f.values())}" if m in paper else shown(f.values())
+                for m, f in found.items()
+            ]
+            rows.append([task, str(shots), *cells])
+    return ["", "a class", *FEW_METHODS.values()], rows
+
+
+def imbalance_table(results: Scores) -> Table:
+    """Figure 3 as numbers, a column a ratio."""
+    rows = []
+    for task in IMBALANCED:
+        for method in ("ce", "lacon"):
+            cells = [results.cells.imbalanced(task, ratio, method) for ratio in RATIOS]
+            rows.append([task, METHODS[method], *(shown(results.of(o).values()) for o in cells)])
+    return ["", "", *(f"{ratio}" for ratio in RATIOS)], rows
+
+
+def by_class_table(results: Scores) -> Table:
+    """Table 5: F1 of the rarer and the more frequent class at a ratio of 10."""
+    rows = []
+    for task in IMBALANCED:
+        for place, method in enumerate(("ce", "lacon")):
+            found = results.f1_by_class(results.cells.imbalanced(task, 10, method))
+            by_class = PRINTED["by_class"]
+            paper = by_class[task][place] if task in by_class else (None, None)
+            pairs = [
+                beside("" if p is None else f"{p:.1f}", shown(o.values()))
+                for p, o in zip(paper, found, strict=True)
+            ]
+            rows.append([task, METHODS[method], *pairs])
+    return ["", "", "minority", "majority"], rows
+
+
+def classes_table(results: Scores) -> Table:
+    """Figure 6 as numbers."""
+    rows = []
+    for task, counts in CLASS_TASKS.items():
+        for method in CLASS_METHODS:
+            found = {
+                count: shown(results.of(results.cells.first_classes(task, count, method)).values())
+                for count in counts
+            }
+            if any(found.values()):
+                cells = ", ".join(f"{count}: {cell}" for count, cell in found.items() if cell)
+                rows.append([task, METHODS[method], cells])
+    return ["", "", "accuracy by number of classes"], rows
+
+
+def swept(results: Scores, task: str, what: str, value: float) -> dict[int, float]:
+    return of_seeds(results.of(results.cells.sweep(task, what, value)), SWEEP_SEEDS)
+
+
+def sweep_table(results: Scores) -> Table:
+    """Figure 5 as numbers."""
+    rows = []
+    for what, (_, points) in SWEEPS.items():
+        for task in SWEPT:
+            found = {value: shown(swept(results, task, what, value).values()) for value in points}
+            if any(found.values()):
+                cells = ", ".join(f"{v:g}: {cell}" for v, cell in found.items() if cell)
+                rows.append([what, task, cells])
+    return ["", "", "test accuracy of LaCon-vanilla"], rows

@@ -1,0 +1,184 @@
+"""What is kept of a study: one JSON file per cell, with the figures of each of its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.atomic_files import alone
+from common.errors import UserError
+from common.settings import accepts
+from multitask.config import RunConfig
+from multitask.run_folder import Figures, RunFolder
+from reports.cells import as_kept, check_config, read_cell, run_of_cell, write_cell
+from studies.faults import Fault, fault_of
+
+Content = Mapping[str, Any]  # the figures of one run
+Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folder -> what is kept
+
+
+def no_work(config: RunConfig, folder: Path) -> dict[str, Any]:
+    raise AssertionError(f"{folder}: a cell without work")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one configuration, but for their seed, and what is done with each.
+
+    Its runs start from those of the cell `before`, with the same seed or the only one there is.
+    `keeps_folder`: the folders of its runs stay; else they go once their figures are kept.
+    """
+
+    name: str
+    config: RunConfig
+    seeds: tuple[int, ...]
+    work: Work = no_work
+    before: Cell | None = None
+    keeps_folder: bool = False
+
+    def run_name(self, seed: int) -> str:
+        return f"{self.name}-seed{seed}"
+
+    def run_config(self, seed: int, runs: Path) -> RunConfig:
+        """Return the configuration of the run with a seed."""
+        config = self.config.changed(seed=seed)
+        if self.before is None:
+            return config
+        return config.changed(init=str(self.before.run_folder(self.before.seed_for(seed), runs)))
+
+    def run_folder(self, seed: int, runs: Path) -> Path:
+        """Return the folder of the run with a seed; one that goes is named by its settings, too."""
+        if self.keeps_folder:
+            return runs / self.run_name(seed)
+        return runs / f"{self.run_name(seed)}-{self.run_config(seed, runs).digest()}"
+
+    def seed_for(self, seed: int) -> int:
+        """Return the seed of the run that others with this seed start from."""
+        return seed if seed in self.seeds else self.seeds[0]
+
+    def beginnings(self) -> Iterator[RunConfig]:
+        """Yield the configurations of the runs that it starts from."""
+        if self.before is not None:
+            yield self.before.config
+            yield from self.before.beginnings()
+
+
+class Results:
+    """The kept figures of a study's cells, however far it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[str, tuple[float, dict[int, tuple[Content, Fault | None]]]] = {}
+
+    def file(self, cell: Cell) -> Path:
+        return self.folder / f"{cell.name}.json"
+
+    def kept(self, cell: Cell) -> dict[int, Content]:
+        """Return the figures of a cell by seed, without those that a mended fault touches.
+
+        UserError if its file was edited or is of another configuration.
+        """
+        every = self.with_faults(cell)
+        return {seed: found for seed, (found, fault) in every.items() if fault is None}
+
+    def with_faults(self, cell: Cell) -> dict[int, tuple[Content, Fault | None]]:
+        """Return all figures of a cell by seed, each with the mended fault that it was made with.
+
+        A fault may have been mended by another setting: then configurations may differ.
+        """
+        file = self.file(cell)
+        if not file.exists():
+            return {}
+        known = self._known.get(cell.name)
+        changed = file.stat().st_mtime_ns
+        if known is None or known[0] != changed:
+            content = read_cell(file)
+            if not isinstance(content.get("config"), dict):
+                raise UserError(f"{file}: expected a cell with a config, found none")
+            if not accepts(dict[str, dict[str, Any]], content.get("seeds")):
+                raise UserError(f"{file}: expected a cell with figures by seed, found none")
+            found = {
+                int(seed): (figures, stale(cell, content["config"], int(seed), figures))
+                for seed, figures in content["seeds"].items()
+            }
+            for seed, (figures, _) in found.items():
+                if "dev" in figures and not accepts(Figures, figures["dev"]):
+                    raise UserError(f"{file}: seed {seed}: dev: expected a run's metrics")
+            if any(fault is None for _, fault in found.values()):
+                ignored = ("seed", "linear", "init")
+                check_config(file, cell.config, content["config"], ignored=ignored)
+            self._known[cell.name] = changed, found
+        return self._known[cell.name][1]
+
+    def add(self, cell: Cell, seed: int, figures: Content, runs: Path) -> None:
+        """Keep the figures of a run beside those of the cell's other seeds."""
+        with alone(runs / cell.name):
+            others = {str(s): found for s, (found, _) in self.with_faults(cell).items()}
+            seeds = {**others, str(seed): figures}
+            write_cell(self.file(cell), {"config": as_kept(cell.config), "seeds": seeds})
+
+    def values(self, cell: Cell, *keys: str) -> dict[int, Any]:
+        """Return a figure by seed, such as that of test, sst2, accuracy, for seeds that have it."""
+        found: dict[int, Any] = dict(self.kept(cell))
+        for key in keys:
+            found = {seed: inner[key] for seed, inner in found.items() if key in inner}
+        return found
+
+    def faults(self, cells: Iterable[Cell]) -> list[Fault]:
+        """Return the fault of each kept run that is left out."""
+        every = (found for one in cells for found in self.with_faults(one).values())
+        return [fault for _, fault in every if fault is not None]
+
+    def runs(self, cells: Iterable[Cell]) -> dict[str, Content]:
+        """Return the figures of all finished runs by their names, in the cells' order."""
+        return {
+            one.run_name(seed): found
+            for one in cells
+            for seed, found in sorted(self.kept(one).items(), key=lambda it: place(one, it[0]))
+        }
+
+    def finished_folder(self, cell: Cell, seed: int, runs: Path) -> Path | None:
+        """Return the folder of a finished run that is there and that no fault touches."""
+        folder = cell.run_folder(seed, runs)
+        if seed not in self.kept(cell) or not run_of_cell(folder, cell.run_config(seed, runs)):
+            return None
+        return None if stale_run(cell, seed, runs) else folder
+
+
+def place(cell: Cell, seed: int) -> int:
+    """Return a seed's place among a cell's own; further ones come last."""
+    return cell.seeds.index(seed) if seed in cell.seeds else len(cell.seeds) + seed
+
+
+def stale(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
+    """Return the mended fault with which a kept run was made, or one that it starts from."""
+    made = str(figures.get("environment", {}).get("date", ""))
+    before = [one.changed(seed=seed).to_json() for one in cell.beginnings()]
+    configs = [{**config, "seed": seed}, *before]
+    return next((fault for one in configs if (fault := fault_of(one, made))), None)
+
+
+def stale_run(cell: Cell, seed: int, runs: Path) -> bool:
+    """Return whether a folder holds a finished run of a cell that a mended fault touches.
+
+    A fault may have been mended by another setting: the run's own configuration decides.
+    """
+    run = RunFolder(cell.run_folder(seed, runs))
+    config, metrics = run.stored(), run.read_metrics()
+    if config is None or metrics is None:
+        return False
+    return stale(cell, as_kept(config), seed, metrics) is not None
+
+
+def made_of(merged: Content, runs: Mapping[str, Content]) -> bool:
+    """Return whether the scores of the members of an ensemble or a soup are those of the runs."""
+    return all(
+        name in runs
+        and all(np.isclose(score, runs[name]["dev"][task][key]) for key, score in scores.items())
+        for task, part in merged["members"].items()
+        for name, scores in part["dev"].items()
+    )

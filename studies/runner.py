@@ -1,0 +1,243 @@
+"""Brings the cells of a study to their end, and writes down which data they were made from.
+
+Any number of workers may share the folders: each takes what no other is at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.atomic_files import alone, write_whole
+from common.errors import UserError
+from common.json_files import digest, read_json, write_json
+from multitask.assembly import plain_tasks
+from multitask.config import RunConfig
+from multitask.control import RunControl
+from multitask.dry_run import duration
+from multitask.run import complete
+from multitask.run_folder import RunFolder
+from multitask.telemetry import read_steps
+from pretrain.nli import entailments
+from reports.cells import cell as whole_cell
+from reports.leaks import audit
+from reports.tables import markdown_table, text_table
+from studies.faults import left_out
+from studies.results import Cell, Results, stale_run
+from tasks import CS224N, data_folder
+from tasks.data import read_split
+from tasks.readers import Examples, limit_of
+
+KEPT = (
+    *("dev", "test", "best_epoch", "steps", "combiner_steps", "rays", "training_seconds"),
+    "seconds",
+)
+SHORT = RunControl(resume=True, every_epoch=False)  # runs of minutes, hundreds of them
+READING = (
+    "Distinct sentences, and pairs in either order, of each held-out split that another split has "
+    "too; letters and digits are compared. SimCSE reads the sentences of the training splits."
+)
+
+
+def training(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Train one of many short runs; return its figures and the mean weight of each objective."""
+    metrics = complete(config, folder, SHORT)
+    found = {key: metrics[key] for key in KEPT if key in metrics}
+    return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
+
+
+def long_training(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Train a run whose folder stays; return all that its metrics.json holds."""
+    complete(config, folder, RunControl(resume=True))
+    found = whole_cell(folder)
+    del found["config"]
+    return found
+
+
+def mean_weights(folder: Path) -> dict[str, float]:
+    """Return the mean weight of each objective over the steps of a run, from its telemetry."""
+    weights: dict[str, list[float]] = {}
+    for line in read_steps(RunFolder(folder).steps):
+        for name, weight in line["weights"].items():
+            weights.setdefault(name, []).append(weight)
+    return {name: round(float(np.mean(several)), 4) for name, several in weights.items()}
+
+
+def run_cells(
+    cells: Sequence[Cell], results: Results, runs: Path, keep_drawn: bool = True
+) -> list[str]:
+    """Bring every cell to its end, seed after seed; a seed that is kept is not run again.
+
+    A run that fails does not stop the others; what went wrong is returned, one line per run.
+    `keep_drawn` writes down which examples each run drew.
+    """
+    for folder in (results.folder, runs):
+        folder.mkdir(parents=True, exist_ok=True)
+    rounds = max((len(one.seeds) for one in cells), default=0)
+    every = [(one, one.seeds[k]) for k in range(rounds) for one in cells if k < len(one.seeds)]
+    if keep_drawn:  # cells of many seeds one after the other: their files are whole early
+        every = [(one, seed) for one in cells for seed in one.seeds]
+    left = [(one, seed) for one, seed in every if seed not in results.kept(one)]
+    print(f"{len(every) - len(left)} of {len(every)} runs are kept, {len(left)} to do", flush=True)
+    if faults := left_out(results.faults(cells)):
+        print(faults, flush=True)
+    begin, busy, failed = time.monotonic(), list[tuple[Cell, int]](), list[str]()
+    for number, (one, seed) in enumerate(left):
+        more = len(left) - number
+        remaining = until(begin, number, more)
+        print(f"\n{one.name}, seed {seed}: {more} runs left{remaining}", flush=True)
+        try:
+            if not run_seed(one, seed, results, runs, keep_drawn, wait=False):
+                busy.append((one, seed))
+        except UserError as error:
+            failed.append(f"{one.name}, seed {seed}: {error}")
+            print(f"{failed[-1]}; the others go on", flush=True)
+    for one, seed in busy:  # another worker is at them; should it stop, they are done here
+        try:
+            run_seed(one, seed, results, runs, keep_drawn)
+        except UserError as error:
+            failed.append(f"{one.name}, seed {seed}: {error}")
+    return failed
+
+
+def until(begin: float, done: int, left: int) -> str:
+    """Return about how long what is left will take, if it is like what is done."""
+    if not done:
+        return ""
+    seconds = (time.monotonic() - begin) / done * left
+    end = datetime.now() + timedelta(seconds=seconds)
+    return f", about {duration(seconds)}, until {end:%a %H:%M}"
+
+
+def run_seed(
+    one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool = True, wait: bool = True
+) -> bool:
+    """Train with one seed, after the run that it starts from, and keep its figures.
+
+    False where another worker is at it and this one is not to `wait`.
+    """
+    if one.before is not None and seed not in results.kept(one):
+        first = one.before.seed_for(seed)
+        if results.finished_folder(one.before, first, runs) is None:
+            work_on(one.before, first, results, runs, keep_drawn)
+    folder = one.run_folder(seed, runs)
+    with alone(folder, wait) as mine:
+        if mine and seed not in results.kept(one):
+            work_on(one, seed, results, runs, keep_drawn)
+        return mine
+
+
+def work_on(one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool) -> None:
+    """Do a cell's work with a seed and keep its figures."""
+    config, folder = one.run_config(seed, runs), one.run_folder(seed, runs)
+    if keep_drawn:
+        keep_ids(config, results.folder, runs)
+    if one.keeps_folder and stale_run(one, seed, runs):
+        RunFolder(folder).remove()
+    results.add(one, seed, one.work(config, folder), runs)
+    if not one.keeps_folder:
+        shutil.rmtree(folder)
+
+
+def write_leaks(cells: Sequence[Cell], results: Path) -> None:
+    """Print the leak audit of the data that these cells use, and keep it beside their files.
+
+    Of all CS224N tasks, whichever the cells have: an encoder may come from a run of another one.
+    """
+    files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
+    further = {Path(file).name: entailments(Path(file))[0] for file in files}
+    tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
+    *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
+    parts = zip(("sentences", "pairs"), tables, strict=True)
+    found = [(what, table) for what, table in parts if table[1]]
+    for what, table in found:
+        print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
+    text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
+    unread = "".join(f"\nNot audited: {one}\n" for one in damaged)
+    print(unread, end="", flush=True)
+    write_whole(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
+
+
+def keep_data(cells: Sequence[Cell], results: Path) -> None:
+    """Write `data.json`: a hash of each file that the cells are made from.
+
+    Raises UserError where other files are there than those that are kept; a cell's configuration
+    names their folder without its path.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    file, found = results / "data.json", dict[str, str]()
+    for one in cells:
+        folder = data_folder(one.config.data)
+        for name, task in plain_tasks(one.config).items():
+            for split in task.source.splits:
+                path = Path(task.source.where(folder, split))
+                if f"{name} {split}" not in found and path.is_file():
+                    found[f"{name} {split}"] = digest(path)
+    if not found:
+        raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
+    known = read_json(file, UserError) if file.exists() else {}
+    for key, value in found.items():
+        if known.get(key, value) != value:
+            raise UserError(
+                f"{file}: {key}: expected the file that the cells here were made from, found "
+                f"another in {cells[0].config.data}; another --results keeps both"
+            )
+    if not found.keys() <= known.keys():
+        write_json(file, {**known, **found})
+
+
+def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
+    """Write down the examples of a configuration's splits, or compare them with those written.
+
+    One file per task and protocol, `ids-TASK-PROTOCOL.json`: a hash of each split's texts and
+    labels, and its ids; of training examples only where they are drawn by number and seed. Raises
+    UserError where the file has others.
+    """
+    folder = data_folder(config.data)
+    for name, task in plain_tasks(config).items():
+        drawn = {}
+        for split in ("dev", "test", "train"):
+            key = ", ".join([split, *drawn_by(config, name, split)])
+            limit = {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split)
+            examples = read_split(task, folder, split, limit)
+            drawn[f"{key}, hash"] = hash_of(examples)
+            if config.protocol.counts_examples or split != "train":
+                drawn[key] = " ".join(examples.ids)
+        file = results / f"ids-{name}-{config.protocol.name}.json"
+        with alone(locks / file.name):
+            known = read_json(file, UserError) if file.exists() else {}
+            for key, value in drawn.items():
+                if known.get(key, value) != value:
+                    raise UserError(f"{file}: {key}: expected these examples, found others drawn")
+            if not drawn.keys() <= known.keys():
+                merged = {**known, **drawn}
+                write_whole(file, json.dumps(merged, indent=2, sort_keys=True) + "\n")
+
+
+def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
+    """Return what decides which examples a split has, beside task and protocol."""
+    found = []
+    if classes := config.task_options.get(task, {}).get("classes"):
+        found.append(f"{classes} classes")
+    # Few-shot parts the dev file by itself; the other protocols draw dev from train.
+    drawn = config.protocol.values()
+    if config.protocol.counts_examples and split != "test":
+        if config.protocol.name != "few-shot" or split == "train":
+            found += [f"{drawn['shots']}", f"seed {config.seed}"]
+        if "imbalance" in drawn:
+            found.append(f"ratio {drawn['imbalance']:g}")
+    return found
+
+
+def hash_of(examples: Examples) -> str:
+    """Return the SHA-256 of texts and labels, in their order."""
+    targets = [] if examples.targets is None else examples.targets.tolist()
+    return hashlib.sha256(json.dumps([examples.texts, targets]).encode()).hexdigest()

@@ -1,0 +1,124 @@
+"""SCL-MOO's experiments as configurations: few-shot, full data, and the ablation of Figure 5.
+
+Moukafih, Ghogho and Smaili (2022): "Supervised Contrastive Learning as Multi-Objective Optimization
+for Fine-Tuning Large Pre-trained Language Models".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from multitask.config import RunConfig
+from studies.results import Cell
+from studies.runner import training
+from tasks import PAIRS
+
+METHODS = {"ce": "CE", "scl": "CE + SCL", "ls": "CE + LS", "epo": "CE + EPO"}
+TASKS = ("sst2", "qnli", "mrpc", "rte", "cola", "mnli")
+SHOTS = (20, 50, 100)
+FULL = ("cola", "mrpc", "rte", "sst2", "qnli", "mnli")
+SEEDS = tuple(range(1, 11))
+FULL_SEEDS = SEEDS[:3]
+SWEEP_SEEDS = SEEDS[:5]
+SPACES = ("sst2", "mrpc")  # tasks with which EPO's two Gram matrices are compared
+EPOCHS, FULL_EPOCHS = 15, 3  # the paper tells neither
+GRID = (0.1, 0.3, 0.5, 0.7, 0.9)  # of tau and lambda (section 4.1); of r_1, in Figure 5a
+# Section 4.1: batches of 16; what is swept is at its best there.
+PAPER: dict[str, Any] = {
+    "mode": "single",
+    "pooling": "cls",
+    "batch_size": 16,
+    "scl_temperature": 0.3,
+    "scl_weight": 0.3,
+    "scl_preference": (0.1, 0.9),
+}
+SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r1"}
+
+
+def method_settings(method: str) -> dict[str, Any]:
+    """What a method changes: a mini-batch a class for pull and push (Algorithm 1)."""
+    if method == "ce":
+        return {}
+    if method == "scl":
+        return {"objective": "scl"}
+    found: dict[str, Any] = {"objective": method, "per_class": True}
+    return found | ({"gradients": "representation"} if method == "epo" else {})
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """The cells of a base configuration, which has data, encoder, precision and learning rate.
+
+    `epochs` takes the place of the study's numbers.
+    """
+
+    base: RunConfig
+    epochs: int | None = None
+
+    def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
+        """One task, one number of labelled examples, one method; its last epoch counts."""
+        epochs = self.epochs or EPOCHS
+        config = replace(
+            self.config(task, method),
+            protocol="few-shot",
+            shots=shots,
+            limit=None,
+            epochs=epochs,
+            evaluate_every=epochs,  # dev chooses settings, not epochs
+            keep="last",
+        )
+        return Cell(f"few-shot-{task}-{shots}-{method}", config, seeds, training)
+
+    def full(self, task: str, method: str) -> Cell:
+        """All of a task's examples, a tenth of them held out as dev, which chooses the epoch."""
+        config = self.config(task, method)
+        config = config.changed(protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
+        return Cell(f"full-{task}-{method}", config, FULL_SEEDS, training)
+
+    def sweep(self, setting: str, value: float, method: str) -> Cell:
+        """One setting of a method at another value: SST-2, 50 examples (section 6).
+
+        At its own value it is the few-shot cell.
+        """
+        one = self.few_shot("sst2", 50, method, SWEEP_SEEDS)
+        changed: Any = (value, 1 - value) if setting == "scl_preference" else value
+        if changed == one.config.flat().get(setting):
+            return self.few_shot("sst2", 50, method)
+        name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
+        return Cell(name, one.config.changed(**{setting: changed}), one.seeds, training)
+
+    def at_parameters(self, task: str) -> Cell:
+        """EPO whose Gram matrix is of the parameters' gradients, not of the representation's."""
+        one = self.few_shot(task, 50, "epo", SWEEP_SEEDS)
+        config = one.config.changed(gradients="parameters")
+        return Cell(f"parameters-{task}-epo", config, one.seeds, training)
+
+    def every(self) -> list[Cell]:
+        """All there are, in the order of the tables and of Figure 5."""
+        few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS]
+        full = [self.full(task, method) for task in FULL for method in METHODS]
+        swept = [self.sweep(setting, v, m) for setting, m in swept_methods() for v in GRID]
+        spaces = [self.at_parameters(task) for task in SPACES]
+        return list({one.name: one for one in [*few, *full, *swept, *spaces]}.values())
+
+    def config(self, task: str, method: str) -> RunConfig:
+        options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
+        settings = PAPER | method_settings(method)
+        return self.base.changed(
+            tasks=(task,),
+            task_options=options,
+            drop_leaks=True,
+            leaks_of="own",
+            **settings,
+        )
+
+
+def swept_methods() -> list[tuple[str, str]]:
+    """Settings and the methods that have them."""
+    return [
+        (setting, method)
+        for setting in SWEEPS
+        for method in ("scl", "ls", "epo")
+        if not (setting == "scl_preference" and method == "scl")
+    ]

@@ -1,0 +1,224 @@
+"""SCL-MOO's tables beside ours, from the cells that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from multitask.assembly import plain_tasks
+from studies.claims import Table, against_paper, by_seed, claims_table, differences, of_seeds, shown
+from studies.paper import printed
+from studies.results import Cell, Results
+from studies.scl_moo.cells import (
+    FULL,
+    GRID,
+    METHODS,
+    SHOTS,
+    SPACES,
+    SWEEP_SEEDS,
+    SWEEPS,
+    TASKS,
+    Experiments,
+    swept_methods,
+)
+from studies.study import absent_tasks
+from tasks import data_folder
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Test accuracies of the kept cells by seed, however far the study is."""
+
+    cells: Experiments
+    results: Results
+
+    def test(self, one: Cell, split: str = "test") -> dict[int, float]:
+        (task,) = one.config.tasks
+        return self.results.values(one, split, task, "accuracy")
+
+    def few_shot(self, task: str, shots: int, method: str) -> dict[int, float]:
+        return self.test(self.cells.few_shot(task, shots, method))
+
+    def full(self, task: str, method: str) -> dict[int, float]:
+        return self.test(self.cells.full(task, method))
+
+    def pairs(self, method: str, other: str) -> tuple[list[float], list[float]]:
+        """Differences of two methods over (task, seed) pairs: of few-shot learning, of all data.
+
+        A pair of few-shot learning is the mean over the numbers of examples, and counts where all
+        are there that any pair has.
+        """
+        few: dict[tuple[str, int], dict[int, float]] = {}
+        for task in TASKS:
+            for shots in SHOTS:
+                mine, theirs = (self.few_shot(task, shots, name) for name in (method, other))
+                for seed in sorted(mine.keys() & theirs.keys()):
+                    few.setdefault((task, seed), {})[shots] = mine[seed] - theirs[seed]
+        whole = {shots for several in few.values() for shots in several}
+        means = [float(np.mean(list(v.values()))) for v in few.values() if v.keys() == whole]
+        first, second = ([self.cells.full(t, name) for t in TASKS] for name in (method, other))
+        return means, differences(self.test, first, second)
+
+    def sweep(
+        self, setting: str, value: float, method: str, split: str = "dev"
+    ) -> dict[int, float]:
+        """On dev, as the paper has it; of the sweep's seeds alone."""
+        found = self.test(self.cells.sweep(setting, value, method), split)
+        return of_seeds(found, SWEEP_SEEDS)
+
+
+PRINTED = printed("scl_moo")
+OURS = ("ls", "epo")
+AGAINST = ("ce", "scl")
+
+
+def few_shot_table(results: Accuracies) -> Table:
+    """Table 2 and more: a row a method and number of examples, a column a task."""
+    rows = []
+    for shots in SHOTS:
+        for method, title in METHODS.items():
+            cells = [
+                against_paper(
+                    PRINTED["few_shot"].get(task, {}).get(str(shots), {}).get(method),
+                    results.few_shot(task, shots, method),
+                    digits=2,
+                )
+                for task in TASKS
+            ]
+            rows.append([title, str(shots), *cells])
+    return ["", "N", *TASKS], rows
+
+
+def full_table(results: Accuracies) -> Table:
+    """Table 3."""
+    rows = []
+    for method, title in METHODS.items():
+        ours = {task: results.full(task, method) for task in FULL}
+        cells = [against_paper(PRINTED["full"][task][method], ours[task], 2) for task in FULL]
+        mean = np.mean([PRINTED["full"][task][method][0] for task in FULL])
+        means = [100 * np.mean(list(found.values())) for found in ours.values() if found]
+        whole = f"{np.mean(means):.1f}" if len(means) == len(FULL) else ""
+        rows.append([title, *cells, f"{mean:.2f} / {whole}"])
+    return ["", *FULL, "mean of all six"], rows
+
+
+def data_table(results: Accuracies) -> Table:
+    """Table 1, of the files there are; the paper's test sets are the leaderboard's."""
+    rows = []
+    for task in TASKS:
+        full = results.cells.full(task, "ce")
+        if absent_tasks([full]):
+            continue
+        folder, counts = data_folder(full.config.data), []
+        for one in (full, results.cells.few_shot(task, SHOTS[0], "ce")):
+            drawn = plain_tasks(one.config)[task]
+            found = {split: drawn.read(folder, split) for split in ("train", "dev", "test")}
+            counts += [f"{len(found[split]):,}" for split in ("train", "dev", "test")]
+            if one is full:
+                counts.insert(1, str(found["train"].leaked))
+        rows.append([task, *PRINTED["data"][task], *(counts[n] for n in (0, 1, 2, 3, 5, 6))])
+    header = ["", "paper: train", "test", "ours: train", "left out", "dev", "test"]
+    return [*header, "few-shot: dev", "test"], rows
+
+
+def significance_table(results: Accuracies) -> Table:
+    """LS and EPO against CE and CE + SCL, with few examples and with all."""
+    lines: dict[str, list[float]] = {}
+    for where, column in (("few-shot", 0), ("all data", 1)):
+        for method in OURS:
+            for other in AGAINST:
+                claim = f"{METHODS[method]} - {METHODS[other]}, {where}"
+                lines[claim] = results.pairs(method, other)[column]
+    return claims_table(lines)
+
+
+def sweep_table(results: Accuracies) -> Table:
+    """Figure 5 as numbers: dev accuracy on SST-2 with 50 examples."""
+    rows = []
+    for setting, method in swept_methods():
+        cells = [shown(results.sweep(setting, value, method).values()) for value in GRID]
+        rows.append([SWEEPS[setting], METHODS[method], *cells])
+    return ["", "", *(f"{value:g}" for value in GRID)], rows
+
+
+def chosen_table(results: Accuracies) -> Table:
+    """Each method at the point of Figure 5 that is best on dev, and what it has on test.
+
+    CE has no setting to choose.
+    """
+    plain = of_seeds(results.test(results.cells.few_shot("sst2", 50, "ce")), SWEEP_SEEDS)
+    rows = []
+    for method in METHODS:
+        if method == "ce":
+            continue
+        points = [(s, v) for s, m in swept_methods() if m == method for v in GRID]
+        dev = {p: found for p in points if (found := results.sweep(*p, method))}
+        if not dev:
+            continue
+        best = max(dev, key=lambda point: fmean(dev[point].values()))
+        test = results.sweep(*best, method, split="test")
+        gains = by_seed(test, plain)
+        above = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
+        cells = [shown(found.values()) for found in (dev[best], test, plain)]
+        rows.append([METHODS[method], f"{SWEEPS[best[0]]} {best[1]:g}", *cells, above])
+    return ["", "chosen on dev", "dev", "test", "CE: test", "seeds above CE"], rows
+
+
+HEADER = ["EPO's steps", "mean weight of pull / push", "apart"]
+
+
+def status_table(results: Accuracies) -> Table:
+    """What EPO did, by task, with few examples and with all; sweeps apart."""
+    rows = []
+    for task in TASKS:
+        for where, cells in (
+            ("few-shot", [results.cells.few_shot(task, shots, "epo") for shots in SHOTS]),
+            ("all data", [results.cells.full(task, "epo")]),
+        ):
+            runs = [run for one in cells for run in results.results.kept(one).values()]
+            if runs:
+                rows.append([task, where, str(len(runs)), *steps_and_weights(runs, task)])
+    return ["", "", "runs", *HEADER], rows
+
+
+def steps_and_weights(runs: Sequence[Mapping[str, Any]], task: str) -> list[str]:
+    """Means over runs: shares of what the steps did, weights among pull and push, and `apart`."""
+    shares: dict[str, float] = {}
+    weights = []
+    for run in runs:
+        total = sum(run["combiner_steps"].values())
+        for status, steps in run["combiner_steps"].items():
+            shares[status] = shares.get(status, 0) + steps / total / len(runs)
+        given = [run["mean_weights"][f"{task}/{name}"] for name in ("pull", "push")]
+        weights.append((given[0] / sum(given), given[1] / sum(given)))
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    did = ", ".join(f"{status} {100 * share:.0f} %" for status, share in ranked)
+    pull, push = np.mean(weights, axis=0)
+    apart = np.mean([run["rays"][task]["apart"] for run in runs])
+    return [did, f"{pull:.2f} / {push:.2f}", f"{100 * apart:.0f} %"]
+
+
+def spaces_table(results: Accuracies) -> Table:
+    """EPO with the Gram matrix of either space, on 50 examples, by the seeds that both have.
+
+    Where one of the two is not there yet, the other alone.
+    """
+    rows = []
+    for task in SPACES:
+        spaces = {
+            "representation": results.cells.few_shot(task, 50, "epo"),
+            "parameters": results.cells.at_parameters(task),
+        }
+        found = {name: results.results.kept(one) for name, one in spaces.items()}
+        there = {name: runs for name, runs in found.items() if runs}
+        seeds = sorted(set.intersection(*map(set, there.values()))) if there else []
+        for name, runs in there.items():
+            if both := [runs[seed] for seed in seeds]:
+                accuracy = shown(one["test"][task]["accuracy"] for one in both)
+                seconds = shown((one["training_seconds"] for one in both), scale=1)
+                rows.append([task, name, accuracy, seconds, *steps_and_weights(both, task)])
+    return ["", "Gram matrix of", "test accuracy", "seconds of training", *HEADER], rows

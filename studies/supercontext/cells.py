@@ -1,0 +1,211 @@
+"""SuperConText's experiments as configurations: losses, projection heads, hard negatives, sweeps.
+
+Moukafih, Sbihi, Ghogho and Smaili (2023): "SuperConText: Supervised Contrastive Learning Framework
+for Textual representations". Every cell pre-trains with a loss, then judges the encoder by logistic
+regression on its frozen embeddings; those of Tables 3 and 4 also by fine-tuning it with
+cross-entropy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from multitask.config import RunConfig
+from multitask.methods import methods
+from studies.results import Cell
+from studies.supercontext.judged import Vectors, Words, pretrained_and_judged
+
+LOSSES = {
+    "ce": "Cross-entropy",
+    "class-triplet": "Triplet",
+    "npair": "N-pair",
+    "supcon": "SupCon",
+    "superloss": "SuperLoss",
+}
+TASKS = (
+    *("sst2", "sst", "trec", "cfimdb"),
+    *("imdb", "yelp2", "yelp5", "amazon2", "amazon5", "msac", "asac"),
+)
+HEADS = ("none", "linear", "nonlinear")
+SEEDS = tuple(range(1, 7))
+FEW_SEEDS = {"cfimdb": SEEDS[:2]}  # of long texts
+SWEEP_SEEDS = SEEDS[:3]
+# Of hard negatives and projection heads: the paper's, and SST-5, which is public.
+ABLATED = tuple(task for task in TASKS if task not in ("trec", "cfimdb"))
+SWEPT = "sst"  # five classes, as Yelp-F, on which the paper varies its settings
+HARD = {"top_k": (5, 20), "threshold": (0.0, 0.5), "top_fraction": (0.1, 0.5)}
+HARD_AFTER = 1 / 3  # of the epochs: 20 of 60 in the paper
+SWEEPS: dict[str, tuple[float, ...]] = {  # Figures 4 and 5
+    "layers": (1, 2, 3),
+    "units": (100, 200, 300, 512, 768),
+    "batch": (50, 100, 200, 400),
+    "tau": (0.05, 0.1, 0.3, 0.5, 1.0),
+    "positives": (5, 10, 20, 39),
+    "negatives": (10, 40, 80, 160),
+}
+CE_BATCHES = (16, 32, 64, 200, 400)
+EVERY = {
+    "positives": 39,
+    "negatives": 160,
+}  # there are in the small setting's batches of 40 a class
+BOTH = ("layers", "units", "batch")  # which the paper also shows of cross-entropy
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Numbers of a kind of encoder; `words` of a BiLSTM, None for the encoder that is asked for."""
+
+    lr: float
+    epochs: int
+    batch_size: int
+    ce_batch_size: int  # the best of cross-entropy
+    words: Words | None
+
+
+# Section IV.B: for MSAC and ASAC, and for the large sets. `given` is ours.
+SETTINGS = {
+    "small": Setting(0.003, 15, 200, 64, Words(1, 128, 0.2)),
+    "given": Setting(1e-4, 2, 64, 16, None),
+    "large": Setting(0.001, 60, 800, 500, Words(3, 512, 0.3)),
+}
+TEMPERATURE = 0.1
+CHECKPOINT_EVERY = 5  # epochs; the last one counts
+FIRST = ("small", "given")  # what is run unless `large` is asked for
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """The cells of a base configuration, which has data, limits, encoder and precision.
+
+    `epochs` and, of the encoder that is given, `lr` take the place of the study's numbers.
+    """
+
+    base: RunConfig
+    epochs: int | None = None
+    lr: float | None = None
+    vectors: Vectors | None = None
+
+    def main(self, setting: str, task: str, loss: str) -> Cell:
+        """Tables 3 and 4."""
+        return self.cell(f"{setting}-{task}-{loss}", setting, task, loss, tuned=True)
+
+    def head(self, setting: str, task: str, head: str) -> Cell:
+        """Table 2; with the non-linear head it is SuperLoss' cell of Table 4."""
+        if head == "nonlinear":
+            return self.main(setting, task, "superloss")
+        name = f"{setting}-{task}-head-{head}"
+        return self.cell(name, setting, task, "superloss", projection_head=head)
+
+    def hard(self, setting: str, task: str, kind: str, amount: float) -> Cell:
+        """Table 5 and Figure 5c: hard negatives alone, after a third of the epochs."""
+        name = f"{setting}-{task}-hard-{kind}-{amount:g}"
+        hard: dict[str, Any] = {f"hard_{kind}": amount, "hard_after": self.hard_after(setting)}
+        return self.cell(name, setting, task, "superloss", **hard)
+
+    def words(self, setting: str) -> Words | None:
+        """The BiLSTM of a setting."""
+        return SETTINGS[setting].words
+
+    def hard_after(self, setting: str) -> int:
+        """Epochs with all negatives; of a single epoch none."""
+        epochs = self.epochs or SETTINGS[setting].epochs
+        return min(max(1, round(epochs * HARD_AFTER)), epochs - 1)
+
+    def sweep(self, what: str, value: float, loss: str = "superloss") -> Cell:
+        """Figures 4, 5a and 5b: one number at another value; at its own it is the main cell."""
+        words = SETTINGS["small"].words
+        assert words is not None
+        changes: dict[str, Any] = {}
+        if what in ("layers", "units"):
+            words = replace(words, **{what: int(value)})
+        elif what == "batch":
+            changes["batch_size"] = int(value)
+        elif what == "tau":
+            changes["contrast_temperature"] = value
+        else:
+            changes[what] = None if value == EVERY[what] else int(value)
+        name = f"sweep-{what}-{value:g}-{loss}"
+        one = self.cell(name, "small", SWEPT, loss, words, SWEEP_SEEDS, **changes)
+        own = self.main("small", SWEPT, loss)
+        return own if one.config == own.config else one
+
+    def every(self) -> list[Cell]:
+        """All there are, in the order of the tables and figures."""
+        found = [self.main(s, t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES]
+        for setting in SETTINGS:
+            found += [self.head(setting, task, head) for task in ABLATED for head in HEADS]
+            found += [
+                self.hard(setting, task, kind, amount)
+                for task in ABLATED
+                for kind, amounts in HARD.items()
+                for amount in amounts
+            ]
+        found += [self.sweep(*point) for point in sweep_points()]
+        return list({one.name: one for one in found}.values())
+
+    def cell(
+        self,
+        name: str,
+        setting: str,
+        task: str,
+        loss: str,
+        words: Words | None = None,
+        seeds: tuple[int, ...] | None = None,
+        tuned: bool = False,
+        **changes: Any,
+    ) -> Cell:
+        """What pre-trains is the configuration; the encoder's name tells a BiLSTM's shape."""
+        numbers = SETTINGS[setting]
+        words = words or numbers.words
+        epochs = self.epochs or numbers.epochs
+        lr = self.lr if self.lr and words is None else numbers.lr
+        settings: dict[str, Any] = {
+            "mode": "single",
+            "batch_size": numbers.ce_batch_size,
+        }
+        if loss != "ce":
+            settings = {
+                "mode": "pretrain",
+                "objective": loss,
+                "batch_size": numbers.batch_size,
+                "per_class": True,
+                "projection_head": "nonlinear",
+            }
+            if "contrast_temperature" in methods("objective")[loss].by_key():
+                settings["contrast_temperature"] = TEMPERATURE
+        config = self.base.changed(
+            tasks=(task,),
+            protocol="held-out",
+            drop_leaks=True,
+            leaks_of="own",
+            encoder=self.base.encoder if words is None else words.name(self.vectors),
+            epochs=epochs,
+            evaluate_every=min(CHECKPOINT_EVERY, epochs),
+            keep="last",
+            lr=lr,
+            head_lr=lr,
+            weight_decay=0.0,  # Adam
+            precision=self.base.precision if words is None else "fp32",
+            **(settings | changes),
+        )
+        work = partial(
+            pretrained_and_judged,
+            words=words,
+            vectors=self.vectors,
+            tuned_batch_size=numbers.ce_batch_size if tuned else None,
+        )
+        own = FEW_SEEDS.get(task, SEEDS)
+        return Cell(name, config, seeds or own, work)
+
+
+def sweep_points() -> list[tuple[str, float, str]]:
+    """What is swept, its value, the loss."""
+    found: list[tuple[str, float, str]] = []
+    for what, values in SWEEPS.items():
+        found += [(what, value, "superloss") for value in values]
+        if what in BOTH:
+            points = CE_BATCHES if what == "batch" else values
+            found += [(what, value, "ce") for value in points]
+    return found

@@ -1,0 +1,230 @@
+"""SuperConText's tables beside ours, from the cells that are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reports.tables import markdown_table
+from studies.claims import (
+    Table,
+    against_paper,
+    between,
+    by_seed,
+    claims_table,
+    differences,
+    means_by_seed,
+    of_seeds,
+    shown,
+)
+from studies.paper import printed
+from studies.results import Cell, Results
+from studies.supercontext.cells import (
+    ABLATED,
+    HARD,
+    HEADS,
+    LOSSES,
+    SETTINGS,
+    SWEEP_SEEDS,
+    SWEEPS,
+    SWEPT,
+    TASKS,
+    Experiments,
+    sweep_points,
+)
+
+PRINTED = printed("supercontext")
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Accuracies of the kept cells by seed, however far the study is."""
+
+    cells: Experiments
+    results: Results
+
+    def of(self, one: Cell, how: str = "linear", split: str = "test") -> dict[int, float]:
+        (task,) = one.config.tasks
+        return self.results.values(one, how, split, task, "accuracy")
+
+
+HARD_COLUMNS = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
+HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
+
+
+def losses_table(results: Accuracies, setting: str, how: str) -> Table:
+    """Table 4: a row a task, a column a loss; of absent tasks the paper's figures alone."""
+    rows = []
+    for task in TASKS:
+        known = dict(zip(LOSSES, PRINTED["losses"].get(task, ()), strict=False))
+        found = {loss: results.of(results.cells.main(setting, task, loss), how) for loss in LOSSES}
+        own = known if how == "linear" else {}
+        if own or any(found.values()):
+            rows.append([task, *(against_paper(own.get(loss), found[loss], 2) for loss in LOSSES)])
+    return ["", *LOSSES.values()], rows
+
+
+def judged_table(results: Accuracies, setting: str) -> Table:
+    """Table 3: SuperLoss' encoder frozen and fine-tuned; cross-entropy's own classifier."""
+    rows = []
+    for task in TASKS:
+        known = dict(zip(HOW, PRINTED["judged"].get(task, ()), strict=False))
+        one = results.cells.main(setting, task, "superloss")
+        found = {how: results.of(one, how) for how in HOW}
+        plain = results.of(results.cells.main(setting, task, "ce"), "pretrained")
+        if known or any(found.values()):
+            cells = [against_paper(known.get(how), found[how], 2) for how in HOW]
+            rows.append([task, *cells, shown(plain.values())])
+    return ["", *HOW.values(), "cross-entropy's own classifier, before fine-tuning"], rows
+
+
+def heads_table(results: Accuracies, setting: str) -> Table:
+    """Table 2."""
+    rows = []
+    for task in ABLATED:
+        known = PRINTED["heads"].get(task, {})
+        found = {head: results.of(results.cells.head(setting, task, head)) for head in HEADS}
+        if any(found.values()):
+            rows.append([task, *(against_paper(known.get(head), found[head], 2) for head in HEADS)])
+    return ["", *HEADS], rows
+
+
+def hard_table(results: Accuracies, setting: str) -> Table:
+    """Table 5, on dev and test: which hard negatives are best is for dev to say."""
+    rows = []
+    for task in ABLATED:
+        every = results.cells.main(setting, task, "superloss")
+        several = [every, *(results.cells.hard(setting, task, *column) for column in HARD_COLUMNS)]
+        for split in ("dev", "test"):
+            cells = [shown(results.of(one, split=split).values()) for one in several]
+            if any(cells):
+                rows.append([task, split, *cells])
+    return ["", "", "all", *(f"{kind} {amount:g}" for kind, amount in HARD_COLUMNS)], rows
+
+
+def printed_hard_table() -> Table:
+    """Table 5 as printed."""
+    rows = [
+        [
+            task,
+            *(f"{value:.2f}" for value in pair),
+            "mixed up in print" * (task in PRINTED["misprinted"]),
+        ]
+        for task, pair in PRINTED["hard"].items()
+    ]
+    return ["", "SuperLoss", "SuperLoss*", ""], rows
+
+
+def best_hard(results: Accuracies, setting: str, task: str) -> Cell | None:
+    """The hard negatives of the best mean dev accuracy, as the paper chooses its threshold."""
+    cells = [results.cells.hard(setting, task, *column) for column in HARD_COLUMNS]
+    means = [
+        np.mean(list(f.values()) or [np.nan]) for f in (results.of(o, split="dev") for o in cells)
+    ]
+    return None if np.isnan(means).all() else cells[int(np.nanargmax(means))]
+
+
+def best_hard_table(results: Accuracies, setting: str) -> Table:
+    """Table 5: test figures of all negatives, and of the hard ones that dev chose."""
+    rows = []
+    for task in ABLATED:
+        known = PRINTED["hard"].get(task, (None, None))
+        best = best_hard(results, setting, task)
+        every = results.of(results.cells.main(setting, task, "superloss"))
+        if best is not None:
+            cells = [
+                against_paper(paper, ours, 2)
+                for paper, ours in zip(known, (every, results.of(best)), strict=True)
+            ]
+            rows.append([task, *cells, best.name.partition("hard-")[2]])
+    return ["", "SuperLoss", "SuperLoss*", "chosen on dev"], rows
+
+
+def claims(results: Accuracies, setting: str) -> Table:
+    """SuperLoss against each rival, its projection heads, and its frozen encoder."""
+    cells = results.cells
+    main = {loss: [cells.main(setting, task, loss) for task in TASKS] for loss in LOSSES}
+    found = {
+        f"SuperLoss - {title}": differences(results.of, main["superloss"], main[loss])
+        for loss, title in LOSSES.items()
+        if loss != "superloss"
+    }
+    heads = {h: [cells.head(setting, task, h) for task in ABLATED] for h in HEADS}
+    for head in ("none", "linear"):
+        pair = heads["nonlinear"], heads[head]
+        found[f"non-linear head - {head}"] = differences(results.of, *pair)
+    best = {task: best_hard(results, setting, task) for task in ABLATED}
+    hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
+    found["SuperLoss* - SuperLoss"] = differences(
+        results.of, [one for one, _ in hard], [every for _, every in hard]
+    )
+    frozen = []
+    for one in main["superloss"]:
+        frozen += by_seed(results.of(one), results.of(one, "tuned"))
+    found["frozen - fine-tuned (SuperLoss)"] = frozen
+    return claims_table(found)
+
+
+def setting_parts(results: Accuracies, setting: str) -> list[str]:
+    """The tables of one kind of encoder."""
+    if not any(results.results.kept(one) for one in results.cells.every() if of(one, setting)):
+        return []
+    numbers = SETTINGS[setting]
+    encoder = results.cells.main(setting, TASKS[0], "ce").config.encoder
+    epochs = results.cells.epochs or numbers.epochs
+    parts = [
+        f"## {setting}: {encoder}, {epochs} + {epochs} epochs, batches of {numbers.batch_size} "
+        f"(cross-entropy {numbers.ce_batch_size})",
+        "Five losses, linear evaluation (Table 4):",
+        markdown_table(*losses_table(results, setting, "linear")),
+        "The same encoders fine-tuned with cross-entropy:",
+        markdown_table(*losses_table(results, setting, "tuned")),
+        "SuperLoss, frozen or fine-tuned (Table 3):",
+        markdown_table(*judged_table(results, setting)),
+        "Projection heads (Table 2):",
+        markdown_table(*heads_table(results, setting)),
+        f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "
+        "(Table 5), linear evaluation on test:",
+        markdown_table(*best_hard_table(results, setting)),
+        "All of them (Figure 5c):",
+        markdown_table(*hard_table(results, setting)),
+    ]
+    return [*parts, "Do the claims hold?", markdown_table(*claims(results, setting))]
+
+
+def of(one: Cell, setting: str) -> bool:
+    return one.name.startswith(f"{setting}-")
+
+
+LOWER = ("tau",)  # of which the paper finds the smaller ones better
+
+
+def sweep_table(results: Accuracies) -> Table:
+    """Figures 4, 5a and 5b as numbers."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for what, value, loss in sweep_points():
+        if cell := shown(swept(results, what, value, loss).values()):
+            found.setdefault((what, LOSSES[loss]), []).append(f"{value:g}: {cell}")
+    rows = [[*key, ", ".join(cells)] for key, cells in found.items()]
+    return ["", "", f"{SWEPT}, dev accuracy of the linear evaluation"], rows
+
+
+def swept(results: Accuracies, what: str, value: float, loss: str) -> dict[int, float]:
+    """On dev; of the sweep's seeds alone."""
+    return of_seeds(results.of(results.cells.sweep(what, value, loss), split="dev"), SWEEP_SEEDS)
+
+
+def sweep_claims(results: Accuracies) -> Table:
+    """Section V: each setting's two ends, and SuperLoss against cross-entropy over shapes."""
+    found: dict[str, list[float]] = {}
+    for what, points in SWEEPS.items():
+        better, other = (points[0], points[-1]) if what in LOWER else (points[-1], points[0])
+        ends = (swept(results, what, value, "superloss") for value in (better, other))
+        found[f"{what}: {better:g} - {other:g}"] = by_seed(*ends)
+    shapes = [(what, value) for what in ("layers", "units") for value in SWEEPS[what]]
+    found["SuperLoss - Cross-entropy, mean over layers and units"] = means_by_seed(
+        between(swept(results, *shape, "superloss"), swept(results, *shape, "ce"))
+        for shape in shapes
+    )
+    return claims_table(found)
