@@ -15,12 +15,11 @@ from tasks import DECLARED, PAIRS
 from tasks.base import Task, classification
 from tasks.catalog import MOODS, REVIEWS, TOPICS, Declared
 from tasks.cs224n import cs224n_files
-from tasks.filtered import FirstClasses, Joined
 from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.labelled_files import LabelledFiles, Source
-from tasks.parting import Parted
 from tasks.predictions import class_file
 from tasks.readers import class_label, clean_sentence, named_label, spelled_label
+from tasks.splits import Parted, first_classes, joined_texts
 
 PAIR_OPTIONS = ("bi", "joint")
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
@@ -70,7 +69,7 @@ def source_of(declared: Declared, count: int) -> Source:
         header=declared.header,
         comma=declared.train.endswith(".csv"),
     )
-    return files if count == len(declared.labels) else FirstClasses(files, count)
+    return files if count == len(declared.labels) else first_classes(files, count)
 
 
 def clean_review(text: str) -> str:
@@ -99,10 +98,10 @@ def reviews(name: str, classes: str | None = None) -> Task:
     )
     source: Source = Parted(files, None if own_test else float(published.test))
     if len(published.texts) > 1:
-        source = Joined(source)
+        source = joined_texts(source)
     count = int(classes or len(published.names))
     if count < len(published.names):
-        source = FirstClasses(source, count)
+        source = first_classes(source, count)
     return classified(name, count, source, published.names)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +14,8 @@ from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Outputs, Task
 from tasks.labelled_files import Source
 from tasks.objectives import CL, EPO, LS, SCL
-from tasks.readers import Examples, Limit
+from tasks.readers import Examples
+from tasks.splits import of_each_split
 
 
 def scl(task: Task, settings: SCL) -> Task:
@@ -84,22 +84,13 @@ def example_embedding(texts: Embeddings) -> Tensor:
     return torch.cat([u, v, (u - v).abs()], dim=-1)
 
 
-@dataclass(frozen=True)
-class Twice:
-    """Training examples with each text a second time, of which dropout makes another view."""
+def two_views(source: Source) -> Source:
+    """Give training examples each text twice, of which dropout makes another view."""
 
-    source: Source
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.source.splits
-
-    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        examples = self.source.read(folder, split, limit)
+    def make(examples: Examples, split: str, where: str) -> Examples:
         return replace(examples, texts=examples.texts * 2) if split == "train" else examples
 
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, split)
+    return of_each_split(source, make, row_by_row=True)
 
 
 class FirstView(nn.Module):
@@ -125,7 +116,7 @@ def augmented(task: Task, settings: CL) -> Task:
 
     return replace(
         task,
-        source=Twice(task.source),
+        source=two_views(task.source),
         build_head=lambda width: FirstView(task.build_head(width), count),
         several={"loss": loss},
         in_batch=True,

@@ -13,9 +13,9 @@ from tasks.base import Task, classification, similarity
 from tasks.described import Described
 from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
 from tasks.labelled_files import LabelledFiles, Source
-from tasks.parting import Parted
 from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import named_label, score_label
+from tasks.splits import Parted
 
 TESTED = 0.1  # share of a single file that is test, as much again being dev
 

@@ -1,17 +1,23 @@
-"""Protocols: which labelled examples are train, dev and test. No torch is imported here."""
+"""Protocols: which labelled examples are train, dev and test. No torch is imported here.
+
+Test labels of the usual benchmarks are not public, so that the labelled files are parted anew. The
+same seed always draws the same training examples; test does not depend on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from common.errors import UserError
 from common.settings import Count, FromOne, Settings, setting
-from tasks.filtered import FirstClasses, Joined, WithoutHeldOut
 from tasks.labelled_files import Source
-from tasks.parting import Parted
-from tasks.sampled import Capped, Even
-from tasks.subsets import FewShot, HeldOut
+from tasks.readers import Examples
+from tasks.splits import Derived, Parted, WithoutHeldOut, parted
+from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -41,6 +47,9 @@ class Protocol(Settings):
 
 
 SHOTS = "labelled examples of each class"
+VALIDATION = 500  # examples at most (Moukafih et al., 2022, section 4.1)
+HELD_OUT = 0.1  # of the training examples, as dev
+KEPT_FOR_DEV = 0.05  # of what is drawn, where dev is a part of it (Zhang et al., 2022)
 
 
 class AllFiles(Protocol, name="files"):
@@ -57,17 +66,14 @@ class FewShots(Protocol, name="few-shot"):
     shots: Count | None = setting(None, help="labelled examples in all, classes alike")
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        test = "test" if has_test(task) else None
-        return FewShot(
-            source, needed(self.shots), classes(task), seed, test, names=task.kind.class_names
-        )
+        return few_shot(source, needed(self.shots), class_names(task), seed, has_test(task))
 
 
 class HeldOutTenth(Protocol, name="held-out"):
     """A tenth of train for dev, dev for test."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return source if has_test(task) else HeldOut(source)
+        return source if has_test(task) else held_out_tenth(source)
 
 
 class CappedClasses(Protocol, name="capped"):
@@ -76,7 +82,7 @@ class CappedClasses(Protocol, name="capped"):
     shots: Count | None = setting(None, help=SHOTS)
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return Capped(source, needed(self.shots), classes(task), seed, test=tested(task))
+        return capped(source, needed(self.shots), len(class_names(task)), seed, labelled_test(task))
 
 
 class FewOfEachClass(Protocol, name="few-a-class"):
@@ -85,7 +91,8 @@ class FewOfEachClass(Protocol, name="few-a-class"):
     shots: Count | None = setting(None, help=SHOTS)
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return even(source, task, needed(self.shots), 1.0, seed)
+        names, test = class_names(task), labelled_test(task)
+        return even(source, needed(self.shots), names, seed, test)
 
 
 class Imbalanced(Protocol, name="imbalanced"):
@@ -97,7 +104,9 @@ class Imbalanced(Protocol, name="imbalanced"):
     )
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return even(source, task, needed(self.shots), self.imbalance or 1.0, seed)
+        ratio = self.imbalance or 1.0
+        names, test = class_names(task), labelled_test(task)
+        return even(source, needed(self.shots), names, seed, test, ratio)
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
@@ -122,30 +131,146 @@ def guarded(source: Source, others: tuple[Source, ...] | None) -> Source:
     return source if others is None else WithoutHeldOut(source, others)
 
 
-def even(source: Source, task: Task, shots: int, ratio: float, seed: int) -> Source:
-    """With a ratio above 1 the rarest class alone has that few."""
-    names = task.kind.class_names
-    return Even(source, shots, classes(task), seed, ratio, test=tested(task), names=names)
-
-
 def needed(shots: int | None) -> int:
     assert shots is not None, "checked when the protocol was made"
     return shots
 
 
-def classes(task: Task) -> int:
+def class_names(task: Task) -> tuple[str, ...]:
+    """Return what the classes are called, or their numbers."""
     assert task.kind.classes is not None, "checked when the configuration was made"
-    return task.kind.classes
+    return task.kind.class_names or tuple(map(str, range(task.kind.classes)))
 
 
-def tested(task: Task) -> str:
-    """The split whose labelled examples are test."""
+def labelled_test(task: Task) -> str:
+    """Return the split whose labelled examples are test."""
     return "test" if has_test(task) else "dev"
 
 
 def has_test(task: Task) -> bool:
     """Whether dev and test with labels are held out already."""
     source = task.source
-    while isinstance(source, Joined | FirstClasses):
+    while isinstance(source, Derived):
         source = source.source
     return isinstance(source, Parted)
+
+
+def held_out_tenth(source: Source) -> Derived:
+    """A tenth of the training file is dev, the dev file with its labels test."""
+
+    def make(examples: Examples, split: str, where: str) -> Examples:
+        if split == "test":
+            return examples
+        first, rest = parted(examples, max(1, round(HELD_OUT * len(examples))), where)
+        return first if split == "dev" else rest
+
+    return Derived(source, make, {"train": "train", "dev": "train", "test": "dev"})
+
+
+def few_shot(
+    source: Source, shots: int, names: Sequence[str], seed: int, own_test: bool = False
+) -> Derived:
+    """Draw `shots` training examples in all, classes as even as can be.
+
+    Dev is half of the dev file, at most 500 examples, and test the rest of it (Moukafih et al.,
+    2022, section 4.1, after Gunel et al., 2021), or the source's own test, if it has one (`own_test`).
+    """
+
+    def make(examples: Examples, split: str, where: str) -> Examples:
+        if split == "train":
+            return examples.at(few_of_each(examples, shots, names, seed, where))
+        if split == "test" and own_test:
+            return examples
+        first, rest = parted(examples, min(VALIDATION, len(examples) // 2), where)
+        return first if split == "dev" else rest
+
+    return Derived(
+        source, make, {"train": "train", "dev": "dev", "test": "test" if own_test else "dev"}
+    )
+
+
+def few_of_each(
+    examples: Examples, shots: int, names: Sequence[str], seed: int, where: str
+) -> np.ndarray:
+    """Rows of `shots` examples, classes as even as they can be; DataError where there are fewer."""
+    share, more = divmod(shots, len(names))
+    if not share:
+        raise DataError(f"{where}: expected a shot a class or more, {len(names)}, found {shots}")
+    draw = np.random.default_rng([seed, shots])
+    rows = []
+    for label, name in enumerate(names):
+        own, wanted = np.flatnonzero(examples.targets == label), share + (label < more)
+        if len(own) < wanted:
+            raise DataError(
+                f"{where}: expected {wanted} examples of class {name} for {shots} shots, "
+                f"found {len(own)}"
+            )
+        rows.append(draw.permutation(own)[:wanted])
+    return np.sort(np.concatenate(rows))
+
+
+def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> Derived:
+    """Draw at most `shots` examples of each class, of which a twentieth is dev, at least one.
+
+    `test` is the split of the source that has test's labels (Zhang et al., 2022, section 3.1).
+    """
+
+    def make(examples: Examples, split: str, where: str) -> Examples:
+        if split == "test":
+            return examples
+        parts: dict[str, list[np.ndarray]] = {"train": [], "dev": []}
+        for several in by_class(examples, classes, seed):
+            rows = several[:shots]
+            held = max(1, round(KEPT_FOR_DEV * len(rows))) if len(rows) > 1 else 0
+            parts["dev"].append(rows[:held])
+            parts["train"].append(rows[held:])
+        rows = np.sort(np.concatenate(parts[split]))
+        if not len(rows):
+            raise DataError(
+                f"{where}: expected two examples of a class or more to part, found none"
+            )
+        found = examples.at(rows)
+        return found if split == "train" else replace(found, blank_labels=0)
+
+    return Derived(source, make, {"train": "train", "dev": "train", "test": test})
+
+
+def even(
+    source: Source, shots: int, names: Sequence[str], seed: int, test: str, ratio: float = 1.0
+) -> Derived:
+    """Draw `shots` examples of each class, and as many others for dev.
+
+    With a `ratio` above 1 the most frequent class has so many times `shots`, the rarest `shots`,
+    the others a number between on a geometric scale (Cao et al., 2019). `test` as in `capped`.
+    """
+
+    def make(examples: Examples, split: str, where: str) -> Examples:
+        if split == "test":
+            return examples
+        drawn = by_class(examples, len(names), seed)
+        rows = []
+        for name, several, wanted in zip(names, drawn, counts(drawn, shots, ratio), strict=True):
+            if len(several) < 2 * wanted:
+                raise DataError(
+                    f"{where}: expected {2 * wanted} examples of class {name}, half of them for "
+                    f"dev, found {len(several)}"
+                )
+            rows.append(several[:wanted] if split == "train" else several[wanted : 2 * wanted])
+        found = examples.at(np.sort(np.concatenate(rows)))
+        return found if split == "train" else replace(found, blank_labels=0)
+
+    return Derived(source, make, {"train": "train", "dev": "train", "test": test})
+
+
+def counts(drawn: Sequence[np.ndarray], shots: int, ratio: float) -> list[int]:
+    """Return how many examples of each class are drawn; see `even`."""
+    order = np.argsort([len(rows) for rows in drawn], kind="stable")  # the rarest first
+    steps = np.empty(len(drawn))
+    steps[order] = np.linspace(0, 1, len(drawn))
+    return [round(shots * float(ratio**step)) for step in steps]
+
+
+def by_class(examples: Examples, classes: int, seed: int) -> list[np.ndarray]:
+    """Return the rows of each class, shuffled."""
+    draw = np.random.default_rng(seed)
+    return [draw.permutation(np.flatnonzero(examples.targets == c)) for c in range(classes)]

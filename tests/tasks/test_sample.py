@@ -12,7 +12,7 @@ import pytest
 
 import tasks.sample
 from tasks import CS224N, build_task
-from tasks.filtered import keys
+from tasks.splits import keys
 
 SAMPLE = Path(tasks.sample.__file__).parent
 SPLITS = ("train", "dev", "test")

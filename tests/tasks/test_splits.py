@@ -1,20 +1,37 @@
-"""A split counts its texts that were cut."""
+"""Sources made of other sources: leaks left out, first classes."""
 
-import numpy as np
+from pathlib import Path
 
-from minbert.batching import TokenLists
-from tasks.data import Split
-from tasks.readers import Examples
+import pytest
+
+from tasks.splits import WithoutHeldOut, first_classes
+from tasks.text_files import DataError
+from tests.tasks.sources import Given, Invented
+
+FOLDER = Path()
 
 
-def tokens(*cut):
-    n = len(cut)
-    return TokenLists(np.zeros(n, np.int32), np.arange(n + 1), np.array(cut, np.bool_))
+def test_the_first_classes():
+    source = first_classes(Invented({"train": (90, 400, 200)}), 2)
+    assert sorted(set(source.read(FOLDER, "train").targets)) == [0, 1]
+    assert len(source.read(FOLDER, "train")) == 490
+    assert len(source.read(FOLDER, "train", 10)) == 10
+    assert source.splits == ("train", "dev")
 
 
-def test_cut_texts_of_pairs_are_counted_and_those_of_views_once():
-    examples = Examples(ids=["a", "b", "c"], texts=(), targets=None)
-    one, other = tokens(True, False, True), tokens(False, False, True)
-    assert Split(examples, (one,)).cut == (2, 3)
-    assert Split(examples, (one, other)).cut == (3, 6)
-    assert Split(examples, (one, one)).cut == (2, 3)
+def test_training_examples_that_are_held_out_elsewhere_are_left_out():
+    own = Given({"train": (["A cat.", "a dog", "one bird", "Fresh"],), "dev": (["One bird!"],)})
+    other = Given({"train": (["Fresh"],), "test": (["a CAT"],)})
+    found = WithoutHeldOut(own, (other,)).read(FOLDER, "train")
+    assert found.texts == (["a dog", "Fresh"],)
+    assert (found.targets.tolist(), found.leaked) == ([1, 3], 2)
+    assert len(WithoutHeldOut(own, (other,)).read(FOLDER, "train", 1)) == 1
+    assert WithoutHeldOut(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
+    with pytest.raises(DataError, match="expected examples that are not in dev or test"):
+        WithoutHeldOut(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+
+
+def test_a_pair_is_known_by_both_its_texts():
+    pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
+    found = WithoutHeldOut(pairs, ()).read(FOLDER, "train")
+    assert found.texts == (["b", "c"], ["y", "z"])

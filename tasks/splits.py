@@ -1,0 +1,193 @@
+"""Train, dev and test made of a task's files: changed examples, left out leaks, parted files.
+
+Protocols, by which users choose what is drawn, are in `protocols.py`. No torch is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tasks.labelled_files import LabelledFiles, Source
+from tasks.readers import Examples, Limit, amount, bare, text_hash
+from tasks.text_files import DataError, is_there
+
+DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and examples at most
+
+# Examples of a split of the files, the split that is made of them, the files -> its examples.
+Make = Callable[[Examples, str, str], Examples]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Splits that a function makes of another source's.
+
+    `origin` names, for each split, the split of the source that it is made of. `make` keeps the
+    number of examples where it is `row_by_row`: then a limit may draw from the files.
+    """
+
+    source: Source
+    make: Make
+    origin: Mapping[str, str]
+    row_by_row: bool = False
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.origin)
+
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
+        drawn = limit if self.row_by_row else None
+        examples = self.source.read(folder, self.origin[split], drawn)
+        found = self.make(examples, split, self.where(folder, split))
+        return found if self.row_by_row else found.some(limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, self.origin[split])
+
+
+def of_each_split(source: Source, make: Make, row_by_row: bool = False) -> Derived:
+    """Change the examples of every split by a function."""
+    return Derived(source, make, {split: split for split in source.splits}, row_by_row)
+
+
+def first_classes(source: Source, count: int) -> Derived:
+    """Keep the examples of the first `count` classes; all of a test file without labels."""
+
+    def make(examples: Examples, split: str, where: str) -> Examples:
+        if examples.targets is None:
+            return examples
+        rows = np.flatnonzero(examples.targets < count)
+        if not len(rows):
+            raise DataError(f"{where}: expected examples of the first {count} classes")
+        return examples.at(rows)
+
+    return of_each_split(source, make)
+
+
+def joined_texts(source: Source) -> Derived:
+    """Join the texts of an example, such as a title and what follows it."""
+
+    def make(examples: Examples, split: str, where: str) -> Examples:
+        texts = [" ".join(filter(None, several)) for several in zip(*examples.texts, strict=True)]
+        return replace(examples, texts=(texts,))
+
+    return of_each_split(source, make, row_by_row=True)
+
+
+@dataclass(frozen=True)
+class WithoutHeldOut:
+    """Training examples whose texts are not an example of dev or test, its own or of `others`.
+
+    Letters and digits are compared; of a pair both texts, in either order.
+    """
+
+    source: Source
+    others: tuple[Source, ...]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return self.source.splits
+
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
+        if split != "train":
+            return self.source.read(folder, split, limit)
+        examples = self.source.read(folder, "train")
+        held = {key for source in (self.source, *self.others) for key in held_out(source, folder)}
+        fresh = np.array([key not in held for key in keys(examples)], bool)
+        if not fresh.any():
+            where = self.where(folder, split)
+            raise DataError(f"{where}: expected examples that are not in dev or test, found none")
+        found = replace(examples.at(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
+        return found.some(limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        return self.source.where(folder, split)
+
+
+def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
+    """Return what identifies the examples of dev and test; a split without a file has none."""
+    found: set[frozenset[str]] = set()
+    for split in source.splits:
+        if split != "train" and is_there(Path(source.where(folder, split))):
+            found.update(keys(source.read(folder, split)))
+    return found
+
+
+def keys(examples: Examples) -> list[frozenset[str]]:
+    """Return each example's texts, by which it is recognised."""
+    return [frozenset(map(bare, texts)) for texts in zip(*examples.texts, strict=True)]
+
+
+@dataclass(frozen=True)
+class Parted:
+    """Dev is a tenth of the training file; test a file of its own, or a share of the same file.
+
+    Always the same examples, whatever the seed of a run; those of the same texts stay together. The
+    file is read twice, and only the rows of the split are held: files may be larger than memory.
+    """
+
+    source: LabelledFiles
+    test: float | None = None
+    splits: tuple[str, ...] = ("train", "dev", "test")
+
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
+        if split == "test" and self.test is None:
+            return self.source.read(folder, "test", limit)
+        known = self.source.hashes(folder, "train")
+        count, where = len(known), self.source.where(folder, "train")
+        order = np.random.default_rng(0).permutation(count)
+        tested = max(1, round(self.test * count)) if self.test else 0
+        held = min(MOST_DEV, max(1, round(DEV * count)))
+        if tested + held >= count:
+            raise DataError(f"{where}: expected more examples to part, found {count}")
+        rows = dict(zip(("train", "test", "dev"), dealt(known, order, (tested, held)), strict=True))
+        if not len(rows[split]):
+            raise DataError(f"{where}: expected different texts to part, found each too often")
+        own = rows[split]
+        wanted = own[: amount(len(own), limit)] if split == "train" else own
+        found = self.source.at(folder, "train", np.sort(wanted))
+        if split != "train":
+            return replace(found, blank_labels=0)  # reported once
+        return found if len(wanted) == len(own) else replace(found, drawn_from=len(own))
+
+    def where(self, folder: Path, split: str) -> str:
+        own = split == "test" and self.test is None
+        return self.source.where(folder, "test" if own else "train")
+
+
+def dealt(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    """Deal rows in this order: what is left, then parts of at most these sizes.
+
+    Rows of the same hash are in one part, or all left where they do not fit.
+    """
+    _, group, counts = np.unique(known, return_inverse=True, return_counts=True)
+    part = np.zeros(len(counts), np.int64)
+    for number, size in enumerate(sizes, 1):
+        room = size
+        for row in order:
+            if not room:
+                break
+            if not part[group[row]] and counts[group[row]] <= room:
+                part[group[row]] = number
+                room -= counts[group[row]]
+    return [order[part[group[order]] == number] for number in range(len(sizes) + 1)]
+
+
+def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
+    """Draw `count` examples, always the same ones, and return them and the others.
+
+    Examples of the same texts stay together, so that none is on both sides; where they do not fit
+    there are fewer than `count`.
+    """
+    if not 0 < count < len(examples):
+        raise DataError(f"{where}: expected two examples or more to part, found {len(examples)}")
+    known = np.array([text_hash(texts) for texts in zip(*examples.texts, strict=True)], np.uint64)
+    order = np.random.default_rng(0).permutation(len(examples))
+    others, drawn = dealt(known, order, (count,))
+    if not len(drawn):
+        raise DataError(f"{where}: expected different texts to part, found each too often")
+    first, rest = (examples.at(np.sort(rows)) for rows in (drawn, others))
+    return replace(first, blank_labels=0), rest  # blank labels are reported once
