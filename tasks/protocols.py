@@ -173,7 +173,7 @@ def few_shot(
     """Draw `shots` training examples in all, classes as even as can be.
 
     Dev is half of the dev file, at most 500 examples, and test the rest of it (Moukafih et al.,
-    2022, section 4.1, after Gunel et al., 2021), or the source's own test, if it has one (`own_test`).
+    2022, section 4.1, after Gunel et al., 2021), or the source's own test with `own_test`.
     """
 
     def make(examples: Examples, split: str, where: str) -> Examples:
