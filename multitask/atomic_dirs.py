@@ -8,21 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from common import atomic_files
 from common.atomic_files import NEW, OLD, kind_of, remove, target_name, written_aside
 from common.errors import UserError
-from common.json_files import SUMS, fault, read_json, sums, write_json
-from multitask.config import difference, places
-from tasks.described import FILES as DATA_FILES
+from common.json_files import SUMS, fault, sums, write_json
 
 BEST = "best"  # the folder of the best epoch's weights, beside the checkpoints
 STEP = re.compile(r"step-\d+")
 # What earlier versions called the folder that they wrote, and the one that they replaced.
 EARLIER = re.compile(r"(?P<name>best|step-\d+)\.(?P<kind>tmp|old)")
 CONFIG = "run_config.json"  # in a checkpoint; its config.json is the encoder's
-MACHINE = ("device", "linear")  # settings that may differ between a checkpoint and its run
 
 
 class CheckpointError(UserError):
@@ -71,34 +67,6 @@ def recover(folder: Path) -> None:
         else:
             earlier.rename(folder)
     atomic_files.recover(folder)
-
-
-def of_run(folder: Path, config: Mapping[str, object]) -> bool:
-    """Whether a checkpoint holds the configuration of its run; those of older versions do not.
-
-    Files and folders are compared by their names: they may have been moved. Raises CheckpointError,
-    with the first setting that differs, for a checkpoint of another run than that of `config`.
-    """
-    if not (folder / CONFIG).exists():
-        return False
-    stored = read_json(folder / CONFIG, CheckpointError)
-    if found := difference(with_names(config), with_names(stored), ignored=MACHINE):
-        raise CheckpointError(
-            f"{folder}: expected a checkpoint of this run, found one of another configuration: "
-            f"{found}"
-        )
-    return True
-
-
-def with_names(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON with the names of its files and folders without their paths."""
-    keys = (*places(), "encoder")
-    names = {key: Path(str(config[key])).name for key in keys if config.get(key)}
-    own = {
-        name: {**one, **{k: Path(str(one[k])).name for k in DATA_FILES if one.get(k)}}
-        for name, one in config.get("own_tasks", {}).items()
-    }
-    return {**config, **names, "own_tasks": own}
 
 
 def newest_first(folder: Path) -> list[Path]:

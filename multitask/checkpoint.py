@@ -19,12 +19,12 @@ from multitask.atomic_dirs import (
     CheckpointError,
     leftovers,
     newest_first,
-    of_run,
     publish,
     published,
     recover,
     step_of,
 )
+from multitask.stored_config import of_run
 
 KEPT = 2  # checkpoints: a damaged newest one leaves the one before
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named tensors of others

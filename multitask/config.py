@@ -13,12 +13,9 @@ from typing import Any, ClassVar
 from common.errors import SettingsError, UserError
 from common.settings import (
     Settings,
-    accepts,
     checked,
     default_of,
-    expected,
     hints_of,
-    shown,
 )
 from multitask.errors import RunError
 from multitask.flat import (
@@ -232,36 +229,6 @@ def own(value: Any) -> Any:
     if type(value) is dict:
         return {key: own(one) for key, one in value.items()}
     return list(map(own, value)) if type(value) is list else value
-
-
-def check_stored(content: Mapping[str, Any]) -> None:
-    """RunError for a stored configuration with a value that its setting cannot have.
-
-    A run's folder may come from elsewhere, and its tasks' names are parts of files' names. Keys of
-    other programs, and methods, which may come from a file of the user, are left to the caller.
-    """
-    for one in fields(RunConfig):
-        if one.name in content and one.name not in METHODS:
-            try:
-                checked(one.name, hints_of(RunConfig)[one.name], content[one.name])
-            except SettingsError as error:
-                raise RunError(str(error)) from error
-    owned = owners()
-    for key in content.keys() & owned.keys():
-        several = [one for classes in owned[key].values() for one in classes]
-        hint = [hints_of(one)[one.by_key()[key].name] for one in several]
-        if not any(accepts(one, content[key]) for one in hint):
-            raise RunError(f"{key}: expected {expected(hint[0])}, found {shown(content[key])}")
-    for role in METHODS:
-        known = (*methods(role), *((None,) if role == "objective" else ()))
-        if role in content and content[role] not in known and not content.get("use"):
-            raise RunError(f"{role}: expected the name of a method, found {shown(content[role])}")
-    own = content.get("own_tasks", {})
-    for name, described in own.items():
-        from_json(name, described)
-    for name in content.get("tasks", ()):
-        if name not in (*TASKS, *own) and not content.get("use"):
-            raise RunError(f"tasks: expected names of tasks, found {name!r}")
 
 
 def step_batches(content: Mapping[str, Any]) -> int:

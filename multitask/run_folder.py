@@ -19,7 +19,6 @@ from multitask.atomic_dirs import (
     CheckpointError,
     listed,
     newest_first,
-    of_run,
     published,
     replaced,
 )
@@ -27,6 +26,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.flat import Outside
 from multitask.settings_file import read_config
+from multitask.stored_config import of_run
 from tasks.metrics import impossible
 
 CODE = "code"  # copies of the user's files with methods, to be read and never run

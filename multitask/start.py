@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.json_files import write_json
-from multitask.atomic_dirs import of_run
 from multitask.config import RunConfig, places
 from multitask.errors import RunError
 from multitask.run_folder import CODE, FOLDERS, RunFolder
+from multitask.stored_config import of_run
 from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 

@@ -11,10 +11,12 @@ from common.errors import UserError
 from common.json_files import read_json
 from common.settings import accepts
 from multitask.atomic_dirs import newest_first
-from multitask.config import as_now, check_stored, default_values, step_batches
+from multitask.config import default_values, step_batches
 from multitask.flat import default_scale
+from multitask.legacy import as_now
 from multitask.run_folder import Figures, RunFolder
 from multitask.settings_file import settings_of
+from multitask.stored_config import check_stored
 from reports.tables import text_table
 from tasks import SIMILARITIES, OwnTasks, find_task, in_order
 from tasks.metrics import LEADERBOARD, MAIN_METRICS, impossible

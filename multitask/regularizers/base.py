@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torch import Tensor
 
 from minbert.batching import Batch
-from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part
 from tasks.base import Embeddings, Outputs, Task
+
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
 
 
 @dataclass(frozen=True)

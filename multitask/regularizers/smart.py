@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,7 +17,9 @@ from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.randomness import generator
 from multitask.regularizers.base import Clean, Stateless, Term
-from multitask.regularizers.settings import Smart
+
+if TYPE_CHECKING:
+    from multitask.regularizers.settings import Smart
 
 # Start noise: what the public implementations draw; within a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1

@@ -17,7 +17,7 @@ from common.errors import SettingsError, UserError
 from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
-from multitask.config import RunConfig, check_complete, check_stored, default_values
+from multitask.config import RunConfig, check_complete, default_values
 from multitask.errors import RunError
 from multitask.flat import METHODS
 from multitask.methods import methods
@@ -27,6 +27,7 @@ from multitask.rules import objectives_of
 from multitask.run import complete
 from multitask.run_folder import default_folder
 from multitask.sampling import Temperature
+from multitask.stored_config import check_stored
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
