@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from common.errors import UserError
@@ -148,8 +149,6 @@ class NLI(TextObjective, name="nli"):
         return contrast(texts, groups, self.contrast_temperature)
 
     def source(self, config: RunConfig) -> Texts:
-        from pathlib import Path
-
         from pretrain.nli import entailments
         from pretrain.texts import Texts
 
@@ -240,8 +239,7 @@ class SuperLoss(ClassObjective, name="superloss"):
     @property
     def hard(self) -> dict[str, Any]:
         """Which negatives count, as `losses.super_loss` takes it."""
-        names = ("top_k", "threshold", "top_fraction")
-        found = {name: getattr(self, f"hard_{name}") for name in names}
+        found = {n: getattr(self, f"hard_{n}") for n in ("top_k", "threshold", "top_fraction")}
         return {name: value for name, value in found.items() if value is not None}
 
     def faults(self) -> Iterator[str]:
@@ -256,15 +254,10 @@ class SuperLoss(ClassObjective, name="superloss"):
 
         from losses import super_loss
 
-        return super_loss(
-            functional.normalize(embeddings, dim=-1),
-            classes,
-            self.contrast_temperature,
-            self.super_loss,
-            positives=self.positives,
-            negatives=self.negatives,
-            **hard,
-        )
+        unit = functional.normalize(embeddings, dim=-1)
+        counts = {"positives": self.positives, "negatives": self.negatives}
+        more = {**counts, **hard}
+        return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **more)
 
     def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
         with_hard = partial(self.class_loss, **self.hard)

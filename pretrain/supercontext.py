@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch.nn.functional as F
@@ -16,10 +17,12 @@ from torch import Tensor, nn
 
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from pretrain.objectives import ClassLoss, ClassObjective
 from pretrain.projection_heads import ProjectionHead
 from tasks.base import Kind, Task, of_outputs
 from tasks.readers import drawn
+
+if TYPE_CHECKING:
+    from pretrain.objectives import ClassLoss, ClassObjective
 
 NEIGHBOURS, MOST = 10, 5000
 

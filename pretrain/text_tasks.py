@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from multitask.config import RunConfig
-from pretrain.objectives import PairObjective, PretrainObjective
 from pretrain.texts import (
     SIMILAR,
     Make,
@@ -23,6 +23,9 @@ from pretrain.texts import (
 )
 from tasks.base import Embeddings, Kind, Task
 from tasks.metrics import pearson, spearman
+
+if TYPE_CHECKING:
+    from pretrain.objectives import PairObjective, PretrainObjective
 
 
 class Projection(nn.Module):
