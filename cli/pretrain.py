@@ -14,8 +14,8 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from multitask.methods import is_default, methods
+from multitask.objective_rules import PAIRED
 from multitask.presets import preset_values
-from multitask.rules import PAIRED
 from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 

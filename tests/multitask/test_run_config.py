@@ -23,11 +23,11 @@ from multitask.flat import METHODS
 from multitask.methods import methods
 from multitask.presets import PRESETS
 from multitask.regularizers.settings import Smart
-from multitask.rules import objectives_of
 from multitask.run import complete
 from multitask.run_folder import default_folder
 from multitask.sampling import Temperature
 from multitask.stored_config import check_stored
+from multitask.task_settings import objectives_of
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}

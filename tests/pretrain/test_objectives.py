@@ -10,7 +10,7 @@ from losses import simcse_loss, triplet_margin_loss
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods
-from multitask.rules import PAIRED as LISTED_PAIRED
+from multitask.objective_rules import PAIRED as LISTED_PAIRED
 from pretrain.objectives import PretrainObjective
 from pretrain.text_tasks import Projection, embedding_metrics
 from pretrain.texts import PAIRED

@@ -1,0 +1,163 @@
+"""Rules about what tasks are trained by: their own losses, an objective, pre-training.
+
+No torch is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from multitask.combiners.base import WithPreference
+from multitask.methods import is_default, methods
+from multitask.task_settings import (
+    combined_objectives,
+    has_classes,
+    objectives_of,
+    task_objectives,
+    two_vectors,
+    weights_by_task,
+)
+
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
+
+PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
+ONE = "expected at most one of them"
+
+
+def task_training_rules(c: RunConfig) -> Iterator[str]:
+    """Training on tasks: objectives, where gradients are combined, and by what."""
+    if c.mode and not is_default("projection_head", c.projection_head):
+        yield f"projection_head: expected mode pretrain, found {c.mode}"
+    if not any(has_classes(c, task) for task in c.tasks):
+        tasks = ", ".join(c.tasks)
+        if c.objective is not None:
+            yield f"objective {c.objective.name}: expected a task with classes, found {tasks}"
+        if c.per_class:
+            yield f"per_class: expected a task with classes, found {tasks}"
+    if c.gradients == "representation":
+        yield from representation_rules(c)
+    combined = combined_objectives(c)
+    if not is_default("combiner", c.combiner):
+        yield from combiner_rules(c, combined)
+    wish = c.combiner.preference if isinstance(c.combiner, WithPreference) else None
+    if wish is not None and len(wish) != len(combined):
+        names = ", ".join(combined)
+        yield f"preference: expected {len(combined)} numbers, for {names}, found {len(wish)}"
+
+
+def representation_rules(c: RunConfig) -> Iterator[str]:
+    """Gradients that are combined on the embeddings of one batch."""
+    several = objectives_of(c)
+    names = [name for terms in several.values() for name in terms]
+    line = "gradients representation"
+    if len(several) > 1 or len(names) < 2:
+        yield f"{line}: expected one task with several objectives, found {', '.join(names)}"
+    if c.step_batches > 1:
+        yield f"{line}: expected batches_per_step 1, found {c.step_batches}"
+    for key in ("micro_batch", "freeze_encoder"):
+        if getattr(c, key):
+            yield f"{line} and {key}: {ONE}"
+
+
+def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
+    """A combiner that is not the default needs several objectives in a step."""
+    line = f"combiner {c.combiner.name}"
+    if len(combined) < 2:
+        yield f"{line}: expected two objectives or more, found {', '.join(combined)}"
+    balanced = getattr(c.objective, "balance", None) is not None
+    terms = [] if balanced else objectives_of(c).values()
+    at_once = max((len(names) for names in terms), default=1)
+    if c.step_batches == 1 and at_once < 2 and not c.combiner.for_one_objective:
+        yield (
+            f"{line}: expected steps with two objectives or more, found schedule "
+            f"{c.schedule.name} with batches_per_step {c.step_batches}"
+        )
+    if c.freeze_encoder:
+        yield f"{line}: expected a shared encoder, found freeze_encoder"
+
+
+def objective_rules(c: RunConfig) -> Iterator[str]:
+    """An objective of tasks with classes, beside what else these tasks are trained by."""
+    objective = c.objective
+    if not hasattr(objective, "of_task"):
+        return
+    name = f"objective {objective.name}"
+    classes = [task for task in c.tasks if has_classes(c, task)]
+    for key in ("freeze_encoder", "probe_epochs"):
+        if not objective.heads_alone and getattr(c, key):
+            yield f"{name} and {key}: {ONE}, for the objective trains more than heads"
+    for key, weights in weights_by_task(c).items():
+        yield from (f"{name} and {key} of {task}: {ONE}" for task in weights if task in classes)
+    for task in classes:
+        if len(task_objectives(c, task)) > 1:
+            yield f"{name} and loss of {task}: {ONE}"
+    for task in classes:
+        if objective.own_head and "head" in c.task_options.get(task, {}):
+            yield f"task_options: {task}: head: expected another objective than {objective.name}"
+    for task in classes:
+        if objective.one_vector and two_vectors(c, task):
+            yield f"{name}: expected single texts or pair joint, found {task}"
+    if objective.starts_at_names and c.init is not None:
+        yield f"label_start names and init: {ONE}"
+    if line := objective.batch_fault(c.batch_size):
+        yield line
+
+
+def pretraining_rules(c: RunConfig) -> Iterator[str]:
+    """Pre-training: no tasks' heads, no combiner, and for texts no labels."""
+    objective = None if hasattr(c.objective, "of_task") else c.objective
+    of_texts = objective is not None and not objective.of_classes
+    name = c.objective.name if c.objective is not None else None
+    if of_texts and not is_default("projection_head", c.projection_head):
+        yield f"projection_head: expected an objective of classes, found {name}"
+    if c.batch_size == 1 and objective is not None and objective.compares:
+        yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
+    if c.freeze_encoder or c.probe_epochs:
+        yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"
+    for role in ("combiner", "sampling", "schedule"):
+        method = getattr(c, role)
+        if not is_default(role, method):
+            default = next(iter(methods(role)))
+            yield f"{role}: expected {default} in mode pretrain, found {method.name}"
+    if c.select_by:
+        yield f"select_by: expected None in mode pretrain, found {c.select_by}"
+    if c.gradients != "parameters":
+        yield f"gradients: expected parameters in mode pretrain, found {c.gradients}"
+    if c.batches_per_step not in (None, 1):
+        yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
+    if isinstance(c.limit, dict):
+        yield "limit: expected one for all tasks in mode pretrain, found one by task"
+    if of_texts:
+        given = {
+            "protocol": not is_default("protocol", c.protocol),
+            "per_class": c.per_class,
+            "drop_leaks": c.drop_leaks,
+            "task_options": c.task_options and not any(c.task_options.values()),
+        }
+        options = [
+            f"task_options: {task}: {option}"
+            for task, chosen in c.task_options.items()
+            for option in chosen
+        ]
+        for key in (*(key for key, value in given.items() if value), *options):
+            yield f"{key}: expected an objective of classes, found {name}"
+    if objective is not None:
+        yield from pretraining_task_rules(c, objective)
+    for key, weights in weights_by_task(c).items():
+        if weights:
+            yield f"{key}: expected none in mode pretrain, found {weights}"
+
+
+def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
+    """What the objective of pre-training needs of the tasks whose texts it reads."""
+    for task in c.tasks:
+        if objective.of_pairs and objective.file is None and task not in PAIRED:
+            names = " or ".join(PAIRED)
+            yield f"tasks: expected {names} with objective {objective.name}, found {task}"
+        if objective.of_classes and not has_classes(c, task):
+            yield f"objective {objective.name}: expected tasks with classes, found {task}"
+        if objective.of_classes and two_vectors(c, task):
+            line = "expected single texts or pair joint"
+            yield f"objective {objective.name}: {line}, found {task}"
