@@ -98,7 +98,7 @@ def main() -> None:
         with target.open(encoding="utf-8", newline="") as opened:
             found = list(csv.reader(opened, delimiter="\t"))[1:]
         mining = float(ours.pop("told").strip().splitlines()[-1].split(" in ")[1].split()[0])
-        peer = [sys.executable, "-m", "benchmarks.mining_sentence_transformers"]
+        peer = [sys.executable, "-m", "benchmarks.sides", "mine_with_peer"]
         theirs = watched([*peer, str(minilm_folder()), str(file), str(args.top)])
         parts = json.loads(theirs.pop("said").strip().splitlines()[-1])
     ours.pop("said")

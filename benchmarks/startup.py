@@ -31,14 +31,14 @@ def commands(folder: Path) -> dict[str, dict[str, list[str]]]:
     sentence = folder / "sentence.txt"
     sentence.write_text("A cat sleeps on the sofa.\n")
     target = str(folder / "sentence.npy")
-    script = [sys.executable, "-m"]
+    script = [sys.executable, "-m", "benchmarks.sides"]
     return {
         "first training step": {
-            PEER: [*script, "benchmarks.startup_sentence_transformers", str(folder / "peer")],
-            RUN: [*script, "benchmarks.startup_ours", str(folder / "ours")],
+            PEER: [*script, "first_step_of_peer", str(folder / "peer")],
+            RUN: [*script, "first_step", str(folder / "ours")],
         },
         "load and encode one sentence": {
-            PEER: [*script, "benchmarks.startup_encode", str(sentence), target],
+            PEER: [*script, "encode_with_peer", str(sentence), target],
             ENCODE: [
                 *(sys.executable, "run.py", "--mode", "encode", "--overwrite"),
                 *("--input", str(sentence), "--output", target),
