@@ -1,4 +1,4 @@
-"""Writes docs/api.md from the docstrings of the public names: python -m docs.build_api"""
+"""Generator of docs/api.md from the docstrings of public names: python -m docs.build_api"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS = {
 
 
 def page() -> str:
-    """The whole page: a section a module, an entry a name."""
+    """Return the whole page: a section per module, an entry per name."""
     parts = ["# API", "Built from the docstrings by `python -m docs.build_api`."]
     for module, names in PUBLIC.items():
         parts.append(f"## `{module}`")
@@ -43,7 +43,7 @@ def page() -> str:
 
 
 def entry(name: str, one: Any, level: str) -> list[str]:
-    """Name, signature and docstring, as it stands."""
+    """Return the name, the signature and the unchanged docstring as Markdown."""
     shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
     shown = re.sub(r"<function (\w+) at \w+>", r"\1", shown)
     text = inspect.getdoc(one) or ""

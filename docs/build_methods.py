@@ -1,4 +1,4 @@
-"""Writes docs/methods.md from the methods' own descriptions: python -m docs.build_methods"""
+"""Generator of docs/methods.md from the descriptions of methods: python -m docs.build_methods"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = Path(__file__).with_name("methods.md")
 
 
 def page() -> str:
-    """The whole page: a section for each role, an entry for each method with its settings."""
+    """Return the whole page: a section per role, an entry per method with its settings."""
     parts = [
         "# Methods and their settings",
         "Built from the methods' own descriptions by `python -m docs.build_methods`. The first one "
@@ -28,7 +28,7 @@ def page() -> str:
 
 
 def entry(method: type[Settings]) -> str:
-    """Name, description and settings of a method."""
+    """Return the name, the description and the settings of a method as Markdown."""
     text = " ".join((method.__doc__ or "").split())
     lines = [f"**{method.name}**: {text}"]
     if fields := method.by_key():
@@ -47,7 +47,7 @@ def entry(method: type[Settings]) -> str:
 
 
 def presets() -> list[str]:
-    """A table for each preset."""
+    """Return a heading and a table per preset."""
     parts = ["## presets", "Defaults by `--preset NAME`; a setting that is given wins."]
     for name, preset in PRESETS.items():
         lines = [f"**{name}**: {preset.paper}", "", "| setting | value | of the paper | mode |"]
