@@ -1,9 +1,11 @@
 """Which package may import which (see CONTRIBUTING.md)."""
 
-import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from docs.build_architecture import imported_modules
 
 ROOT = Path(__file__).parents[1]
 # What stands above what: each package may import those after it.
@@ -27,20 +29,17 @@ FILES = [path for name in MAY_IMPORT for path in sorted((ROOT / name).rglob("*.p
 
 
 def imported(path: Path) -> set[str]:
-    """Top-level names of all modules that a file imports, wherever in it."""
-    return {name.split(".")[0] for name in imported_modules(path)}
+    """Return the top-level names of all modules that a file imports, for annotations too."""
+    return {name.split(".")[0] for name in imported_modules(path, annotations=True)}
 
 
-def imported_modules(path: Path) -> set[str]:
-    """All modules that a file imports, wherever in it."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: expected absolute imports"
-            names.add(node.module or "")
-    return names
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_no_modules_import_each_other():
+    graph = {module_of(path): set(imported_modules(path)) - {module_of(path)} for path in FILES}
+    TopologicalSorter(graph).prepare()  # CycleError names the modules of a cycle
 
 
 def test_every_package_has_its_rule():
@@ -63,6 +62,10 @@ def test_nothing_on_the_way_of_training_imports_the_slow_libraries(path):
 @pytest.mark.parametrize("path", sorted((ROOT / "ensemble").glob("*.py")), ids=lambda p: p.name)
 def test_ensembles_of_predictions_load_no_model(path):
     if path.name != "soup.py":
-        ours = {name for name in imported_modules(path) if name.split(".")[0] in MAY_IMPORT}
+        ours = {
+            name
+            for name in imported_modules(path, annotations=True)
+            if name.split(".")[0] in MAY_IMPORT
+        }
         allowed = {name for name in ours if name.split(".")[0] == "ensemble"} | OF_PREDICTIONS
         assert ours <= allowed - {"ensemble.soup"}
