@@ -1,1 +1,1 @@
-"""Further training of the encoder before any task: on sentences, pairs, or classes of texts."""
+"""Further pre-training of the encoder on sentences, pairs or classes of texts, before any task."""

@@ -1,4 +1,4 @@
-"""Entailment triplets: a premise, what follows from it, what contradicts it."""
+"""Triplets of entailment data: a premise, its entailment and its contradiction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pretrain.texts import Columns, linked
 from tasks.readers import Limit, clean_pair_text, drawn
 from tasks.text_files import DataError, rows_by_name
 
-TRIPLET = ("sent0", "sent1", "hard_neg")  # as the authors of SimCSE publish them
-# As SNLI, MultiNLI and GLUE have them: premise, hypothesis, label.
+TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
+# Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.
 LABELLED = (
     ("sentence1", "sentence2", "gold_label"),
     ("sentence1", "sentence2", "label"),
@@ -22,16 +22,16 @@ LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2"
 
 
 def entailments(path: Path, limit: Limit = None) -> tuple[Columns, np.ndarray]:
-    """Triplets of a CSV or TSV file and their groups; `limit` of them, drawn at random.
+    """Return the triplets of a CSV or TSV file and their groups; `limit` draws some at random.
 
-    Groups (n, 2): premises and what follows from them are linked; the second is that of the
-    contradiction where it is among these texts elsewhere, else -1. Triplets with a blank text or
-    whose contradiction is one of the others are left out. Tab-separated files have no quoting.
+    Groups have shape (n, 2). The first column groups premises and entailments that share texts. The
+    second is the contradiction's group if it is also a premise or an entailment, else -1. Triplets
+    with a blank text, or with a contradiction equal to one of the other texts, are skipped.
 
-    Either columns sent0, sent1, hard_neg, or labelled pairs, of which each premise with both an
-    entailment and a contradiction makes a triplet (Gao et al., 2021, section 4). Labels are words,
-    or 0, 1, 2 for entailment, neutral and contradiction; rows labelled - or -1, on which annotators
-    did not agree, are left out.
+    The file has the columns sent0, sent1, hard_neg, or labelled pairs; then the i-th entailment and
+    the i-th contradiction of a premise make a triplet (Gao et al., 2021, section 4). Labels are
+    words, or 0, 1, 2 for entailment, neutral and contradiction. Rows with a blank label, - or -1,
+    on which annotators did not agree, are skipped. Tab-separated files have no quoting.
     """
     header = columns_of(path)
     if set(TRIPLET) <= header:
@@ -60,19 +60,19 @@ def entailments(path: Path, limit: Limit = None) -> tuple[Columns, np.ndarray]:
 
 
 def rows_of(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Rows of a file that is comma-separated with quotes, or tab-separated without."""
+    """Yield the rows of a file that is comma-separated with quotes, or tab-separated without."""
     return rows_by_name(path, needed, comma=True, quoted_tabs=False)
 
 
 def columns_of(path: Path) -> set[str]:
-    """The names in the header line."""
+    """Return the names in the header line."""
     for _, row in rows_of(path, ()):
         return set(row)
     raise DataError(f"{path}: expected rows under a header line, found none")
 
 
 def grouped(path: Path, wanted: tuple[str, str, str]) -> Iterator[tuple[str, str, str]]:
-    """Premise, entailment, contradiction: the pairs of each premise, in the file's order."""
+    """Yield (premise, entailment, contradiction), premise by premise, in the order of the file."""
     premise, hypothesis, label = wanted
     found: dict[str, tuple[list[str], list[str], list[str]]] = {}
     for line, row in rows_of(path, wanted):

@@ -1,7 +1,7 @@
 """Linear evaluation: a logistic regression on the embeddings of a frozen encoder.
 
-What is usual for judging representations (SuperConText, section IV.B): embeddings of unit length,
-and the regression of scikit-learn. How strongly it is regularised is chosen on dev.
+This is the usual evaluation of representations (SuperConText, section IV.B). Embeddings have unit
+length, the regression is scikit-learn's, and the strength of its regularisation is chosen on dev.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from tasks.contrastive import example_embedding
 from tasks.data import Split
 from tasks.predictions import Scores
 
-STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # of C, the inverse of regularisation
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # values of C, the inverse of the regularisation
 ITERATIONS = 5000
 Tables = dict[str, dict[str, Scores]]  # task -> split -> probabilities
 
 
 class Embedding(nn.Module):
-    """The embeddings of an example's texts as one: (B, H) each -> (B, H) or, of pairs, (B, 3H)."""
+    """One embedding per example from (B, H) per text: (B, H), or (B, 3H) for pairs."""
 
     def forward(self, *texts: Tensor) -> Tensor:
         return example_embedding(texts)
 
 
 def frozen(config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration, whose scores are the embeddings themselves."""
+    """Return the tasks of a configuration with the normalised embeddings as scores."""
     return {
         name: replace(
             task,
@@ -51,10 +51,10 @@ def frozen(config: RunConfig) -> dict[str, Task]:
 
 
 def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
-    """Metrics of each task, as a run's metrics.json has them, and probabilities of dev and test.
+    """Return metrics as in a run's metrics.json, and each task's probabilities of dev and test.
 
     The encoder is that of `config`, or of its run `init`. Raises UserError for a task without
-    classes, or training examples of one class alone.
+    classes and for training examples of only one class.
     """
     begin = time.perf_counter()
     kinds = {name: task.kind for name, task in build_tasks(config).items()}
@@ -87,11 +87,11 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
 def regression(
     vectors: Mapping[str, np.ndarray], splits: Mapping[str, Split], kind: Kind, name: str
 ) -> tuple[float, dict[str, np.ndarray]]:
-    """The strength that serves dev best, the least of equals, and its probabilities by split."""
+    """Return the smallest C with the best main metric on dev, and its probabilities by split."""
     from sklearn.linear_model import LogisticRegression
 
     if kind.classes is None:
-        raise RunError(f"{name}: expected a task with classes")
+        raise RunError(f"{name}: expected a task with classes, found one without")
     targets, known = splits["train"].examples.targets, splits["dev"].examples.targets
     assert targets is not None
     assert known is not None
@@ -111,7 +111,7 @@ def regression(
 
 
 def as_table(scores: np.ndarray, split: Split, kind: Kind) -> Scores:
-    """Probabilities (n, C) as they are kept."""
+    """Return probabilities (n, C) with the ids, targets and predictions of a split."""
     examples = split.examples
     predictions = kind.predictions(scores)
     return Scores(np.array(examples.ids), scores, examples.targets, predictions=predictions)

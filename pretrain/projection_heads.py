@@ -1,4 +1,4 @@
-"""Layers between embeddings and an objective of classes, in training only (SuperConText).
+"""Layers between embeddings and a contrastive loss, used only in training (SuperConText).
 
 No torch is imported at module level.
 """
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class ProjectionHead(Settings):
-    """A layer between embeddings and an objective of classes, in training only."""
+    """A layer between embeddings and the loss of a class objective, used only in training."""
 
     def build(self, width: int) -> nn.Module:
-        """A module from embeddings (B, H) to what the objective sees."""
-        raise UserError(f"projection head {self.name}: expected build")
+        """Return a module from embeddings (B, H) to the inputs of the loss."""
+        raise UserError(f"projection head {self.name}: expected a method build, found none")
 
 
 PROJECTED = 512  # width of the projection (SuperConText, section IV.C)
 
 
 class NoProjection(ProjectionHead, name="none"):
-    """The embeddings themselves."""
+    """No layer: the loss takes the embeddings."""
 
     def build(self, width: int) -> nn.Module:
         from torch import nn

@@ -1,8 +1,8 @@
-"""Supervised contrastive pre-training on the classes of a task: SuperLoss and its rivals.
+"""Supervised contrastive pre-training on the classes of a task: SuperLoss and other losses.
 
 Moukafih, Sbihi, Ghogho and Smaili (2023): "SuperConText: Supervised Contrastive Learning Framework
-for Textual representations". Batches hold as many examples of each class; what is learnt is judged
-by logistic regression on frozen embeddings (`probe.py`) or by fine-tuning from the run.
+for Textual representations". Batches are class-balanced by default. The encoder is evaluated by
+logistic regression on frozen embeddings (`probe.py`) or by fine-tuning from the run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEIGHBOURS, MOST = 10, 5000
 
 
 class Projected(nn.Module):
-    """Embeddings (B, H); in training through a projection that is dropped afterwards (B, 512)."""
+    """Embeddings (B, H); only in training, their projection, (B, 512) unless it has no layer."""
 
     def __init__(self, width: int, head: ProjectionHead) -> None:
         super().__init__()
@@ -39,9 +39,9 @@ class Projected(nn.Module):
 
 
 def class_tasks(objective: ClassObjective, config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration with the objective in the place of their losses.
+    """Return the tasks of a configuration, trained by the objective instead of their own losses.
 
-    They are named by both: their dev figures are others than the tasks' own.
+    The new names contain the objective's, because the dev metrics differ from the tasks' own.
     """
     tasks = plain_tasks(config).values()
     head = config.projection_head
@@ -49,7 +49,7 @@ def class_tasks(objective: ClassObjective, config: RunConfig) -> dict[str, Task]
 
 
 def contrasted(task: Task, objective: ClassObjective, head: ProjectionHead) -> Task:
-    """A task of single texts with classes whose examples are pulled together class by class."""
+    """Return a single-text classification task trained by a contrastive objective."""
     first, later = objective.losses()
     epochs = getattr(objective, "hard_after", 0)
     return replace(
@@ -65,7 +65,7 @@ def contrasted(task: Task, objective: ClassObjective, head: ProjectionHead) -> T
 
 
 def embeddings_of_classes(loss: ClassLoss, classes: int | None) -> Kind:
-    """Scores (B, H) are embeddings of unit length; the neighbours' classes select the epoch."""
+    """Return a kind whose scores (B, H) are unit embeddings; k-NN accuracy selects the epoch."""
     return Kind(
         loss=loss,
         scores=partial(F.normalize, dim=-1),
@@ -78,10 +78,10 @@ def embeddings_of_classes(loss: ClassLoss, classes: int | None) -> Kind:
 
 
 def neighbour_metrics(embeddings: np.ndarray, classes: np.ndarray) -> dict[str, float]:
-    """Share of examples (n, H) that their nearest neighbours, ten at most, vote into their class.
+    """Return the accuracy of a vote of the nearest neighbours, ten at most, on examples (n, H).
 
-    No example is its own neighbour. Of classes with as many votes the lowest counts. Of more than
-    5,000 examples as many are looked at, always the same.
+    An example is not its own neighbour. On a tie the lowest class wins. Of more than 5,000
+    examples, 5,000 are drawn, always the same.
     """
     from sklearn.neighbors import NearestNeighbors
 

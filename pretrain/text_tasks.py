@@ -1,4 +1,4 @@
-"""Pre-training on texts as a task of the one loop: what is read, the loss, dev on STS."""
+"""Pre-training on texts as a task of the training loop: source, loss, evaluation on STS dev."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class Projection(nn.Module):
-    """The texts' embeddings; in training with `mlp`, through a layer that is not kept for use.
+    """The texts' embeddings; with `mlp`, only in training, through a linear layer and tanh.
 
-    A linear layer and tanh, for all texts alike (Gao et al., 2021, section 6.3).
+    The layer is shared by all texts (Gao et al., 2021, section 6.3).
     """
 
     def __init__(self, width: int, mlp: bool) -> None:
@@ -45,7 +45,7 @@ class Projection(nn.Module):
 
 
 def text_task(objective: PretrainObjective, config: RunConfig) -> Task:
-    """The one task of a pre-training run on texts, under its objective's name."""
+    """Return the only task of a pre-training run on texts, named after its objective."""
     return Task(
         name=objective.name,
         kind=similarity_of_embeddings(objective.loss),
@@ -56,12 +56,12 @@ def text_task(objective: PretrainObjective, config: RunConfig) -> Task:
 
 
 def origin_of(config: RunConfig) -> str:
-    """Where the text of tasks comes from, in words."""
+    """Return a phrase for messages that names the source of the tasks' texts."""
     return f"the training files of {', '.join(config.tasks)}"
 
 
 def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
-    """Pairs of tasks or of the objective's own file, with or without a sentence from elsewhere."""
+    """Return pairs of tasks or of the objective's file, optionally with an unrelated sentence."""
     origin = objective.text or origin_of(config)
     pairs: Make = partial(positive_pairs, config.tasks)
     if objective.text:
@@ -74,7 +74,7 @@ def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
 
 
 def similarity_of_embeddings(loss: Callable[[Embeddings, Tensor], Tensor]) -> Kind:
-    """Scores (B, 2 H) are both embeddings at unit length; STS dev Spearman selects the epoch."""
+    """Return a kind whose scores (B, 2H) are two unit embeddings; Spearman selects the epoch."""
     return Kind(
         loss=loss,
         scores=lambda texts: torch.cat([F.normalize(text) for text in texts], dim=1),
@@ -86,10 +86,10 @@ def similarity_of_embeddings(loss: Callable[[Embeddings, Tensor], Tensor]) -> Ki
 
 
 def embedding_metrics(scores: np.ndarray, similarities: np.ndarray) -> dict[str, float]:
-    """Correlations of the cosines, and alignment and uniformity (Wang and Isola, 2020).
+    """Return correlations of the cosines, alignment and uniformity (Wang and Isola, 2020).
 
-    Alignment is the mean squared distance of pairs that mean the same, uniformity the logarithm of
-    the mean of exp(-2 d^2) over all pairs of sentences; the lower, the better, both.
+    Alignment is the mean squared distance of pairs with the same meaning. Uniformity is the
+    logarithm of the mean of exp(-2 d^2) over all pairs of sentences. Lower is better for both.
     """
     u, v = np.split(scores.astype(np.float64), 2, axis=1)
     cosines = (u * v).sum(1)

@@ -1,4 +1,4 @@
-"""Sentences, pairs and triplets of pre-training, and how much dev text is among them."""
+"""Sentences, pairs and triplets for pre-training, and their overlap with dev and test texts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pretrain.objectives import PretrainObjective
 
 
-SIMILAR = 4.0  # STS pairs from this score on mean the same
-# Tasks whose labels say which pairs belong together.
+SIMILAR = 4.0  # STS pairs with at least this score have the same meaning
+# Tasks with positive pairs -> which labels mark them.
 PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "qqp": lambda duplicate: duplicate == 1,
     "sts": lambda score: score >= SIMILAR,
@@ -35,8 +35,8 @@ NO_OWN: OwnTasks = {}
 class Texts:
     """Training examples from `make(folder, limit)`; the dev split is that of STS.
 
-    `make` gives one list of texts a column, and groups (n,) or (n, 2): texts of one group are no
-    negatives of each other. They stand where other tasks have their targets.
+    `make` returns one list of texts per column, and groups (n,) or (n, 2). Texts of the same group
+    are not negatives of each other. The groups take the place of targets.
     """
 
     make: Make
@@ -52,7 +52,7 @@ class Texts:
         columns, groups = self.make(folder, limit)
         if len(groups) < 2:
             raise DataError(
-                f"{self.where(folder, split)}: expected two examples at least, found {len(groups)}"
+                f"{self.where(folder, split)}: expected at least two examples, found {len(groups)}"
             )
         return Examples([str(i) for i in range(len(groups))], columns, groups)
 
@@ -63,7 +63,7 @@ class Texts:
 def training_sentences(
     names: Sequence[str], folder: Path, limit: Limit = None, own: OwnTasks = NO_OWN
 ) -> list[str]:
-    """Every sentence of these tasks' training files once; `limit` examples of each task."""
+    """Return the distinct sentences of these tasks' training files; `limit` counts per task."""
     found: dict[str, None] = {}
     for name in names:
         for column in find_task(name, own).read(folder, "train", limit).texts:
@@ -74,13 +74,13 @@ def training_sentences(
 def sentences(
     names: Sequence[str], own: OwnTasks, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
-    """Each sentence with itself: two views of it, each with dropout of its own."""
+    """Return each sentence paired with itself: two views, which differ by dropout."""
     column = training_sentences(names, folder, limit, own)
     return (column, column), np.arange(len(column))
 
 
 def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
-    """Pairs that mean the same, by the labels of these tasks; groups are linked by such pairs."""
+    """Return the positive pairs of these tasks and the groups that these pairs link."""
     left: list[str] = []
     right: list[str] = []
     for name in names:
@@ -94,7 +94,7 @@ def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Co
 
 
 def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """A number a pair, the same for pairs that share a text, directly or through others."""
+    """Return a group per pair, the same for pairs that share a text, directly or through others."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -113,10 +113,10 @@ def pairs_and_strangers(
     folder: Path,
     limit: Limit,
 ) -> tuple[Columns, np.ndarray]:
-    """The pairs, each with a sentence from elsewhere that is not of its group.
+    """Return the pairs, each with a random sentence that is not in its group.
 
-    It is one of `pool_of`, or of another pair's where that is None. Groups (n, 2) are the pair's
-    and that of the sentence from elsewhere, -1 for none.
+    The sentence is drawn from `pool_of` or, if that is None, from the other pairs. Groups (n, 2)
+    are the pair's and the sentence's, -1 for a sentence without a group.
     """
     (left, right), groups = pairs_of(folder, limit)
     group_of = dict(zip([*left, *right], [*groups, *groups], strict=True))
@@ -127,7 +127,7 @@ def pairs_and_strangers(
     alike = len(np.unique(outside)) == 1
     for row in np.flatnonzero(outside[chosen] == groups):
         if alike:
-            raise DataError(f"{origin}: expected sentences that mean something else, found none")
+            raise DataError(f"{origin}: expected sentences outside of the pairs' group, found none")
         while outside[chosen[row]] == groups[row]:
             chosen[row] = draw.integers(len(pool))
     strangers = [pool[row] for row in chosen]
@@ -137,9 +137,9 @@ def pairs_and_strangers(
 def overlap(
     texts: Columns, folder: Path, names: Sequence[str], own: OwnTasks = NO_OWN
 ) -> dict[str, dict[str, int]]:
-    """How many distinct dev and test sentences of each task are among the training texts.
+    """Count the distinct dev and test sentences of each task that are also training texts.
 
-    Sentences count as the same if their letters and digits are, whatever case and marks.
+    Only letters and digits are compared; case and punctuation are ignored.
     """
     known = {bare(text) for column in texts for text in column}
     found: dict[str, dict[str, int]] = {}
@@ -157,7 +157,7 @@ def overlap(
 def unlabelled(
     file: str, column: str | None, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
-    """Each sentence of a file once, with itself; `limit` of them, drawn at random."""
+    """Return the distinct sentences of a file, each paired with itself; `limit` draws some."""
     found = [
         text for text in dict.fromkeys(map(str.strip, read_sentences(Path(file), column))) if text
     ]
@@ -168,16 +168,16 @@ def unlabelled(
 def own_pairs(
     file: str, names: tuple[str, str], folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
-    """Each pair of a file once, both texts there; `limit` of them, drawn at random.
+    """Return the distinct pairs of a file with two texts; `limit` draws some at random.
 
-    Groups are linked by texts that pairs share, directly or through others. Raises DataError for
-    fewer than two groups, of which nothing could be learnt.
+    Pairs that share a text, directly or through others, have the same group. Raises DataError for
+    fewer than two groups, from which nothing can be learnt.
     """
     path = Path(file)
     if path.suffix.lower() not in READERS:
         raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
     count = 0
-    pairs: dict[tuple[str, str], None] = {}  # not the rows, whose other columns may be long
+    pairs: dict[tuple[str, str], None] = {}  # the rows' other columns may be long
     rows = rows_by_name(path, names, comma=path.suffix.lower() == ".csv")
     for _, row in rows:
         count += 1
@@ -193,8 +193,8 @@ def own_pairs(
     groups = linked(left, right)
     if (groups == groups[0]).all():
         raise DataError(
-            f"{path}: expected pairs that do not belong together, found all {len(groups):,} linked "
-            "by texts that they share"
+            f"{path}: expected pairs of at least two groups, found all {len(groups):,} linked by "
+            "shared texts"
         )
     return (left, right), groups
 
@@ -202,15 +202,15 @@ def own_pairs(
 def overlap_lines(
     objective: PretrainObjective, config: RunConfig, tasks: Mapping[str, Task]
 ) -> Iterator[str]:
-    """How much dev and test text of each task is among the training text, a line for each."""
+    """Yield one line per task: how many of its dev and test sentences are in the training text."""
     folder = data_folder(config.data)
     if objective.file is not None and config.data == "sample":
-        yield "dev is STS of the bundled sample, from templates: it judges little"
+        yield "dev is STS of the bundled sample, made from templates: its metrics mean little"
     examples = [
         task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
     ]
     texts = tuple(column for some in examples for column in some.texts)
-    # Of pre-training on classes also its own tasks' dev and test, as their files have them.
+    # For pre-training on classes also the dev and test files of its own tasks.
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
         try:
@@ -219,4 +219,4 @@ def overlap_lines(
             yield f"overlap with {name}: unknown ({error})"
             continue
         found = ", ".join(f"{count:,} of {split}" for split, count in shared.items())
-        yield f"sentences of {name} that the training text holds: {found}"
+        yield f"sentences of {name} that the training text contains: {found}"

@@ -1,4 +1,4 @@
-"""What is learned: readers, heads, losses, metrics and prediction files of each task."""
+"""Tasks: their readers, heads, losses, metrics and prediction files."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from tasks.options import QQP, SST, STS, TaskOptions, table_task
 if TYPE_CHECKING:
     from tasks.base import Task
 
-OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description as `Described.to_json` gives it
+OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description, as from `Described.to_json`
 
-CS224N = ("sst", "qqp", "sts")  # BEES' three, which are meant where no task is named
+CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 DECLARED = catalog.GLUE | catalog.CLUE
 GLUE, CLUE = tuple(catalog.GLUE), tuple(catalog.CLUE)
-SIMILARITIES = ("sts",)  # of numbers, not of classes
-# Whose texts may share a sequence.
+SIMILARITIES = ("sts",)  # tasks that predict numbers, not classes
+# Tasks whose pairs of texts may be encoded as one sequence.
 PAIRS = ("qqp", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))
 REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
 CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
-# The first ones of more than two classes can be asked for.
+# Tasks that may be restricted to their first classes.
 MANY_CLASSES = {name: classes for name, classes in CLASSES.items() if classes > 2}
-# Objectives of a task whose contrastive terms are kept apart (SCL-MOO).
+# Objectives of a task with separate contrastive terms (SCL-MOO).
 PULL_PUSH = ("cross_entropy", "pull", "push")
 
 
 def declared(name: str, **options: str) -> Task:
-    """A task of GLUE or CLUE."""
+    """Return a task of GLUE or CLUE."""
     from tasks.catalog_tasks import declared_task
 
     return declared_task(name, **options)
 
 
 def review(name: str, **options: str) -> Task:
-    """A task of reviews."""
+    """Return a task on reviews or topics."""
     from tasks.catalog_tasks import MAKERS
 
     return MAKERS[name](**options)
@@ -50,16 +50,16 @@ TASKS: dict[str, type[TaskOptions]] = {
     },
     **{name: table_task(name, 1, classes, review) for name, classes in REVIEWS.items()},
 }
-TASK_NAMES = tuple(TASKS)  # all there are
+TASK_NAMES = tuple(TASKS)
 
 
 def build_task(name: str, **options: str) -> Task:
-    """The task of this name; `options` are its own, such as `head` and, for sts, `activation`."""
+    """Return a built-in task with its options, such as `head` and, for sts, `activation`."""
     return TASKS[name](**options).build()
 
 
 def find_task(name: str, own: OwnTasks, **options: str) -> Task:
-    """The task of this name, among somebody's `own` tasks or the built-in ones."""
+    """Return the task of this name, from the user's `own` tasks or the built-in ones."""
     if name in own:
         from tasks.described import from_json
         from tasks.own import own_task
@@ -69,18 +69,18 @@ def find_task(name: str, own: OwnTasks, **options: str) -> Task:
 
 
 def task_and_term(objective: str) -> tuple[str, str]:
-    """`sst/pull` -> sst, pull; the term of a task's only objective has no name."""
+    """Split `sst/pull` into sst, pull; a task's only objective has an empty term."""
     task, _, term = objective.partition("/")
     return task, term
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Each name once: built-in tasks in their usual order, then own ones as they come."""
+    """Return each name once: built-in tasks in their usual order, then own tasks as given."""
     found = dict.fromkeys(names)
     built_in = [name for name in TASK_NAMES if name in found]
     return tuple(dict.fromkeys([*built_in, *found]))
 
 
 def data_folder(data: str) -> Path:
-    """The folder of `--data`; `sample` is the bundled one."""
+    """Return the folder of `--data`; `sample` is the bundled one."""
     return Path(__file__).with_name("sample") if data == "sample" else Path(data)

@@ -1,4 +1,4 @@
-"""Rows of Parquet files and of folders that the library datasets saved, as text by column."""
+"""Rows of Parquet files and of folders saved by the library datasets, as text by column."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from common.atomic_files import check_regular
 from tasks.text_files import DataError, encodable, plain
 
-ROWS = 4096  # held at a time
+ROWS = 4096  # in memory at a time
 
 
 def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(row from 1, these columns) of each row; classes by the names that the file knows."""
+    """Yield (row number from 1, fields by column); classes have the names stored in the file."""
     try:
         import pyarrow
     except ImportError as error:
@@ -37,7 +37,7 @@ def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[st
 
 
 def arrow_columns(path: Path) -> list[str]:
-    """Names of the columns."""
+    """Return the names of the columns."""
     try:
         import pyarrow
 
@@ -49,17 +49,17 @@ def arrow_columns(path: Path) -> list[str]:
 
         return list(parquet.read_schema(file).names)
     except ImportError:
-        return []  # reading its rows says which package is missing
+        return []  # reading the rows reports the missing package
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
 def shards(path: Path) -> list[Path]:
-    """The files behind a path, in their order."""
+    """Return the sorted files of a path: a file, a pattern or a folder."""
     if path.is_dir():
         found = sorted(path.glob("*.arrow"))
         if not found:
-            raise DataError(f"{path}: expected a file, found none of the usual kind")
+            raise DataError(f"{path}: expected a file, found a folder without *.arrow files")
     else:
         found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
     if not found or not found[0].exists():
@@ -70,7 +70,7 @@ def shards(path: Path) -> list[Path]:
 
 
 def batches(file: Path, needed: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Schema and record batches of a file; DataError for a column that it lacks."""
+    """Yield the schema and each record batch of a file; raise DataError for a missing column."""
     if file.suffix == ".arrow":
         import pyarrow as arrow
 
@@ -96,7 +96,7 @@ def check_columns(file: Path, names: Sequence[str], needed: Sequence[str]) -> No
 
 
 def class_names(schema: Any) -> Mapping[str, list[str]]:
-    """Names of the classes by column, where the library datasets wrote them down."""
+    """Return the names of the classes by column, from the metadata of the library datasets."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
         return {n: f["names"] for n, f in features.items() if f.get("_type") == "ClassLabel"}
@@ -105,7 +105,7 @@ def class_names(schema: Any) -> Mapping[str, list[str]]:
 
 
 def as_text(value: Any, names: Sequence[str] | None, file: Path, row: int) -> str:
-    """A field as a text file would have it; nothing for a missing one."""
+    """Return a field as text; a missing value is the empty string."""
     if isinstance(value, int) and names is not None:
         return names[value] if 0 <= value < len(names) else ""  # -1: no label
     value = plain(value)

@@ -1,4 +1,4 @@
-"""What a task is: where its files are, what its head computes, how it is scored."""
+"""Tasks and their kinds: source of examples, head, losses, scores and metrics."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from tasks.metrics import MAIN_METRICS, measured
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
 
-Outputs = Any  # of a head: logits (B, C), values (B,), or what the loss of its kind wants
+Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How the outputs of a head become a loss, scores, predictions and metrics.
+    """The functions from a head's outputs to a loss, scores, predictions and metrics.
 
     `loss(outputs, targets)` -> a scalar; `scores(outputs)` -> (B, C) probabilities or (B,) values,
-    both float32; `predictions(scores)` -> (B,);
-    `metrics(predictions, targets)` -> named figures, of which `main_metric`, at worst `worst` and
-    at best 1, selects the best epoch. `divergence(outputs, outputs)` says how far two predictions
-    of the same examples lie apart, where that means something; `classes` how many there are, where
-    there are any, `class_names` what people call them.
+    both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> values by name.
+    The metric `main_metric`, from `worst` to 1, selects the best epoch. `divergence(outputs,
+    outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
+    is the number of classes, if any, and `class_names` are their readable names.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -43,7 +42,7 @@ class Kind:
     class_names: tuple[str, ...] = ()
 
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
-        """The metrics of what is predicted by scores (B, C) or (B,)."""
+        """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
 
 
@@ -56,9 +55,9 @@ def identity(scores: np.ndarray) -> np.ndarray:
 
 
 def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
-    """Cross-entropy on logits (B, C); accuracy, and F1 of class 1 of two or averaged over more.
+    """Return a kind with cross-entropy on logits (B, C), accuracy and F1.
 
-    With `matthews` also Matthews' correlation.
+    F1 is that of class 1 for two classes, else the mean. `matthews` adds Matthews' correlation.
     """
     metrics = ["accuracy", "f1" if classes == 2 else "macro_f1"]
     metrics += ["matthews"] if matthews else []
@@ -77,7 +76,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
 
 
 def similarity(scale: float) -> Kind:
-    """Squared error of values (B,) from 0 to `scale`, both divided by `scale`; see `on_scale`."""
+    """Return a kind with the squared error of values (B,), from 0 to `scale`, over `scale`^2."""
     return Kind(
         loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
         scores=lambda values: values,
@@ -90,13 +89,13 @@ def similarity(scale: float) -> Kind:
 
 
 def on_scale(kind: Kind, scale: float) -> Kind:
-    """Similarity with the squared error, and the divergence, of values from 0 to `scale`.
+    """Return a similarity kind with loss and divergence of the undivided values.
 
-    Beside other tasks' losses an error on the scale from 0 to 5 (BEES, Eq. 4) weighs 25 times as
-    much as one of similarities from 0 to 1. Metrics and predictions are the same.
+    Compared with other tasks' losses, an error on the scale from 0 to 5 (BEES, Eq. 4) weighs 25
+    times as much as one on the scale from 0 to 1. Metrics and predictions are unchanged.
     """
     loss, divergence, factor = kind.loss, kind.divergence, scale**2
-    assert divergence is not None, "similarities can be compared"
+    assert divergence is not None, "similarities have a divergence"
     return replace(
         kind,
         loss=lambda values, targets: factor * loss(values, targets),
@@ -104,7 +103,7 @@ def on_scale(kind: Kind, scale: float) -> Kind:
     )
 
 
-Embeddings = tuple[Tensor, ...]  # one (B, H) tensor a text of the examples
+Embeddings = tuple[Tensor, ...]  # one tensor (B, H) per text of an example
 Loss = Callable[[Outputs, Embeddings, Tensor], Tensor]  # outputs, embeddings, targets -> scalar
 
 
@@ -112,13 +111,13 @@ Loss = Callable[[Outputs, Embeddings, Tensor], Tensor]  # outputs, embeddings, t
 class Task:
     """One task of the shared encoder.
 
-    `build_head(H)` makes a module from the embeddings of an example's texts to outputs; `output` is
-    None for a task whose predictions nobody asks for. `several` are named losses where they are not
-    its kind's alone: of the head's outputs, the texts' embeddings and the targets.
-    `in_batch` says that losses compare the examples of a batch: they are not a mean over examples,
-    and a batch goes through them whole. An example has so many `texts`; `joint` says that both of
-    a pair share a sequence, and one embedding. `later` is a number of epochs, and the
-    loss that takes over after them, of a task with one: gradient rows keep their places.
+    `build_head(H)` returns a module from the embeddings of an example's texts to outputs. `output`
+    is None for a task without prediction files. `several` are named losses that replace the kind's
+    loss; they take the head's outputs, the texts' embeddings and the targets. `in_batch` marks
+    losses that compare the examples of a batch: they are not a mean over examples, and a batch is
+    not split. `texts` is the number of texts of an example; `joint` marks pairs that are encoded as
+    one sequence with one embedding. `later` is a number of epochs and the loss that replaces the
+    task's only loss after them, so that the number of gradients stays the same.
     """
 
     name: str
@@ -133,48 +132,48 @@ class Task:
     later: tuple[int, Loss] | None = None
 
     def __post_init__(self) -> None:
-        assert self.later is None or len(self.several) < 2, "one loss takes over from one"
+        assert self.later is None or len(self.several) < 2, "later: expected one loss"
 
     @property
     def vectors(self) -> int:
-        """Embeddings of an example."""
+        """Return the number of embeddings of an example."""
         return 1 if self.joint else self.texts
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """Names of what is minimised: the task's, or one a loss where it has several."""
+        """Return the names of the objectives: the task's name, or one name per loss."""
         names = tuple(self.several)
         return (self.name,) if len(names) < 2 else tuple(f"{self.name}/{n}" for n in names)
 
     def in_epoch(self, epoch: int) -> Task:
-        """The task with the losses of an epoch, from 1."""
+        """Return the task with the losses of an epoch, counted from 1."""
         if self.later is None or epoch <= self.later[0]:
             return self
         return replace(self, several={self.name: self.later[1]})
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        """Examples of `train`, `dev` or `test`, all or `limit` drawn at random.
+        """Return the examples of `train`, `dev` or `test`, all or `limit` drawn at random.
 
-        Those of `test` may have no labels.
+        Test examples may have no labels.
         """
         return self.source.read(folder, split, limit)
 
     def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
-        """Scalar losses of a batch, from the head's outputs and the embeddings, by objective."""
+        """Return the scalar losses of a batch by objective."""
         functions = tuple(self.several.values()) or (of_outputs(self.kind.loss),)
         values = [loss(outputs, texts, targets) for loss in functions]
         return dict(zip(self.objectives, values, strict=True))
 
     def scores(self, head: nn.Module, texts: Embeddings) -> Tensor:
-        """(B, C) class probabilities or (B,) similarities."""
+        """Return class probabilities (B, C) or similarities (B,)."""
         return self.kind.scores(head(*texts))
 
 
 def of_outputs(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
-    """A kind's loss among several of a task."""
+    """Return a loss of the head's outputs in the form of `Task.several`."""
     return lambda outputs, texts, targets: loss(outputs, targets)
 
 
 def of_texts(loss: Callable[[Embeddings, Tensor], Tensor]) -> Loss:
-    """A loss of the embeddings alone among several of a task."""
+    """Return a loss of the texts' embeddings in the form of `Task.several`."""
     return lambda outputs, texts, targets: loss(texts, targets)

@@ -1,11 +1,11 @@
-"""Tables of the known tasks: GLUE, CLUE, reviews and topics, each read from its own usual files.
+"""Tables of the built-in tasks: GLUE, CLUE, reviews and topics, in their published file formats.
 
-A further task is a line here. GLUE's files are tab-separated and never quoted; a name that ends in
-`.csv` has commas and quotes. CLUE and FewCLUE have a JSON object per line and need an encoder that
-reads Chinese, such as a local folder of bert-base-chinese. Reviews are the sets of SuperConText
-(Table 1) and DBpedia, in CSV; MSAC and ASAC have no usual CSV: expected are columns `text` and
-`label`. Files lie in `--data DIR`, those of GLUE also in its folder `glue`. No torch is imported
-here.
+To add a task, add a line here. GLUE's files are tab-separated without quotes; files whose name ends
+in `.csv` have commas and quotes. CLUE and FewCLUE have one JSON object per line and need an encoder
+for Chinese, such as a local folder of bert-base-chinese. Reviews are the data sets of SuperConText
+(Table 1) and DBpedia, in CSV. MSAC and ASAC have no standard CSV; they need the columns `text` and
+`label`. Files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glue`. No
+torch is imported here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Declared:
-    """Where a task's texts and labels are; `header` names the columns of files that do not.
+    """Files and columns of a task; `header` names the columns of files without a header line.
 
-    `names` are what people call the classes, where the labels do not say it.
+    `names` are readable names of the classes, for labels that are not readable.
     """
 
     folder: str
@@ -85,7 +85,7 @@ def of_clue(
     return Declared(folder, texts, "label", labels, train, dev, names=names)
 
 
-FEW = {"train": "train_few_all.json", "dev": "test_public.json"}  # of FewCLUE
+FEW = {"train": "train_few_all.json", "dev": "test_public.json"}  # files of FewCLUE
 CLUE = {
     "tnews": of_clue("tnews_public", TEXT, tuple(TNEWS), tuple(TNEWS.values())),
     "iflytek": of_clue("iflytek_public", TEXT, tuple(str(label) for label in range(119))),
@@ -107,10 +107,10 @@ POLARITY = {"0": 0, "negative": 0, "neg": 0, "1": 1, "positive": 1, "pos": 1}
 
 @dataclass(frozen=True)
 class Published:
-    """Where texts and labels are; `header` names the columns of files that do not.
+    """Files and columns of a data set; `header` names the columns of files without a header line.
 
-    `labels` are what may stand in a file, and the class it means. `test` is a file of its own, or
-    the share of the file `train` that is held out for it.
+    `labels` maps the labels in a file to classes. `test` is a file, or the share of the file
+    `train` that is held out for test.
     """
 
     train: str
@@ -123,12 +123,12 @@ class Published:
 
 
 def stars(count: int) -> dict[str, int]:
-    """Labels from 1."""
+    """Map the labels from 1 to `count` to classes from 0."""
     return {str(label + 1): label for label in range(count)}
 
 
 def with_test(folder: str, columns: tuple[str, ...], names: tuple[str, ...] = MOODS) -> Published:
-    """`train.csv` and `test.csv` without header lines, as Zhang et al. (2015) published them."""
+    """Return a data set of Zhang et al. (2015): `train.csv` and `test.csv` without header lines."""
     files = f"{folder}/train.csv", f"{folder}/test.csv"
     return Published(*files, columns[1:], columns[0], stars(len(names)), columns, names)
 

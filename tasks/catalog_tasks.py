@@ -1,6 +1,6 @@
-"""Tasks of the catalog, made of a line of its tables.
+"""Tasks built from the tables of the catalog.
 
-Reviews are read row by row: only the rows that are used are held.
+Reviews are read row by row, and only the rows in use are held in memory.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
 
 def declared_task(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = None) -> Task:
-    """A task of this name, with a softmax layer on the embedding of a sentence.
+    """Return a task of GLUE or CLUE with a softmax layer on the embedding of a sentence.
 
-    Pairs go through two towers and BEES' head for pairs (`bi`), or as one sequence
-    `[CLS] a [SEP] b [SEP]` through the softmax layer, too (`joint`). With `classes` the first ones
-    alone.
+    Pairs are encoded separately, with BEES' head for pairs (`bi`), or as one sequence
+    `[CLS] a [SEP] b [SEP]` with the softmax layer (`joint`). `classes` keeps only the first ones.
     """
     declared = DECLARED[name]
     count, joint = int(classes or len(declared.labels)), pair == "joint"
@@ -52,7 +51,7 @@ def declared_task(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = 
 
 
 def source_of(declared: Declared, count: int) -> Source:
-    """The files of a task, or the examples of its first classes."""
+    """Return the files of a task, restricted to its first `count` classes."""
     files = LabelledFiles(
         files={
             "train": f"{declared.folder}/{declared.train}",
@@ -73,14 +72,14 @@ def source_of(declared: Declared, count: int) -> Source:
 
 
 def clean_review(text: str) -> str:
-    """Line breaks, which are written out as two characters or as HTML, and spaces become one."""
+    """Replace line breaks, written as two characters or as HTML, and spaces by single spaces."""
     return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
 
 
 def reviews(name: str, classes: str | None = None) -> Task:
-    """A task of this name, with a softmax layer on the embedding of a text.
+    """Return a task on reviews or topics with a softmax layer on the embedding of a text.
 
-    With `classes` the first ones alone.
+    `classes` keeps only the first ones.
     """
     published = REVIEWS[name]
     own_test = isinstance(published.test, str)
@@ -106,13 +105,13 @@ def reviews(name: str, classes: str | None = None) -> Task:
 
 
 def cfimdb() -> Task:
-    """Long movie reviews, two classes, in the files of CS224N."""
+    """Return the task on long movie reviews, two classes, in the files of CS224N."""
     files = cs224n_files("ids-cfimdb", ("sentence",), "sentiment", class_label(2), clean_sentence)
     return classified("cfimdb", 2, files, MOODS)
 
 
 def classified(name: str, classes: int, source: Source, names: tuple[str, ...]) -> Task:
-    """Cross-entropy on a softmax layer."""
+    """Return a task with cross-entropy on a softmax layer."""
     return Task(
         name=name,
         kind=classification(classes, names=names[:classes]),

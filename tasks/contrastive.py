@@ -1,4 +1,4 @@
-"""Objectives of tasks with classes that add contrastive terms to cross-entropy."""
+"""Objectives of classification tasks that add contrastive terms to cross-entropy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasks.splits import of_each_split
 
 
 def scl(task: Task, settings: SCL) -> Task:
-    """(1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1)."""
+    """Return a task with the loss (1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1)."""
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
         contrast = supcon_loss(example_embedding(texts), targets, settings.temperature)
@@ -30,9 +30,9 @@ def scl(task: Task, settings: SCL) -> Task:
 
 
 def linear(task: Task, settings: LS) -> Task:
-    """(1 - weight) CE + weight (r_1 pull + r_2 push)  (Moukafih et al., 2022, Eq. 4 to 6).
+    """Return a task with the loss (1 - weight) CE + weight (r_1 pull + r_2 push).
 
-    Pull and push are counted from their ideal points.
+    Pull and push are measured from their ideal points  (Moukafih et al., 2022, Eq. 4 to 6).
     """
     assert task.kind.classes is not None
     first, second = settings.preference
@@ -40,7 +40,7 @@ def linear(task: Task, settings: LS) -> Task:
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
         pull, push = both(texts, targets, settings.temperature)
-        # No gradient changes; a combiner that wants losses of zero or more gets them.
+        # This changes no gradient, but makes losses non-negative, as some combiners require.
         contrast = first * (pull - lowest[0]) + second * (push - lowest[1])
         own = task.kind.loss(outputs, targets)
         return (1 - settings.weight) * own + settings.weight * contrast
@@ -49,7 +49,7 @@ def linear(task: Task, settings: LS) -> Task:
 
 
 def apart(task: Task, settings: EPO) -> Task:
-    """Cross-entropy, pull and push as objectives of their own, for a combiner to weigh."""
+    """Return a task with cross-entropy, pull and push as separate objectives, for a combiner."""
     assert task.kind.classes is not None
     lowest = ideal_points(settings.temperature, task.kind.classes)
 
@@ -59,25 +59,25 @@ def apart(task: Task, settings: EPO) -> Task:
         )
 
     def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        return (1 - settings.weight) * task.kind.loss(outputs, targets)  # the head's share, too
+        return (1 - settings.weight) * task.kind.loss(outputs, targets)  # also scales the head's
 
     losses = (cross_entropy, one(0), one(1))
     return over_batches(task, dict(zip(PULL_PUSH, losses, strict=True)))
 
 
 def over_batches(task: Task, several: Mapping[str, Loss]) -> Task:
-    """The task with these losses, which compare the examples of a batch."""
+    """Return the task with these losses, which compare the examples of a batch."""
     return replace(task, several=several, in_batch=True)
 
 
 def both(texts: Embeddings, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Pull and push of a batch."""
+    """Return pull and push of a batch."""
     unit = F.normalize(example_embedding(texts), dim=-1)
     return contrastive_objectives(unit, targets, temperature)
 
 
 def example_embedding(texts: Embeddings) -> Tensor:
-    """One vector an example: its text's, or of a pair in two towers u, v and |u - v| in one."""
+    """Return one vector per example: the text's (B, H), or (u, v, |u - v|) of a pair (B, 3H)."""
     if len(texts) == 1:
         return texts[0]
     u, v = texts
@@ -85,7 +85,7 @@ def example_embedding(texts: Embeddings) -> Tensor:
 
 
 def two_views(source: Source) -> Source:
-    """Give training examples each text twice, of which dropout makes another view."""
+    """Repeat the texts of training examples, so that dropout makes a second view of each."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
         return replace(examples, texts=examples.texts * 2) if split == "train" else examples
@@ -94,7 +94,7 @@ def two_views(source: Source) -> Source:
 
 
 class FirstView(nn.Module):
-    """A head that looks at the first view of an example, of `count` texts."""
+    """A head on the first view of an example, which has `count` embeddings."""
 
     def __init__(self, head: nn.Module, count: int) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class FirstView(nn.Module):
 
 
 def augmented(task: Task, settings: CL) -> Task:
-    """(1 - weight) CE + weight InfoNCE of both views, the other examples being negatives."""
+    """Return a task with (1 - weight) CE + weight InfoNCE of two views, with in-batch negatives."""
     count = task.vectors
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The tasks in CS224N's files: sentiment, paraphrase and similarity, and reviews of CFIMDB."""
+"""The tasks in CS224N's files: sentiment, paraphrase and similarity."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def cs224n_files(
     clean_text: Callable[[str], str],
     target_type: type = np.int64,
 ) -> LabelledFiles:
-    """The three files of a task, `STEM-train.csv` and so on."""
+    """Return the three files of a task, `STEM-train.csv` and so on."""
     return LabelledFiles(
         files={
             split: f"{stem}-{name}.csv"
@@ -67,7 +67,7 @@ def cs224n_files(
 
 
 def sst(head: str = "hidden") -> Task:
-    """Stanford Sentiment Treebank: five classes; `hidden` is BEES' M4, `softmax` its M1."""
+    """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1."""
     classes = len(SST_CLASSES)
     return Task(
         name="sst",
@@ -81,10 +81,10 @@ def sst(head: str = "hidden") -> Task:
 
 
 def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi") -> Task:
-    """Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
+    """Return Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
 
-    `with-contrastive` adds the contrastive loss of the embeddings as an objective of its own. With
-    `pair` "joint" both questions are one sequence, and a softmax layer the head.
+    `with-contrastive` adds the contrastive loss of the embeddings as a separate objective. With
+    `pair` "joint" both questions form one sequence, and the head is a softmax layer.
     """
     joint = pair == "joint"
     return Task(
@@ -105,10 +105,10 @@ def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi")
 
 
 def sts(head: str = "hidden", activation: str = "relu") -> Task:
-    """Semantic textual similarity from 0 to 5.
+    """Return semantic textual similarity from 0 to 5.
 
-    The head `hidden` is BEES' M6, `cosine` its baseline M3. The activation follows the cosine:
-    `relu`, because similarities are not negative; `sigmoid` is BEES' Table 4.
+    The head `hidden` is BEES' M6, `cosine` its baseline M3. The activation is applied to the
+    cosine: `relu`, because similarities are not negative; `sigmoid` is in BEES' Table 4.
     """
     return Task(
         name="sts",

@@ -1,4 +1,4 @@
-"""One split of a task, tokenised once, ready to be packed into batches."""
+"""Splits of tasks, tokenised once and ready to be packed into batches."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tasks.readers import Examples, Limit
 
 @dataclass(frozen=True)
 class Split:
-    """Examples of one split, without their texts, and the tokens of these."""
+    """Examples of one split without their texts, and the tokens of the texts."""
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example's longest text: (n,)."""
+        """Return the number of tokens of each example's longest text, (n,)."""
         return np.max([tokens.lengths for tokens in self.tokens], axis=0)
 
     @property
     def cut(self) -> tuple[int, int]:
-        """How many texts were cut to the tokenizer's limit, and of how many; views count once."""
+        """Return the number of truncated texts and of all texts; views count once."""
         texts = {id(tokens): tokens for tokens in self.tokens}.values()
         return sum(int(one.cut.sum()) for one in texts), sum(len(one) for one in texts)
 
@@ -39,15 +39,15 @@ class Split:
         return pack(self.tokens, rows)
 
     def targets(self, rows: np.ndarray, device: torch.device) -> Tensor:
-        assert self.examples.targets is not None, "most test files have no labels"
+        assert self.examples.targets is not None, "expected a split with labels"
         return torch.from_numpy(self.examples.targets[rows]).to(device)
 
 
 def read_split(task: Task, folder: Path, split: str, limit: Limit = None) -> Examples:
-    """One split; `limit` draws some of its examples.
+    """Read one split; `limit` draws some of its examples.
 
-    Of train it is what the task's source understands by it: that many examples, or, where its texts
-    come from several tasks, that many of each.
+    For train, the task's source applies the limit: to all examples, or per task if its texts come
+    from several tasks.
     """
     if split == "train":
         return task.read(folder, split, limit)
@@ -59,7 +59,7 @@ def load_split(
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` as in `read_split`."""
     examples = read_split(task, folder, split, limit)
-    # Two views of a text are the same list of texts, tokenised once.
+    # Two views of a text share one list of texts, which is tokenised once.
     known: dict[tuple[int, ...], TokenLists] = {}
     together = 2 if task.joint else 1
     tokens = []
@@ -73,10 +73,7 @@ def load_split(
 
 
 def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:
-    """SHA-256 over tokens, targets and ids of every split: what a run learns from and is judged by.
-
-    The same run of other data would not be the same run.
-    """
+    """Return the SHA-256 of tokens, targets and ids of every split, to identify a run's data."""
     whole = hashlib.sha256()
     for name, several in splits.items():
         for split, found in several.items():

@@ -1,4 +1,4 @@
-"""A task over somebody's own files, as a flag or a YAML file describes it. No torch is imported.
+"""Descriptions of tasks on a user's own files, in a flag or a YAML file. No torch is imported.
 
 reviews=reviews.csv:type=classification,text=comment,label=stars
 my=pairs.parquet:type=similarity,text=left,text=right,label=score,low=0,high=5
@@ -23,12 +23,12 @@ from common.settings import Name, Settings, checked, expected, hints_of, require
 from tasks import TASK_NAMES
 
 Kind = Literal["classification", "similarity"]
-Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of a similarity
+Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
-# Names of built-in tasks, of their prediction files and of what stands beside tasks in metrics.
+# Names of built-in tasks, of their prediction files and of other keys of the metrics.
 TAKEN = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
-# What PyTorch's dictionary of modules, in which the heads are, calls its own.
+# Attributes of nn.ModuleDict, which holds the heads: a task cannot have these names.
 OF_MODULES = (
     " add_module apply bfloat16 buffers call_super_init children clear compile cpu cuda double"
     " dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter"
@@ -43,23 +43,23 @@ OF_MODULES = (
 )
 KEYS = {
     "type": "classification or similarity",
-    "text": "column of the text; two of them for pairs",
+    "text": "column of the text; given twice for pairs",
     "label": "column of the label",
-    "dev": "file of dev; without it a part of the first file",
-    "test": "file of test, with labels or without",
-    "id": "column of the examples' ids; without it their rows count",
-    "labels": "the classes in their order, a|b|c; without it those of the first file",
-    "low": "the least similarity; without it the least one of the first file",
-    "high": "the greatest similarity",
-    "pair": "bi (a tower a text) or joint (one sequence for both)",
-    "quotes": "yes, or no where quotes in a tab-separated file mean nothing",
+    "dev": "file of dev (default: a part of the first file)",
+    "test": "file of test, with or without labels",
+    "id": "column of the examples' ids (default: row numbers)",
+    "labels": "the classes in order, a|b|c (default: those of the first file)",
+    "low": "the lowest similarity (default: the lowest of the first file)",
+    "high": "the highest similarity (default: the highest of the first file)",
+    "pair": "bi (each text encoded separately) or joint (both as one sequence)",
+    "quotes": "yes, or no if quotes in a tab-separated file are ordinary characters",
 }
-OPTIONS = re.compile(r":(?=[a-z]+=)")  # where a file's name ends
-COMMA = re.compile(r"(?<!\\),")  # in a name it is escaped with a backslash
+OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
+COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
 
 
 class Description(Settings):
-    """The keys of a description, as somebody writes them: see `KEYS`."""
+    """The keys of a description, as the user writes them; see `KEYS`."""
 
     type: Kind
     text: tuple[Name, ...]
@@ -77,32 +77,32 @@ class Description(Settings):
     def faults(self) -> Iterator[str]:
         similar = self.type == "similarity"
         if len(self.text) not in ((2,) if similar else (1, 2)):
-            wanted = "two text columns" if similar else "one text column, or two of pairs"
+            wanted = "two text columns" if similar else "one text column, or two for pairs"
             yield f"text: expected {wanted}, found {len(self.text)}"
         for key, owner in (("labels", not similar), ("low", similar), ("high", similar)):
             if getattr(self, key) not in ((), None) and not owner:
                 yield f"{key}: expected another type, found {self.type}"
         if self.pair == "joint" and (similar or len(self.text) != 2):
-            yield "pair: expected a classification of pairs with joint"
+            yield "pair: expected a classification of pairs for joint"
 
 
 def is_taken(name: str) -> bool:
-    """Whether something else has the name."""
+    """Return whether a name is reserved."""
     return name in TAKEN or f" {name} " in OF_MODULES
 
 
 class DescriptionError(UserError):
-    """A description of a task that cannot be used."""
+    """An invalid description of a task."""
 
     status = 2
 
 
 @dataclass(frozen=True)
 class Described:
-    """Nothing is left open: all that a run's folder keeps of the task, and needs to predict.
+    """A complete description: all that a run's folder stores of a task and needs for prediction.
 
-    `labels` are the classes as the files write them, in the order of their numbers; similarities go
-    from `low` to `high`. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
+    `labels` are the classes as written in the files, in the order of their numbers. Similarities
+    are from `low` to `high`. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
     """
 
     name: str
@@ -121,28 +121,28 @@ class Described:
     quotes: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Without the name, by which it is found."""
+        """Return the fields without the name, which is the key of the description."""
         found = asdict(self)
         del found["name"]
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
 
 def meaning(described: Mapping[str, Any]) -> dict[str, Any]:
-    """What two descriptions have alike whose heads say the same: all but where the data is."""
+    """Return the fields that define what a head predicts, without the location of the data."""
     kept = ("type", "texts", "labels", "low", "high", "joint")
     return {key: described.get(key) for key in kept}
 
 
 def from_json(name: str, content: Mapping[str, Any]) -> Described:
-    """What `to_json` wrote; UserError where it is anything else: a folder may come from anywhere.
+    """Read the output of `to_json`; raise UserError for other content, as folders are not trusted.
 
-    The name becomes a part of files' names.
+    The name is checked too, because it becomes part of file names.
     """
     wanted = {field.name for field in fields(Described)} - {"name"}
     if not NAME.fullmatch(name) or is_taken(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
     for key in sorted(wanted ^ content.keys()):
-        found = "none" if key in wanted else "it"
+        found = "none" if key in wanted else "an unknown key"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")
     for key, hint in hints_of(Described).items():
         if key != "name":
@@ -159,35 +159,35 @@ def from_json(name: str, content: Mapping[str, Any]) -> Described:
 
 
 def parse_description(text: str) -> dict[str, Any]:
-    """`NAME=FILE:key=value,...` or `NAME=FILE.yaml` as its keys; DescriptionError."""
+    """Return the keys of `NAME=FILE:key=value,...` or `NAME=FILE.yaml`; raise DescriptionError."""
     name, sign, rest = text.partition("=")
     if not sign or not NAME.fullmatch(name):
         raise DescriptionError(
-            "expected NAME=FILE:type=...,text=...,label=..., the name in small letters, "
+            "expected NAME=FILE:type=...,text=...,label=..., the name in lower case, "
             f"found {text!r}"
         )
     if is_taken(name):
-        raise DescriptionError(f"{name}: expected another name, for this one is taken")
+        raise DescriptionError(f"{name}: expected another name: this one is reserved")
     file, *options = OPTIONS.split(rest, maxsplit=1)
     if not file:
         raise DescriptionError(f"{name}: expected a file after =, found none")
     if file.endswith((".yaml", ".yml")):
         if options:
-            raise DescriptionError(f"{name}: expected {file} alone, found {options[0]!r} after it")
+            raise DescriptionError(f"{name}: expected only {file}, found {options[0]!r} after it")
         return checked_description(name, read_yaml(Path(file)))
     given: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
         if key == "text":
             given.setdefault("text", []).append(value)
         elif key in given:
-            raise DescriptionError(f"{name}: {key}: expected it once, found it twice")
+            raise DescriptionError(f"{name}: {key}: expected one value, found two")
         else:
             given[key] = os.path.expanduser(value) if key in FILES else value
     return checked_description(name, given)
 
 
 def pairs(name: str, options: str) -> Iterator[tuple[str, str]]:
-    """Keys and values; a backslash before a comma makes it a part of a value."""
+    """Yield keys and values; a backslash before a comma makes it part of a value."""
     for part in filter(None, COMMA.split(options)):
         key, sign, value = part.replace("\\,", ",").partition("=")
         if not sign or not value:
@@ -196,7 +196,7 @@ def pairs(name: str, options: str) -> Iterator[tuple[str, str]]:
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """The description in a file; other files that it names lie beside it."""
+    """Return the description in a file; the paths in it are relative to its folder."""
     import yaml
 
     check_regular(file, DescriptionError)
@@ -215,7 +215,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def checked_description(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a description in one form, of any kind of file; DescriptionError in one line."""
+    """Return a description in a uniform form; raise DescriptionError in one line if invalid."""
     for key in given:
         if key not in KEYS and key != "train":
             raise DescriptionError(f"{name}: expected keys of {', '.join(KEYS)}, found {key!r}")
@@ -232,7 +232,7 @@ def checked_description(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_one_form(name: str, key: str, value: Any) -> Any:
-    """Lists of texts, and numbers, however a flag or a YAML file writes them."""
+    """Convert a value of a flag or a YAML file to a list of texts or a number."""
     if key in ("low", "high") and isinstance(value, str):
         try:
             return float(value)
@@ -243,7 +243,7 @@ def in_one_form(name: str, key: str, value: Any) -> Any:
     if isinstance(value, str):
         value = [value] if key == "text" else value.split("|")
     if isinstance(value, list):
-        if any(isinstance(one, bool) for one in value):  # as YAML reads yes and no
+        if any(isinstance(one, bool) for one in value):  # YAML reads yes and no so
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
         value = [str(one).strip() if isinstance(one, str | int | float) else one for one in value]
     return value

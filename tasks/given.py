@@ -1,4 +1,4 @@
-"""A task from Python: by its name, by a description of files, or from lists of texts and labels."""
+"""Tasks from Python: by name, by a description of files, or from lists of texts and labels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tasks import TASKS, TaskOptions
 from tasks.described import NAME, Described, checked_description, parse_description
 from tasks.task_inference import settle
 
-TEXTS, LABEL = ("text", "other text"), "label"  # columns of the file that keeps lists
+TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 
 
 @dataclass(frozen=True)
 class OwnTask:
-    """A task over somebody's own files, of which nothing is left open."""
+    """A task on the user's own files, completely described."""
 
     described: Described
 
@@ -41,30 +41,30 @@ def task(
     """A task for `RunConfig(tasks=...)`.
 
     Args:
-        first: the name of a built-in task, whose options follow (`task("sst", head="softmax")`); a
-            description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or n texts or
-            pairs of texts, with `labels`.
-        labels: a label for each text: classes, as texts or whole numbers; or, for the similarity of
-            pairs, numbers of which one is a float.
-        name: of a task from lists.
-        folder: where lists are kept as a file, by its checksum: the run reads it, and reads it
-            again when it is resumed.
-        options: of a built-in task its own; of lists the keys of a description, such as
+        first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
+            description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
+            n texts or n pairs of texts, with `labels`.
+        labels: n labels: classes, as texts or whole numbers; or, for the similarity of pairs,
+            numbers, at least one of them a float.
+        name: the name of a task from lists.
+        folder: the folder in which lists are stored as a file, named after its checksum. The run
+            reads this file, also when it is resumed.
+        options: options of a built-in task; for lists the keys of a description, such as
             `type="classification"` for pairs with numbers as labels.
 
     Raises:
-        SettingsError, DescriptionError, DataError: in one line.
+        SettingsError, DescriptionError, DataError: with a message of one line.
     """
     if isinstance(first, str):
         if labels is not None:
-            raise SettingsError(f"labels: expected them with a list of texts, found task {first!r}")
+            raise SettingsError(f"labels: expected only for a list of texts, found task {first!r}")
         if first in TASKS:
             return TASKS[first](**options)
         if "=" not in first:
             line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
             raise SettingsError(line + meant(first, TASKS))
         if options:
-            line = f"expected them in the description, found {next(iter(options))} beside it"
+            line = f"expected inside the description, found {next(iter(options))} outside of it"
             raise SettingsError(f"options: {line}")
         own, _, _ = first.partition("=")
         return OwnTask(settle(own, parse_description(first)))
@@ -79,7 +79,7 @@ def task(
         if not isinstance(one, str | int | float):
             raise SettingsError(f"labels: expected texts or numbers, found {shown(one)}")
     if not NAME.fullmatch(name):
-        line = "expected small letters, digits, hyphens and underscores"
+        line = "expected lower-case letters, digits, hyphens and underscores"
         raise SettingsError(f"name: {line}, found {shown(name)}")
     widths = sorted({len(one) for one in rows}) or [1]
     if len(widths) > 1 or widths[0] not in (1, 2):
@@ -104,7 +104,7 @@ def task(
 
 
 def texts_of(row: Any) -> tuple[str, ...]:
-    """A text, or the two of a pair; SettingsError for anything else."""
+    """Return a text or a pair of texts as a tuple; raise SettingsError for anything else."""
     texts = (row,) if isinstance(row, str) else row
     if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
         raise SettingsError(f"texts: expected texts or pairs of texts, found {shown(row)}")

@@ -1,4 +1,4 @@
-"""Task heads: sentence embeddings -> logits or similarities. B examples, H width, C classes."""
+"""Task heads from sentence embeddings to logits or similarities. B examples, H width, C classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @runtime_checkable
 class PoolsTokens(Protocol):
-    """A head that itself makes embeddings (S, `pooled_width`) of the tokens' states (T, H)."""
+    """A head that pools token states (T, H) to sequence embeddings (S, `pooled_width`) itself."""
 
     pooled_width: int
 
@@ -31,7 +31,7 @@ class PoolsTokens(Protocol):
 
 @runtime_checkable
 class StartsAtNames(Protocol):
-    """A head whose labels may begin at the embeddings of their names (C, H)."""
+    """A head whose label embeddings may be initialised with those of the class names (C, H)."""
 
     def start(self, names: Tensor) -> None: ...
 
@@ -50,7 +50,7 @@ class HiddenClassifier(nn.Module):
 
 
 class SoftmaxClassifier(nn.Module):
-    """Logits straight from the embedding, usually [CLS]: (B, H) -> (B, C) (BEES, M1)."""
+    """Dropout -> logits, from the embedding, usually [CLS]: (B, H) -> (B, C) (BEES, M1)."""
 
     def __init__(self, width: int, classes: int, dropout: float = HEAD_DROPOUT) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class SoftmaxClassifier(nn.Module):
 class PairClassifier(nn.Module):
     """Both embeddings, with or without |u - v| -> dropout -> hidden -> ReLU -> logits (B, C).
 
-    With the difference: BEES, M5 (Reimers and Gurevych, 2019); without: its baseline M2.
+    With the difference it is BEES' M5 (Reimers and Gurevych, 2019), without it the baseline M2.
     """
 
     def __init__(self, width: int, classes: int, difference: bool) -> None:
@@ -82,8 +82,8 @@ class PairClassifier(nn.Module):
 class CosineSimilarity(nn.Module):
     """Cosine of both embeddings -> activation -> times `scale`: two (B, H) -> (B,).
 
-    With a hidden layer first: BEES, M6; without: its baseline M3. The hidden layer starts as the
-    identity, so that training begins from the similarities the encoder already knows.
+    With a hidden layer first it is BEES' M6, without it the baseline M3. The hidden layer is
+    initialised as the identity, so that training starts from the encoder's own similarities.
     """
 
     def __init__(self, width: int, scale: float, hidden: bool, activation: str) -> None:

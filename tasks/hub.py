@@ -1,7 +1,7 @@
-"""Data from the Hugging Face hub, written in the files of CS224N and GLUE.
+"""Conversion of data from the Hugging Face hub to the files of CS224N and GLUE.
 
-Splits have CS224N's sizes. Its own splits of Quora and STS are random ones of the same data: ours
-are others of the same sizes, always the same.
+Splits have CS224N's sizes. CS224N's own splits of Quora and STS are random; those written here are
+other random splits of the same data, of the same sizes and always the same.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Splits = Mapping[str, Rows]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a task's data lies: `repo` with its `config`, of which `label` names the labels."""
+    """Location of a task's data on the hub: `repo` and `config`, columns of texts and label."""
 
     repo: str
     config: str | None
     texts: tuple[str, ...]
     label: str
-    sizes: Mapping[str, int]  # of what is written
+    sizes: Mapping[str, int]  # rows per split
 
 
 ORIGINS = {
@@ -57,7 +57,7 @@ ORIGINS = {
         {"train": 6040, "dev": 863, "test": 1725},
     ),
 }
-GLUE_SIZES = {  # of GLUE's train and dev
+GLUE_SIZES = {  # rows of train and dev
     "sst2": (67_349, 872),
     "cola": (8551, 1043),
     "mrpc": (3668, 408),
@@ -65,7 +65,7 @@ GLUE_SIZES = {  # of GLUE's train and dev
     "qnli": (104_743, 5463),
     "mnli": (392_702, 9815),
 }
-COLUMNS = {  # of the hub's GLUE
+COLUMNS = {  # text columns of GLUE on the hub
     "sst2": ("sentence",),
     "cola": ("sentence",),
     "qnli": ("question", "sentence"),
@@ -84,9 +84,9 @@ ORIGINS |= {
 
 
 def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits:
-    """The splits of a task from the hub, or from `source`, where the library datasets saved them.
+    """Return the splits of a task from the hub, or from `source`, saved by the library datasets.
 
-    Raises DataError in one line, with what to do without a network.
+    Raises DataError in one line, which says what to do without a network.
     """
     origin = ORIGINS[name]
     try:
@@ -103,20 +103,20 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
         if source is not None:
             return dict(datasets.load_from_disk(str(source / name)))
         return dict(datasets.load_dataset(origin.repo, origin.config, revision=revision))
-    except Exception as error:  # the library lets those of its HTTP clients through
+    except Exception as error:  # the library does not catch those of its HTTP clients
         if source is not None:
-            where = "expected what datasets' save_to_disk wrote"
+            where = "expected the output of datasets' save_to_disk"
         else:
             where = (
                 f"needs {origin.repo} from the Hugging Face hub, which could not be "
-                "reached: expected a network, or --source DIR with what datasets' save_to_disk "
-                "wrote, a folder a task; the bundled sample needs neither"
+                "reached: expected a network, or --source DIR with the output of datasets' "
+                "save_to_disk, one folder per task; the bundled sample needs neither"
             )
         raise DataError(f"{where} ({type(error).__name__})") from error
 
 
 def parted(name: str, found: Splits) -> dict[str, Rows]:
-    """Train, dev and test as CS224N and GLUE have them."""
+    """Return train, dev and test as in CS224N and GLUE."""
     origin = ORIGINS[name]
     if name in ("qqp", "sts"):
         return shuffled(origin, found)
@@ -129,7 +129,7 @@ def parted(name: str, found: Splits) -> dict[str, Rows]:
 
 
 def shuffled(origin: Origin, splits: Splits) -> dict[str, Rows]:
-    """All rows in an order of chance that never changes, parted in the sizes' proportions."""
+    """Shuffle all rows, always in the same way, and split them in proportion to the sizes."""
     every = [columns(origin, one, name) for name, one in splits.items()]
     names = (*origin.texts, origin.label)
     whole = {name: [value for one in every for value in one[name]] for name in names}
@@ -145,7 +145,7 @@ def shuffled(origin: Origin, splits: Splits) -> dict[str, Rows]:
 
 
 def columns(origin: Origin, rows: Any, split: str) -> Rows:
-    """Texts and labels of one split, as lists; DataError where they are no texts and numbers."""
+    """Return texts and labels of one split as lists; raise DataError for other or blank values."""
     found = {}
     for name in (*origin.texts, origin.label):
         if name not in rows.column_names:
@@ -162,7 +162,7 @@ def columns(origin: Origin, rows: Any, split: str) -> Rows:
 
 
 def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
-    """The files of a task, once the task itself can read them; each is there whole or not at all.
+    """Write the files of a task, each atomically, after a check that the task can read them.
 
     Raises DataError for labels out of range, and for splits without examples.
     """
@@ -183,7 +183,7 @@ def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
 
 
 def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
-    """Tab-separated, an unnamed index before `id`; test without labels."""
+    """Return tab-separated files with an unnamed index before `id`; test has no labels."""
     declared, origin, files = build_task(name).source, ORIGINS[name], {}
     assert isinstance(declared, LabelledFiles)
     for split, rows in splits.items():
@@ -201,7 +201,7 @@ def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
 
 
 def glue_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
-    """GLUE's own layouts: tabs, no quotes."""
+    """Return files in GLUE's own layouts: tab-separated, without quotes."""
     declared, origin, files = GLUE[name], ORIGINS[name], {}
     header = declared.header or (*declared.texts, declared.label)
     for split, rows in splits.items():
@@ -215,7 +215,7 @@ def glue_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
             }
             label = int(fields[origin.label])
             if label not in range(len(declared.labels)):
-                raise DataError(f"{name}, {split}: expected a label of its classes, found {label}")
+                raise DataError(f"{name}, {split}: expected the number of a class, found {label}")
             said[declared.label] = declared.labels[label]
             lines.append("\t".join(said[column] for column in header))
         file = declared.train if split == "train" else declared.dev
@@ -224,7 +224,7 @@ def glue_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
 
 
 def shown(name: str, label: float) -> str:
-    """A label as the file has it: similarities and Quora's with a decimal point."""
+    """Return a label as in the files: similarities and Quora's labels have a decimal point."""
     return str(int(label)) if name == "sst" else str(float(label))
 
 

@@ -1,10 +1,10 @@
-"""LEAM and LSAN: classifiers in which labels attend to the tokens of a sequence.
+"""LEAM and LSAN: classifiers with attention of labels to the tokens of a sequence.
 
-Sequences are packed and have no padding. T tokens of S sequences, B examples, C labels, H width.
+Sequences are packed, without padding. T tokens of S sequences, B examples, C labels, H width.
 
 Wang et al. (2018): "Joint Embedding of Words and Labels for Text Classification".
 Xiao et al. (2019): "Label-Specific Document Representation for Multi-Label Text Classification";
-with a softmax over the labels in place of sigmoids, as LaCon compares it.
+with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from minbert.dropout import Dropout
 from tasks.base import Task
 from tasks.heads import SoftmaxClassifier
 
-WINDOW = 5  # tokens that the convolution sees; LaCon does not tell its own
+WINDOW = 5  # tokens in the convolution's window, which LaCon does not specify
 DEVIATION = 0.02
 
 
 class LabelAttention(nn.Module):
-    """A sequence's embedding from the tokens that are like some label (LaCon, Eq. 9).
+    """Sequence embedding from the tokens most similar to any label (LaCon, Eq. 9).
 
-    Cosines of tokens and labels -> a convolution over the tokens, the same for all labels ->
+    Cosines of tokens and labels -> a convolution over the tokens, shared by all labels ->
     maximum over the labels -> softmax over the sequence's tokens -> weighted sum. With `rectified`
-    the convolution is followed by ReLU (LEAM, Eq. 5; Wang et al., 2018). The convolution begins as
-    the mean of its window: with PyTorch's random start a bias alone may silence the ReLU for good.
+    the convolution is followed by ReLU (LEAM, Eq. 5; Wang et al., 2018). The convolution is
+    initialised as the mean of its window: a random bias may keep the ReLU at zero permanently.
     """
 
     def __init__(self, rectified: bool = False) -> None:
@@ -51,12 +51,12 @@ class LabelAttention(nn.Module):
 
 
 def places(batch: Batch) -> Tensor:
-    """Where each token is in a grid (S, longest) laid out in a row: (T,)."""
+    """Return the index of each token in a flattened grid (S, longest): (T,)."""
     return batch.sequence * batch.longest + batch.positions
 
 
 def padded(values: Tensor, batch: Batch) -> Tensor:
-    """(T, C) -> (S, longest, C), zero beyond a sequence's end."""
+    """Pad packed values with zeros: (T, C) -> (S, longest, C)."""
     grid = values.new_zeros(len(batch.lengths) * batch.longest, values.shape[1])
     return grid.index_copy(0, places(batch), values).view(
         len(batch.lengths), batch.longest, values.shape[1]
@@ -64,7 +64,7 @@ def padded(values: Tensor, batch: Batch) -> Tensor:
 
 
 def softmax_over_tokens(scores: Tensor, batch: Batch) -> Tensor:
-    """Weights (T, C) that add up to 1 over the tokens of each sequence."""
+    """Return weights (T, C) that sum to 1 over the tokens of each sequence."""
     index = batch.sequence[:, None].expand_as(scores)
     shape = len(batch.lengths), scores.shape[1]
     top = scores.detach().new_full(shape, -torch.inf)
@@ -75,8 +75,8 @@ def softmax_over_tokens(scores: Tensor, batch: Batch) -> Tensor:
 
 
 def weighted_sums(weights: Tensor, hidden: Tensor, batch: Batch) -> Tensor:
-    """Of the tokens of each sequence, by each column of weights (T, C): (S, C, H)."""
-    # A column at a time: all at once would take T x C x H numbers.
+    """Sum the tokens of each sequence, weighted by each column of weights (T, C): (S, C, H)."""
+    # One column at a time: all at once would need T x C x H numbers.
     sums = [
         hidden.new_zeros(len(batch.lengths), hidden.shape[1]).index_add(
             0, batch.sequence, column[:, None] * hidden
@@ -87,21 +87,21 @@ def weighted_sums(weights: Tensor, hidden: Tensor, batch: Batch) -> Tensor:
 
 
 def label_table(classes: int, width: int) -> nn.Parameter:
-    """Random label embeddings (C, H), normal with BERT's deviation of 0.02.
+    """Return random label embeddings (C, H), normal with BERT's standard deviation of 0.02.
 
-    Adam moves a number by the learning rate a step, whatever its size: larger ones hardly turn.
+    Adam's steps do not depend on a parameter's size: longer vectors would hardly change direction.
     """
     return nn.Parameter(torch.randn(classes, width) * DEVIATION)
 
 
 @torch.no_grad()
 def start_at(labels: Tensor, names: Tensor) -> None:
-    """Begin with the labels at the embeddings of their names (C, H), centred."""
+    """Initialise the label embeddings with the centred embeddings of their names (C, H)."""
     labels.copy_(centred(names))
 
 
 def centred(names: Tensor) -> Tensor:
-    """Embeddings of names (C, H) without what all have in common, as long as `label_table`'s."""
+    """Return name embeddings (C, H) minus their mean, scaled to the norm of `label_table`'s."""
     return F.normalize(names - names.mean(0), dim=-1) * (DEVIATION * names.shape[1] ** 0.5)
 
 
@@ -116,7 +116,7 @@ class Classified(NamedTuple):
 
 
 class JointEmbedding(nn.Module):
-    """Label-attentive embedding (B, H) -> logits; the labels through the same classifier."""
+    """Label-attentive embedding (B, H) -> logits; labels pass through the same classifier."""
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class JointEmbedding(nn.Module):
 
 
 def leam(task: Task) -> Task:
-    """Cross-entropy of the examples, and of each label's own embedding (Eq. 8 and 9)."""
+    """Return a task with cross-entropy of the examples and label embeddings (Eq. 8 and 9)."""
     classes = task.kind.classes
     assert classes is not None
 
@@ -159,7 +159,7 @@ ATTENTION_WIDTH = 200  # d_a, section 4.2
 
 
 class LabelSpecific(nn.Module):
-    """Embeddings of a sequence for each label (S, C H), in one row -> logits (B, C)."""
+    """One embedding of a sequence per label, concatenated (S, C H) -> logits (B, C)."""
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
@@ -173,10 +173,10 @@ class LabelSpecific(nn.Module):
         self.classes, self.pooled_width = classes, classes * width
 
     def pool(self, hidden: Tensor, batch: Batch) -> Tensor:
-        """Self-attention (Eq. 2 and 3), label-attention (Eq. 4 and 5), mixed (Eq. 6 to 9)."""
+        """Mix self-attention (Eq. 2 and 3) and label-attention (Eq. 4 and 5) by Eq. 6 to 9."""
         own = softmax_over_tokens(self.queries(torch.tanh(self.tokens(hidden))), batch)
-        # Inner products without a softmax, as the paper has them, but over the number of tokens:
-        # or long texts would have long embeddings.
+        # Inner products without a softmax, as in the paper, but divided by the number of tokens:
+        # otherwise the norm of embeddings would grow with the length of texts.
         labelled = hidden @ self.labels.T / batch.device_lengths[batch.sequence][:, None]
         first, second = (weighted_sums(weights, hidden, batch) for weights in (own, labelled))
         gates = [gate(m).sigmoid() for gate, m in zip(self.gates, (first, second), strict=True)]
@@ -193,7 +193,7 @@ class LabelSpecific(nn.Module):
 
 
 def lsan(task: Task) -> Task:
-    """Cross-entropy of the label-specific embeddings."""
+    """Return a task with cross-entropy of the label-specific embeddings."""
     classes = task.kind.classes
     assert classes is not None
     build_head = lambda width: LabelSpecific(width, classes)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Where the examples of a task come from: files of texts and labels, read row by row."""
+"""Sources of a task's examples: files of texts and labels, read row by row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tasks.readers import Examples, Limit, text_hash
 from tasks.text_files import DataError, rows_by_name
 
-NO_AGREEMENT = "-"  # of annotators, in SNLI and its kin
+NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
 
 
 class Row(NamedTuple):
@@ -24,33 +24,33 @@ class Row(NamedTuple):
 
 
 class Source(Protocol):
-    """Where the examples of a task come from."""
+    """A source of a task's examples."""
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those there are, of train, dev and test."""
+        """Return the available splits of train, dev and test."""
         ...
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        """The examples of a split; DataError names file and line.
+        """Return the examples of a split; raise DataError with file and line.
 
-        `limit` is always kept of train: so many, or so many of each task the texts come from. Of
-        dev and test `tasks.data.read_split` draws.
+        A source applies `limit` to train: to all examples, or per task if its texts come from
+        several tasks. `tasks.data.read_split` applies it to dev and test.
         """
         ...
 
     def where(self, folder: Path, split: str) -> str:
-        """The file or files of a split."""
+        """Return the file or files of a split."""
         ...
 
 
 @dataclass(frozen=True)
 class LabelledFiles:
-    """Files of rows, one a split: a text or two and a label, which `test` lacks as a rule.
+    """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
-    They lie in the first of the `places` of the data folder in which they are found. Without an
-    `id_column` an example's row is its id, from 1; `header` names the columns of files that do not;
-    with `comma` fields may be separated by commas, too.
+    The files are in the first of the `places` in the data folder that has any of them. Without an
+    `id_column` the row number, from 1, is the id. `header` names the columns of files without a
+    header line. With `comma` fields may also be separated by commas.
     """
 
     files: Mapping[str, str]
@@ -65,7 +65,7 @@ class LabelledFiles:
     header: tuple[str, ...] | None = None
     comma: bool = False
     labelled_test: bool = False
-    blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that are none
+    blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that mean none
     lower_ids: bool = True
 
     @property
@@ -76,7 +76,7 @@ class LabelledFiles:
         return self.at(folder, split).some(limit)
 
     def at(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:
-        """The examples of these places in the file, or all; no others are held."""
+        """Return the examples at these positions in the file, or all; hold no others in memory."""
         file, rows = self.file(folder, split), self.rows(folder, split)
         kind = self.target_type if self.labelled(split) else None
         return gathered(file, rows, len(self.text_columns), kind, places)
@@ -85,12 +85,12 @@ class LabelledFiles:
         return split != "test" or self.labelled_test
 
     def hashes(self, folder: Path, split: str) -> np.ndarray:
-        """Of each example's texts 64 bits by which they are known again; no example is held."""
+        """Return a 64-bit hash of each example's texts, without holding the examples in memory."""
         rows = self.rows(folder, split)
         return np.fromiter((text_hash(row.texts) for row in rows if row is not None), np.uint64)
 
     def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
-        """One after the other; None for a blank label. DataError tells file and line."""
+        """Yield each row, None for a blank label; raise DataError with file and line."""
         path = self.file(folder, split)
         label_column = self.label_column if self.labelled(split) else None
         columns = (self.id_column, *self.text_columns, label_column)
@@ -113,14 +113,14 @@ class LabelledFiles:
             yield Row(identity, [self.clean_text(row[name]) for name in self.text_columns], target)
 
     def target(self, label: str, where: str) -> float:
-        """The number of a label; DataError tells what was expected."""
+        """Return the number of a label; raise DataError for an invalid label."""
         try:
             return self.parse_label(label)
         except ValueError as error:
             raise DataError(f"{where}: {self.label_column}: {error}, found {label!r}") from error
 
     def file(self, folder: Path, split: str) -> Path:
-        """Where the file is: all of a task's lie in the first place that has any of them."""
+        """Return the file of a split, in the first place that has any file of the task."""
         places = [folder / place for place in self.places]
         having = [p for p in places if any((p / file).exists() for file in self.files.values())]
         return (having or places)[0] / self.files[split]
@@ -130,7 +130,7 @@ class LabelledFiles:
 
 
 def check_id(identity: str, path: Path, line: int, lines: dict[str, int]) -> None:
-    """DataError for an id that `lines` has already, or that would break the prediction file."""
+    """Raise DataError for an id that is already in `lines` or would break the prediction file."""
     if not identity:
         raise DataError(f"{path}, line {line}: expected an id, found a blank field")
     if not identity.isprintable() or " , " in identity:
@@ -139,7 +139,7 @@ def check_id(identity: str, path: Path, line: int, lines: dict[str, int]) -> Non
         )
     if identity in lines:
         raise DataError(
-            f"{path}, line {line}: expected ids that differ, "
+            f"{path}, line {line}: expected unique ids, "
             f"found {identity!r} again (first in line {lines[identity]})"
         )
     lines[identity] = line
@@ -152,9 +152,9 @@ def gathered(
     target_type: type | None,
     wanted: np.ndarray | None = None,
 ) -> Examples:
-    """The rows of a file as examples, or the `wanted` ones of them, by their place; others go.
+    """Return the rows of a file as examples, all or those at the positions `wanted`.
 
-    `columns` is how many texts there are, `target_type` None for a file without labels.
+    `columns` is the number of texts; `target_type` is None for a file without labels.
     """
     chosen = None if wanted is None else set(wanted.tolist())
     ids: list[str] = []
@@ -176,7 +176,7 @@ def gathered(
 
 
 def files_of(source: Source) -> LabelledFiles:
-    """What a task's files are read by, behind whatever parts or draws their examples."""
+    """Return the files behind a source, without the wrappers that derive splits from them."""
     while not isinstance(source, LabelledFiles):
         source = getattr(source, "source")  # noqa: B009 (each wrapper has one)
     return source

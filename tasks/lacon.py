@@ -1,4 +1,4 @@
-"""LaCon: labels have embeddings, with which the embeddings of examples are contrasted and matched.
+"""LaCon: contrastive learning of examples and label embeddings, and classification by both.
 
 Zhang, Zhao, Chen and He (2022): "Label Anchored Contrastive Learning for Language Understanding".
 B examples, C labels, H width.
@@ -35,7 +35,7 @@ class Anchored(NamedTuple):
 
 
 class LabelAnchors(nn.Module):
-    """Projected embeddings beside learnt label embeddings (Eq. 1 and 2)."""
+    """Projected embeddings of examples, and learnt label embeddings (Eq. 1 and 2)."""
 
     def __init__(self, wide: int, width: int, classes: int, layers: int) -> None:
         super().__init__()
@@ -47,15 +47,15 @@ class LabelAnchors(nn.Module):
         return Anchored(self.projection(example_embedding(texts)), self.labels)
 
     def start(self, names: Tensor) -> None:
-        """Begin with the labels where texts of these embeddings (C, H) are, or pairs of them.
+        """Initialise the labels with projections of the embeddings of their names (C, H).
 
-        Without what all of them have in common: an untrained projection tells little apart.
+        They are centred, because an untrained projection separates its inputs little.
         """
         start_at(self.labels, self(*[names] * self.texts).instances)
 
 
 class FusedAnchors(LabelAnchors):
-    """The same, of embeddings that attend to the tokens most like some label (Eq. 9)."""
+    """Label anchors with attention to the tokens most similar to any label (Eq. 9)."""
 
     def __init__(self, wide: int, width: int, classes: int, layers: int) -> None:
         super().__init__(wide, width, classes, layers)
@@ -67,10 +67,10 @@ class FusedAnchors(LabelAnchors):
 
 
 def lacon(task: Task, settings: LaCon) -> Task:
-    """ICL' + LCL + weight LER (Eq. 7); the label of the largest cosine is predicted (Eq. 8).
+    """Return a task with ICL' + LCL + weight LER (Eq. 7), predicting the nearest label (Eq. 8).
 
-    LCL is counted from the lowest value that the batch's labels allow, which changes no gradient:
-    combiners that want losses of zero or more get them.
+    LCL is measured from the lowest value that the batch's labels allow. This changes no gradient,
+    but makes the term non-negative, as some combiners require.
     """
     classes, temperature = task.kind.classes, settings.label_temperature
     assert classes is not None
@@ -93,7 +93,7 @@ def lacon(task: Task, settings: LaCon) -> Task:
         return (unit @ labels.T / temperature).softmax(-1)
 
     def build_head(width: int) -> nn.Module:
-        heads_of(width, settings.label_heads)  # refused before anything is read
+        heads_of(width, settings.label_heads)  # raises before any file is read
         anchors = FusedAnchors if settings.fusion else LabelAnchors
         return anchors(example_width(task, width), width, classes, settings.projection_layers)
 
@@ -102,7 +102,7 @@ def lacon(task: Task, settings: LaCon) -> Task:
 
 
 def projected(task: Task, settings: Projection) -> Task:
-    """Cross-entropy behind LaCon's projection head (Table 3, "BERT w/ g")."""
+    """Return a task with cross-entropy after LaCon's projection head (Table 3, "BERT w/ g")."""
     classes = task.kind.classes
     assert classes is not None
 
@@ -125,10 +125,10 @@ class Projected(nn.Module):
 
 
 def lowest_label_centered(targets: Tensor, temperature: float) -> float:
-    """Below it LCL of a batch with these labels (B,) cannot be.
+    """Return a lower bound of LCL for a batch with these labels (B,).
 
-    Every positive at cosine 1, every negative at -1:  |A(p)| (log |B(p)| - 2 / temperature), the
-    mean over the labels present.
+    It has every positive at cosine 1 and every negative at -1:  |A(p)| (log |B(p)| - 2 /
+    temperature), averaged over the labels present.
     """
     counts = targets.unique(return_counts=True)[1].double()
     if len(counts) < 2:
@@ -138,7 +138,7 @@ def lowest_label_centered(targets: Tensor, temperature: float) -> float:
 
 
 def heads_of(width: int, wanted: int | None) -> int:
-    """Slices of a vector; UserError for a number that does not divide its width."""
+    """Return the number of slices of a vector; raise UserError if it does not divide the width."""
     if wanted is None:
         return next(count for count in range(HEADS, 0, -1) if width % count == 0)
     if width % wanted:
@@ -149,7 +149,7 @@ def heads_of(width: int, wanted: int | None) -> int:
 
 
 def perceptron(wide: int, width: int, layers: int) -> nn.Module:
-    """Layers of `width` with ReLU after each but the last; without any, what makes them fit."""
+    """Return linear layers with ReLU between them; for 0 layers only a change of width, if any."""
     if not layers:
         return nn.Identity() if wide == width else nn.Linear(wide, width)
     sizes = [wide] + [width] * layers
@@ -160,5 +160,5 @@ def perceptron(wide: int, width: int, layers: int) -> nn.Module:
 
 
 def example_width(task: Task, width: int) -> int:
-    """Of an example's embedding, where a text's has `width`."""
+    """Return the width of an example's embedding from that of a text's."""
     return width if task.vectors == 1 else 3 * width

@@ -1,4 +1,4 @@
-"""Scores of predictions. scikit-learn and SciPy are imported when first used: they load slowly."""
+"""Metrics of predictions. scikit-learn and SciPy are imported on first use: they load slowly."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 
 
 def accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Share of the predictions that are right."""
+    """Return the share of correct predictions."""
     return float(np.mean(np.asarray(predictions) == np.asarray(targets)))
 
 
 def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") -> float:
-    """F1 of class 1 (`binary`) or the mean over the classes (`macro`); 0 where undefined."""
+    """Return F1 of class 1 (`binary`) or its mean over the classes (`macro`); 0 if undefined."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(targets, predictions, average=average, zero_division=0))
 
 
 def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Matthews' correlation of classes; 0 where either side has only one."""
+    """Return Matthews' correlation of classes; 0 if either side has only one class."""
     from sklearn.metrics import matthews_corrcoef
 
     return float(matthews_corrcoef(targets, predictions))
 
 
 def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Linear correlation; 0, not NaN, where either side is constant."""
+    """Return the linear correlation; 0, not NaN, if either side is constant."""
     from scipy.stats import pearsonr
 
     if is_constant(predictions) or is_constant(targets):
@@ -38,7 +38,7 @@ def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
 
 
 def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Rank correlation; 0, not NaN, where either side is constant."""
+    """Return the rank correlation; 0, not NaN, if either side is constant."""
     from scipy.stats import spearmanr
 
     if is_constant(predictions) or is_constant(targets):
@@ -50,13 +50,13 @@ MetricName = Literal["accuracy", "f1", "macro_f1", "matthews", "pearson", "spear
 
 
 class Metric(NamedTuple):
-    """A score of predictions and targets, at worst `worst` and at best 1."""
+    """A function of predictions and targets with values from `worst` to 1."""
 
     score: Callable[[np.ndarray, np.ndarray], float]
     worst: float
 
 
-METRICS: dict[str, Metric] = {  # by the names that tasks give them
+METRICS: dict[str, Metric] = {
     "accuracy": Metric(accuracy, 0.0),
     "f1": Metric(f1, 0.0),
     "macro_f1": Metric(partial(f1, average="macro"), 0.0),
@@ -66,14 +66,14 @@ METRICS: dict[str, Metric] = {  # by the names that tasks give them
 }
 
 
-FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}  # at worst
+FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}  # worst values
 ROUNDING = 1e-6
 
 
 def impossible(found: Any, name: str = "") -> str | None:
-    """What cannot be among the figures of a run, as JSON, in a clause; None if nothing is wrong.
+    """Return a message about the first invalid value in a run's metrics, from JSON, or None.
 
-    Every number is finite, and a metric's, or each in its list, between its worst value and 1.
+    Numbers must be finite. A metric, or each number in its list, is from its worst value to 1.
     """
     if isinstance(found, Mapping):
         return next((wrong for key, one in found.items() if (wrong := impossible(one, key))), None)
@@ -90,7 +90,7 @@ def impossible(found: Any, name: str = "") -> str | None:
 
 
 def measured(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
-    """What gives these metrics of predictions and targets, by name."""
+    """Return a function from predictions and targets to these metrics, by name."""
     return lambda predictions, targets: {
         name: METRICS[name].score(predictions, targets) for name in names
     }
@@ -99,25 +99,25 @@ def measured(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]
 def overall_score(
     sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
 ) -> float:
-    """The leaderboard's score: correlation moved to [0, 1], then the mean (BEES, Eq. 6)."""
+    """Return the leaderboard's score: the mean, with correlation mapped to [0, 1] (BEES, Eq. 6)."""
     return (sentiment_accuracy + paraphrase_accuracy + (similarity_pearson + 1) / 2) / 3
 
 
 def overall_plain_mean(
     sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
 ) -> float:
-    """The mean of the three figures as they are, as some reports give it."""
+    """Return the plain mean of the three metrics, as some reports give it."""
     return (sentiment_accuracy + paraphrase_accuracy + similarity_pearson) / 3
 
 
 # The main metric of each type of task, which selects the best epoch.
 MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson"}
-# The main metric of each task, of which the leaderboard makes its overall score.
+# The metric of each task in the leaderboard's overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 
 
 def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Both overall scores where all three CS224N tasks are there, else nothing."""
+    """Return both overall scores if all three CS224N tasks are present, else an empty dict."""
     if not LEADERBOARD.keys() <= metrics.keys():
         return {}
     figures = [metrics[task][metric] for task, metric in LEADERBOARD.items()]
@@ -137,5 +137,5 @@ def is_constant(values: np.ndarray) -> bool:
 
 
 def finite(value: float) -> float:
-    """0 for a NaN that rounding makes of nearly constant values."""
+    """Return the value, or 0 for a NaN, which rounding may cause for nearly constant values."""
     return float(value) if np.isfinite(value) else 0.0

@@ -1,7 +1,6 @@
-"""What tasks with classes may be trained by instead of their own cross-entropy, and its settings.
+"""Objectives that replace the cross-entropy of classification tasks, and their settings.
 
-No torch is imported here: what an objective computes is in contrastive.py, augmented.py, lacon.py,
-leam.py and lsan.py.
+No torch is imported here: objectives are computed in contrastive.py, lacon.py, label_attention.py.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from common.settings import Count, FromZero, Positive, Settings, Share, Whole, s
 if TYPE_CHECKING:
     from tasks.base import Task
 
-ROUNDING = 1e-9  # how far two shares may be from adding up to 1
+ROUNDING = 1e-9  # tolerance of the sum of two shares
 TERMS = ("icl", "lcl", "ler")  # of LaCon's loss
 Term = Literal["icl", "lcl", "ler"]
 Start = Literal["random", "names"]
 
 
 class Balance(NamedTuple):
-    """How cross-entropy, pull and push of a task become one gradient: see combiners/nested.py."""
+    """How a task's cross-entropy, pull and push become one gradient; see combiners/nested.py."""
 
     weight: float
     preference: tuple[float, float]
@@ -30,11 +29,11 @@ class Balance(NamedTuple):
 
 
 class Objective(Settings):
-    """What tasks with classes are trained by instead of their own cross-entropy.
+    """An objective that replaces the cross-entropy of classification tasks.
 
-    `heads_alone`: it makes sense with a frozen encoder. `own_head`: it brings the head.
-    `own_pooling`: it pools the tokens itself.
-    `one_vector`: it has no place for a second text's embedding.
+    `heads_alone`: it can train heads on a frozen encoder. `own_head`: it has its own head.
+    `own_pooling`: it pools the tokens itself. `one_vector`: it accepts only one embedding per
+    example.
     """
 
     heads_alone: ClassVar[bool] = False
@@ -43,40 +42,40 @@ class Objective(Settings):
     one_vector: ClassVar[bool] = False
 
     def of_task(self, task: Task) -> Task:
-        """A task with classes, trained by this objective."""
-        raise UserError(f"objective {self.name}: expected of_task")
+        """Return a task with classes, trained by this objective."""
+        raise UserError(f"objective {self.name}: expected a method of_task, found none")
 
     def terms_of(self, task: str) -> tuple[str, ...]:
-        """Names of the objectives that a task with classes has."""
+        """Return the names of the objectives of a task with classes."""
         return (task,)
 
     @property
     def balance(self) -> Balance | None:
-        """How a task's three objectives are balanced before a combiner sees them; None for one."""
+        """Return how a task's three objectives are merged before the combiner; None for one."""
         return None
 
     def batch_fault(self, size: int) -> str | None:
-        """What is wrong with batches of a size: some terms may need several examples."""
+        """Return an error for a batch size, or None; some terms need several examples."""
         return None
 
     @property
     def starts_at_names(self) -> bool:
-        """Whether embeddings of labels begin at those of the classes' names."""
+        """Return whether label embeddings are initialised with those of the classes' names."""
         return getattr(self, "label_start", None) == "names"
 
 
 def with_objective(task: Task, objective: Objective) -> Task:
-    """The task trained by an objective; one without classes stays as it is."""
+    """Return the task trained by an objective; a task without classes is unchanged."""
     return task if task.kind.classes is None else objective.of_task(task)
 
 
 TEMPERATURE, WEIGHT, PREFERENCE = 0.3, 0.3, (0.1, 0.9)
 SOURCE = "Moukafih et al., 2022, section 4.1"
-TEMPERATURE_HELP = "temperature, by which cosines are divided"
+TEMPERATURE_HELP = "temperature, which divides the cosines"
 
 
 def pull_and_push(text: str) -> Any:
-    """`0.1` on the command line -> (0.1, 0.9); what is no number stays a text."""
+    """Convert `0.1` on the command line to (0.1, 0.9); return any other text unchanged."""
     try:
         pull = float(text)
     except ValueError:
@@ -85,7 +84,7 @@ def pull_and_push(text: str) -> Any:
 
 
 class WithContrast(Objective, prefix="scl_"):
-    """Cross-entropy beside contrastive terms."""
+    """Cross-entropy with contrastive terms."""
 
     temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP, source=SOURCE)
     weight: Share = setting(
@@ -96,15 +95,15 @@ class WithContrast(Objective, prefix="scl_"):
 
     def faults(self) -> Iterator[str]:
         if self.weight == 1:
-            yield "scl_weight: expected a number below 1, or nothing trains the heads"
+            yield "scl_weight: expected a number below 1, found 1, with which no head is trained"
 
 
 class WithPreference(WithContrast):
-    """Cross-entropy beside pull and push, one of which is preferred."""
+    """Cross-entropy with pull and push, and a preference between these two."""
 
     preference: tuple[Share, Share] = setting(
         PREFERENCE,
-        help=f"preference of pull, from 0 to 1; push has the rest (default: 0.1, {SOURCE})",
+        help=f"preference for pull, from 0 to 1; push has the rest (default: 0.1, {SOURCE})",
         metavar="R",
         of_text=pull_and_push,
     )
@@ -138,7 +137,7 @@ class EPO(WithPreference, name="epo"):
     """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1)."""
 
     inputs: Literal["contrastive", "combined"] = setting(
-        "contrastive", help="what EPO balances: pull and push, or both with cross-entropy inside"
+        "contrastive", help="losses that EPO balances: pull and push, or each plus cross-entropy"
     )
 
     def faults(self) -> Iterator[str]:
@@ -171,28 +170,28 @@ class CL(WithContrast, name="cl"):
         return augmented(task, self)
 
 
-START_HELP = "start embeddings of labels at random, or at the embeddings of the classes' names"
-LAYERS_HELP = "layers of the projection before the labels"
+START_HELP = "initial label embeddings: random, or the embeddings of the classes' names"
+LAYERS_HELP = "layers of the projection head"
 
 
 class LaCon(Objective, name="lacon"):
-    """Label embeddings contrasted with examples, and matched (LaCon; Zhang et al., 2022).
+    """Contrastive learning of examples and label embeddings (LaCon; Zhang et al., 2022).
 
-    Defaults: section 4.4, within the ranges that it recommends.
+    The defaults are within the ranges that section 4.4 recommends.
     """
 
     heads_alone = own_head = True
     label_temperature: Positive = setting(0.1, help=TEMPERATURE_HELP)
     label_heads: Count | None = setting(
         None,
-        help="slices of the embeddings in which examples find their labels (default: the paper's "
-        "6, or as many fewer as fit the width)",
+        help="slices of the embeddings in the term icl (default: 6 as in the paper, or the next "
+        "smaller divisor of the width)",
     )
-    label_spread: FromZero = setting(0.5, help="weight of the term that spreads the labels")
+    label_spread: FromZero = setting(0.5, help="weight of the term ler, which spreads the labels")
     label_terms: tuple[Term, ...] = setting(
         TERMS,
-        help="icl (each example finds its label), lcl (each label its examples), ler (labels are "
-        "spread)",
+        help="terms of the loss: icl (each example against the labels), lcl (each label against "
+        "the examples), ler (spread of the labels)",
         metavar="TERM",
     )
     label_start: Start = setting("random", help=START_HELP)
@@ -209,7 +208,7 @@ class LaCon(Objective, name="lacon"):
         if not terms or len(set(terms)) < len(terms):
             yield f"label_terms: expected some of {', '.join(TERMS)}, each once, found {terms}"
         if terms == ("ler",):
-            yield "label_terms: expected icl or lcl, or nothing trains the encoder"
+            yield "label_terms: expected icl or lcl, found only ler, which trains no encoder"
         if "ler" not in terms and self.label_spread != 0.5:
             yield f"label_spread: expected ler among label_terms, found {self.label_spread}"
         if "icl" not in terms and self.label_heads is not None:
@@ -227,14 +226,14 @@ class LaCon(Objective, name="lacon"):
 
 
 class LaConFusion(LaCon, name="lacon-fusion"):
-    """LaCon on the tokens that are like the labels (Zhang et al., 2022, Eq. 9)."""
+    """LaCon with attention to the tokens most similar to a label (Zhang et al., 2022, Eq. 9)."""
 
     heads_alone = False
     own_pooling = fusion = True
 
 
 class LEAM(Objective, name="leam"):
-    """Cross-entropy of what the tokens have of the labels (LEAM; Wang et al., 2018)."""
+    """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
 
     own_head = own_pooling = one_vector = True
     label_start: Start = setting("random", help=START_HELP)
@@ -246,7 +245,7 @@ class LEAM(Objective, name="leam"):
 
 
 class LSAN(Objective, name="lsan"):
-    """Cross-entropy of an embedding for each label (LSAN; Xiao et al., 2019)."""
+    """Cross-entropy with one text embedding per label (LSAN; Xiao et al., 2019)."""
 
     own_head = own_pooling = one_vector = True
     label_start: Start = setting("random", help=START_HELP)
@@ -258,7 +257,7 @@ class LSAN(Objective, name="lsan"):
 
 
 class Projection(Objective, name="projection"):
-    """Cross-entropy behind LaCon's projection head (its Table 3, "BERT w/ g")."""
+    """Cross-entropy after LaCon's projection head (its Table 3, "BERT w/ g")."""
 
     heads_alone = own_head = True
     projection_layers: Whole = setting(3, help=LAYERS_HELP)

@@ -1,4 +1,4 @@
-"""Built-in tasks as their users set them: heads, losses, how pairs are read.
+"""Options of the built-in tasks: heads, losses, the encoding of pairs.
 
 No torch is imported here.
 """
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 Pair = Literal["bi", "joint"]
 CLASSES = "train on the first N classes only"
-PAIR = "encode each text of a pair by itself (bi), or both as one sequence (joint)"
+PAIR = "encode the texts of a pair separately (bi) or as one sequence (joint)"
 
 
 class TaskOptions(Settings):
-    """A task by its name, and what may be chosen about it.
+    """A built-in task and its options.
 
-    `similarity`: it predicts a number, not a class. `texts` is how many an example has.
+    `similarity`: it predicts a number, not a class. `texts` is the number of texts of an example.
     """
 
     similarity: ClassVar[bool] = False
     texts: ClassVar[int] = 1
 
     def build(self) -> Task:
-        """What is read, learnt and scored."""
-        raise UserError(f"task {self.name}: expected build")
+        """Return the task with these options."""
+        raise UserError(f"task {self.name}: expected a method build, found none")
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """Names of what is minimised, as `Task.objectives` of the built task gives them."""
+        """Return the names of the objectives, as in `Task.objectives` of the built task."""
         return (self.name,)
 
     @property
     def vectors(self) -> int:
-        """Embeddings of an example: one where the texts of a pair are one sequence."""
+        """Return the number of embeddings of an example: one for pairs in one sequence."""
         return 1 if getattr(self, "pair", "bi") == "joint" else self.texts
 
 
@@ -48,7 +48,7 @@ class SST(TaskOptions, name="sst"):
     """Sentiment of a sentence in five classes (Stanford Sentiment Treebank)."""
 
     head: Literal["hidden", "softmax"] = setting(
-        "hidden", help="head of sst: BEES' M4 (hidden), or its baseline M1"
+        "hidden", help="head of sst: BEES' M4 (hidden), or its baseline M1 (softmax)"
     )
 
     def build(self) -> Task:
@@ -58,20 +58,20 @@ class SST(TaskOptions, name="sst"):
 
 
 class QQP(TaskOptions, name="qqp"):
-    """Whether two questions ask the same (Quora question pairs)."""
+    """Whether two questions have the same meaning (Quora question pairs)."""
 
     texts = 2
     head: Literal["difference", "concat"] = setting(
-        "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2"
+        "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
     )
     loss: Literal["cross-entropy", "with-contrastive"] = setting(
-        "cross-entropy", help="loss of qqp: with the contrastive one as an objective of its own"
+        "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
     )
     pair: Pair = setting("bi", help=PAIR, shared=True)
 
     def faults(self) -> Iterator[str]:
         if self.pair == "joint" and (self.head != "difference" or self.loss != "cross-entropy"):
-            yield "task_options: qqp: pair joint: expected neither head nor loss beside it"
+            yield "task_options: qqp: pair joint: expected neither head nor loss with it"
 
     def build(self) -> Task:
         from tasks.cs224n import qqp
@@ -90,7 +90,7 @@ class STS(TaskOptions, name="sts"):
 
     similarity, texts = True, 2
     head: Literal["hidden", "cosine"] = setting(
-        "hidden", help="head of sts: BEES' M6 (hidden), or its baseline M3"
+        "hidden", help="head of sts: BEES' M6 (hidden), or its baseline M3 (cosine)"
     )
     activation: Literal["relu", "sigmoid", "none"] = setting(
         "relu", help="activation of sts's cosine (BEES, Table 4)"
@@ -103,10 +103,10 @@ class STS(TaskOptions, name="sts"):
 
 
 def table_task(name: str, texts: int, classes: int, make: Callable[..., Task]) -> type[TaskOptions]:
-    """The class of a task that is a line of a table, of texts with `classes` classes.
+    """Return the options class of a task from a table.
 
-    `make` builds it from its options: `pair` where it has two texts, `classes` where it has more
-    than two of them.
+    `make` builds the task from its options: `pair` for two texts, `classes` for more than two
+    classes.
     """
     base = SHAPES[texts == 2, classes > 2]
     body = {
@@ -120,22 +120,22 @@ def table_task(name: str, texts: int, classes: int, make: Callable[..., Task]) -
 
 
 class OfPairs(TaskOptions):
-    """A task of pairs of texts."""
+    """A task on pairs of texts."""
 
     pair: Pair = setting("bi", help=PAIR, shared=True)
 
 
 class OfClasses(TaskOptions):
-    """A task of more than two classes."""
+    """A task with more than two classes."""
 
     classes: str | None = setting(None, help=CLASSES, metavar="N", shared="all")
 
 
 class OfPairsAndClasses(OfPairs, OfClasses):
-    """A task of pairs of texts and more than two classes."""
+    """A task on pairs of texts with more than two classes."""
 
 
-# By whether a task has pairs, and more than two classes.
+# Keys: whether a task has pairs, and more than two classes.
 SHAPES: dict[tuple[bool, bool], type[TaskOptions]] = {
     (False, False): TaskOptions,
     (True, False): OfPairs,
@@ -145,12 +145,12 @@ SHAPES: dict[tuple[bool, bool], type[TaskOptions]] = {
 
 
 def chosen(options: TaskOptions) -> dict[str, Any]:
-    """Options that are set."""
+    """Return the options that are set."""
     return {key: value for key, value in options.values().items() if value is not None}
 
 
 def class_faults(options: Any) -> Iterator[str]:
-    """A number of classes that a task does not have."""
+    """Yield an error for a number of classes that the task does not have."""
     found, most = getattr(options, "classes", None), options.most_classes
     if found is not None and found not in map(str, range(2, most + 1)):
         yield f"classes: expected a whole number from 2 to {most}, found {found!r}"

@@ -1,4 +1,4 @@
-"""A described task, built: files, head, losses and prediction file as the built-in ones have."""
+"""Tasks built from descriptions, with files, head, losses and prediction file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import named_label, score_label
 from tasks.splits import Parted
 
-TESTED = 0.1  # share of a single file that is test, as much again being dev
+TESTED = 0.1  # share of a single file for test; dev has the same share
 
 
 def own_task(described: Described) -> Task:
-    """Classification by BEES' head of sentiment (M4), or of pairs (M5); similarity by M6's."""
+    """Return a task with BEES' head for sentiment (M4), pairs (M5) or similarity (M6)."""
     if described.type == "similarity":
         return similarity_task(described)
     labels = described.labels
@@ -46,7 +46,7 @@ def own_task(described: Described) -> Task:
 
 
 def similarity_task(described: Described) -> Task:
-    """Its targets are counted from the low end of the scale; files have the scale's own numbers."""
+    """Return a similarity task; its targets are relative to `low`, but not the numbers in files."""
     low, span = described.low, described.high - described.low
     label = score_label(low, described.high)
     return Task(
@@ -68,13 +68,13 @@ def similarity_task(described: Described) -> Task:
 def source_of(
     described: Described, parse_label: Callable[[str], float], target_type: type
 ) -> Source:
-    """The files; where there is none for dev, a tenth of the first one is dev, and without test
-    another tenth test.
+    """Return the files. Without a dev file a tenth of the first file is dev; without a test file,
+    another tenth is test.
     """
     known = {"train": described.train, "dev": described.dev, "test": described.test}
     files = {split: file for split, file in known.items() if file is not None}
     read = LabelledFiles(
-        # Beside the user, not in --data.
+        # Relative to the working directory, not to --data.
         files={split: str(Path(file).absolute()) for split, file in files.items()},
         text_columns=described.texts,
         label_column=described.label,

@@ -1,4 +1,4 @@
-"""Prediction files: the CS224N leaderboard's, and the probabilities beside them."""
+"""Prediction files of the CS224N leaderboard, and files of probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from common.atomic_files import check_regular, write_whole, written_aside
 from common.errors import UserError
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
-# Kinds of NumPy's types, and numbers of axes, of what a file of scores holds.
+# NumPy's dtype kinds and numbers of axes of the arrays in a file of scores.
 ARRAYS = {
     "ids": ("U", (1,)),
     "probabilities": ("f", (1, 2)),
@@ -22,21 +22,21 @@ ARRAYS = {
     "selected_on": ("b", (1,)),
 }
 KINDS = {"U": "text", "f": "numbers", "b": "truth values"}
-LARGEST = 1e100  # of a similarity: squares of larger ones are infinite
+LARGEST = 1e100  # similarity, so that its square is finite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class PredictionError(UserError):
-    """A file of predictions that cannot be used."""
+    """An invalid file of predictions."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a run says of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
+    """Scores of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
 
-    `targets` (N,) are there for a dev split; `predictions` (N,) where they do not follow from the
-    values, as those of a vote; `selected_on` (N,) marks the examples that chose an ensemble's
-    members, of which its figures are not to be.
+    `targets` (N,) exist for a dev split. `predictions` (N,) exist if they do not follow from the
+    values, as in a vote. `selected_on` (N,) marks the examples by which an ensemble's members were
+    selected; its metrics must exclude them.
     """
 
     ids: np.ndarray
@@ -46,11 +46,11 @@ class Scores:
     selected_on: np.ndarray | None = None
 
     def predicted(self, predict: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """What was written, or what follows from the values by the task's `predict` (N,)."""
+        """Return the stored predictions (N,), or those of the task's `predict` from the values."""
         return predict(self.values) if self.predictions is None else self.predictions
 
     def rows(self, rows: np.ndarray) -> Scores:
-        """Some of the examples, in the order asked for."""
+        """Return the examples of these rows, in their order."""
 
         def taken(array: np.ndarray | None) -> np.ndarray | None:
             return None if array is None else array[rows]
@@ -66,17 +66,17 @@ class Scores:
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, how a value is shown.
+    """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, its number format.
 
-    `parse` reads a value as `show` writes it; ValueError says what else was expected. Similarities
-    outside of the `scale` are read, too.
+    `parse` reads a value that `show` wrote, or raises ValueError with the expected values.
+    Similarities outside of the `scale` are also read.
     """
 
     stem: str
     column: str
     show: Callable[[float], str]
     parse: Callable[[str], float] = float
-    scale: tuple[float, float] | None = None  # of similarities, as `parse` gives them
+    scale: tuple[float, float] | None = None  # of similarities, as returned by `parse`
 
     @property
     def header(self) -> str:
@@ -87,7 +87,7 @@ class PredictionFile:
 
 
 def class_file(stem: str, column: str, classes: int) -> PredictionFile:
-    """One with the numbers of classes."""
+    """Return a prediction file with the numbers of classes."""
     return PredictionFile(
         stem,
         column,
@@ -97,7 +97,7 @@ def class_file(stem: str, column: str, classes: int) -> PredictionFile:
 
 
 def scores_name(task: str, split: str) -> str:
-    """The file of a task's probabilities or similarities, beside the leaderboard's."""
+    """Return the name of the file with a task's probabilities or similarities."""
     return f"{task}-{split}-probabilities.npz"
 
 
@@ -107,13 +107,13 @@ def write_predictions(
     ids: Sequence[str] | np.ndarray,
     predictions: Sequence[float] | np.ndarray,
 ) -> None:
-    """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, the leaderboard's bytes."""
+    """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects."""
     rows = [f"{i} , {output.show(p)} \n" for i, p in zip(ids, predictions, strict=True)]
     write_whole(path, f"{output.header}\n" + "".join(rows))
 
 
 def write_scores(path: Path, scores: Scores) -> None:
-    """Write `ids`, `probabilities` (N, C) or similarities (N,), float32, and what else is there."""
+    """Write `ids`, `probabilities` (N, C) or similarities (N,), float32, and optional arrays."""
     arrays = {
         "ids": np.array(scores.ids, dtype=np.str_),
         "probabilities": scores.values.astype(np.float32),
@@ -126,14 +126,14 @@ def write_scores(path: Path, scores: Scores) -> None:
 
 
 def read_scores(path: Path) -> Scores:
-    """What `write_scores` wrote; PredictionError where it is not that."""
+    """Read a file of `write_scores`; raise PredictionError for any other file."""
     check_regular(path, PredictionError)
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise PredictionError(f"{path}: expected a run's probabilities, found no file") from None
-    except Exception as error:  # a damaged archive fails in a dozen ways, of as many classes
+    except Exception as error:  # a damaged archive raises many different classes
         raise PredictionError(f"{path}: expected a run's probabilities: {error}") from error
     for name in ("ids", "probabilities"):
         if name not in arrays:
@@ -150,8 +150,7 @@ def read_scores(path: Path) -> Scores:
     for name, array in arrays.items():
         if len(array) != len(found.ids):
             raise PredictionError(
-                f"{path}: {name}: expected {len(found.ids)} rows, as there are ids, "
-                f"found {len(array)}"
+                f"{path}: {name}: expected {len(found.ids)} rows, one per id, found {len(array)}"
             )
     if not np.isfinite(found.values).all():
         row = int(np.flatnonzero(~np.isfinite(found.values).reshape(len(found.ids), -1).all(1))[0])
@@ -164,9 +163,9 @@ def read_scores(path: Path) -> Scores:
 
 
 def read_scores_of(path: Path, classes: int | None) -> Scores:
-    """The same of a task with so many classes, or of one with similarities.
+    """Read the scores of a task with `classes` classes, or of similarities for None.
 
-    PredictionError for values of other classes, and labels or predictions that are none.
+    Raises PredictionError for values of another shape, and for invalid targets or predictions.
     """
     found = read_scores(path)
     shape = found.values.shape[1:]
@@ -189,7 +188,7 @@ def read_scores_of(path: Path, classes: int | None) -> Scores:
 
 
 def one_of(values: Sequence[str]) -> Callable[[str], float]:
-    """Reads one of these values, written just so."""
+    """Return a parser that accepts exactly these values."""
 
     def parse(text: str) -> float:
         if text not in values:
@@ -200,7 +199,7 @@ def one_of(values: Sequence[str]) -> Callable[[str], float]:
 
 
 def finite_number(text: str) -> float:
-    """Reads a decimal number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
+    """Parse a decimal number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
     value = float(text) if NUMBER.fullmatch(text) else np.nan
     if not abs(value) < LARGEST:
         raise ValueError(

@@ -1,7 +1,7 @@
 """Protocols: which labelled examples are train, dev and test. No torch is imported here.
 
-Test labels of the usual benchmarks are not public, so that the labelled files are parted anew. The
-same seed always draws the same training examples; test does not depend on it.
+Test labels of the usual benchmarks are not public, so the labelled files are split again. The same
+random seed always draws the same training examples; test does not depend on it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 class Protocol(Settings):
     """Which labelled examples of a task are train, dev and test.
 
-    `guarded_first`: texts of dev and test leave train before examples are drawn, or there would be
-    fewer of them. Elsewhere dev is a part of train, in which texts may come twice.
+    `guarded_first`: texts of dev and test are removed from train before examples are drawn, so that
+    none of these are lost. Elsewhere dev is a part of train, in which texts may be repeated.
     """
 
     guarded_first: ClassVar[bool] = False
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        """What the protocol makes of a task's files."""
-        raise UserError(f"protocol {self.name}: expected source")
+        """Return a source of the protocol's splits of a task's files."""
+        raise UserError(f"protocol {self.name}: expected a method source, found none")
 
     def faults(self) -> Iterator[str]:
         if hasattr(self, "shots") and self.shots is None:
@@ -42,42 +42,42 @@ class Protocol(Settings):
 
     @property
     def counts_examples(self) -> bool:
-        """Whether the protocol itself says how many examples there are."""
+        """Return whether the protocol itself sets the number of examples."""
         return hasattr(self, "shots")
 
 
 SHOTS = "labelled examples of each class"
-VALIDATION = 500  # examples at most (Moukafih et al., 2022, section 4.1)
+VALIDATION = 500  # most examples of dev (Moukafih et al., 2022, section 4.1)
 HELD_OUT = 0.1  # of the training examples, as dev
-KEPT_FOR_DEV = 0.05  # of what is drawn, where dev is a part of it (Zhang et al., 2022)
+KEPT_FOR_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
 
 
 class AllFiles(Protocol, name="files"):
-    """The files as they are."""
+    """The splits of the files."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         return source
 
 
 class FewShots(Protocol, name="few-shot"):
-    """--shots of the training examples, half of dev for dev, its rest for test."""
+    """--shots training examples in all, half of dev as dev, the rest of dev as test."""
 
     guarded_first = True
-    shots: Count | None = setting(None, help="labelled examples in all, classes alike")
+    shots: Count | None = setting(None, help="labelled examples in all, balanced over the classes")
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         return few_shot(source, needed(self.shots), class_names(task), seed, has_test(task))
 
 
 class HeldOutTenth(Protocol, name="held-out"):
-    """A tenth of train for dev, dev for test."""
+    """A tenth of train as dev, dev as test."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         return source if has_test(task) else held_out_tenth(source)
 
 
 class CappedClasses(Protocol, name="capped"):
-    """At most --shots of each class of train, a twentieth of them for dev, dev for test."""
+    """At most --shots examples of each class of train, a twentieth of them as dev, dev as test."""
 
     shots: Count | None = setting(None, help=SHOTS)
 
@@ -86,7 +86,7 @@ class CappedClasses(Protocol, name="capped"):
 
 
 class FewOfEachClass(Protocol, name="few-a-class"):
-    """--shots of each class, as many others for dev, dev for test."""
+    """--shots training examples of each class, an equal number of others as dev, dev as test."""
 
     shots: Count | None = setting(None, help=SHOTS)
 
@@ -96,7 +96,7 @@ class FewOfEachClass(Protocol, name="few-a-class"):
 
 
 class Imbalanced(Protocol, name="imbalanced"):
-    """--shots of the rarest class, --imbalance times as many of the most frequent."""
+    """--shots examples of the rarest class, --imbalance times as many of the most frequent."""
 
     shots: Count | None = setting(None, help="labelled examples of the rarest class")
     imbalance: FromOne | None = setting(
@@ -117,10 +117,9 @@ class Imbalanced(Protocol, name="imbalanced"):
 def drawn(
     task: Task, protocol: Protocol, seed: int, others: tuple[Source, ...] | None = None
 ) -> Source:
-    """A task's files, or what protocol and leak guard make of them.
+    """Return a task's source after the protocol and the removal of held-out texts from train.
 
-    `others` are tasks whose dev and test texts are left out of train, as a task's own are; None
-    leaves no text out.
+    The dev and test texts of the task and of `others` are removed; None removes no texts.
     """
     if protocol.guarded_first:
         return protocol.source(guarded(task.source, others), task, seed)
@@ -148,7 +147,7 @@ def labelled_test(task: Task) -> str:
 
 
 def has_test(task: Task) -> bool:
-    """Whether dev and test with labels are held out already."""
+    """Return whether the source already holds out dev and test with labels."""
     source = task.source
     while isinstance(source, Derived):
         source = source.source
@@ -156,7 +155,7 @@ def has_test(task: Task) -> bool:
 
 
 def held_out_tenth(source: Source) -> Derived:
-    """A tenth of the training file is dev, the dev file with its labels test."""
+    """Use a tenth of the training file as dev, and the labelled dev file as test."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
         if split == "test":
@@ -170,10 +169,10 @@ def held_out_tenth(source: Source) -> Derived:
 def few_shot(
     source: Source, shots: int, names: Sequence[str], seed: int, own_test: bool = False
 ) -> Derived:
-    """Draw `shots` training examples in all, classes as even as can be.
+    """Draw `shots` training examples in all, balanced over the classes.
 
-    Dev is half of the dev file, at most 500 examples, and test the rest of it (Moukafih et al.,
-    2022, section 4.1, after Gunel et al., 2021), or the source's own test with `own_test`.
+    Dev is half of the dev file, at most 500 examples. Test is the rest of it (Moukafih et al.,
+    2022, section 4.1, after Gunel et al., 2021) or, with `own_test`, the source's own test.
     """
 
     def make(examples: Examples, split: str, where: str) -> Examples:
@@ -192,10 +191,10 @@ def few_shot(
 def few_of_each(
     examples: Examples, shots: int, names: Sequence[str], seed: int, where: str
 ) -> np.ndarray:
-    """Rows of `shots` examples, classes as even as they can be; DataError where there are fewer."""
+    """Return rows of `shots` examples, balanced over classes; raise DataError for too few."""
     share, more = divmod(shots, len(names))
     if not share:
-        raise DataError(f"{where}: expected a shot a class or more, {len(names)}, found {shots}")
+        raise DataError(f"{where}: expected a shot per class, {len(names)}, found {shots}")
     draw = np.random.default_rng([seed, shots])
     rows = []
     for label, name in enumerate(names):
@@ -210,9 +209,9 @@ def few_of_each(
 
 
 def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> Derived:
-    """Draw at most `shots` examples of each class, of which a twentieth is dev, at least one.
+    """Draw at most `shots` examples of each class; a twentieth of them, at least one, is dev.
 
-    `test` is the split of the source that has test's labels (Zhang et al., 2022, section 3.1).
+    `test` is the source's split that is used as test (Zhang et al., 2022, section 3.1).
     """
 
     def make(examples: Examples, split: str, where: str) -> Examples:
@@ -227,7 +226,7 @@ def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> De
         rows = np.sort(np.concatenate(parts[split]))
         if not len(rows):
             raise DataError(
-                f"{where}: expected two examples of a class or more to part, found none"
+                f"{where}: expected a class with two or more examples to split, found none"
             )
         found = examples.at(rows)
         return found if split == "train" else replace(found, blank_labels=0)
@@ -240,8 +239,8 @@ def even(
 ) -> Derived:
     """Draw `shots` examples of each class, and as many others for dev.
 
-    With a `ratio` above 1 the most frequent class has so many times `shots`, the rarest `shots`,
-    the others a number between on a geometric scale (Cao et al., 2019). `test` as in `capped`.
+    With a `ratio` above 1 the rarest class has `shots` examples, the most frequent `ratio` times as
+    many, the others numbers on a geometric scale (Cao et al., 2019). `test` is as in `capped`.
     """
 
     def make(examples: Examples, split: str, where: str) -> Examples:

@@ -1,4 +1,4 @@
-"""Examples, and how texts and labels are read from the fields of a file."""
+"""Examples, and parsers of texts and labels in the fields of a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-Limit = int | float | None  # examples, or a share of them below 1; None for all
+Limit = int | float | None  # number of examples, or a share below 1; None for all
 Limits = int | float | Mapping[str, int | float] | None  # of every task, or by task
 
 
@@ -17,10 +17,10 @@ Limits = int | float | Mapping[str, int | float] | None  # of every task, or by 
 class Examples:
     """n examples, in the order of their file.
 
-    `texts` holds one list of n strings a text column; `targets` is (n,), int64 class or float32
-    score, or what else the losses of a task want of n examples; None in a test file.
-    `blank_labels` counts rows left out for want of a label, `leaked` those that are also in dev or
-    test. `available` counts the examples before a limit, of which these were drawn.
+    `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
+    float32 scores or other inputs of a task's losses; it is None in a test file without labels.
+    `blank_labels` counts the rows skipped for a blank label, `leaked` those removed because they
+    are also in dev or test. `available` counts the examples before a limit.
     """
 
     ids: list[str]
@@ -28,7 +28,7 @@ class Examples:
     targets: np.ndarray | None
     blank_labels: int = 0
     leaked: int = 0
-    drawn_from: int | None = None  # examples that a limit drew these from
+    drawn_from: int | None = None  # number of examples before a limit
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -38,14 +38,14 @@ class Examples:
         return len(self) if self.drawn_from is None else self.drawn_from
 
     def some(self, limit: Limit) -> Examples:
-        """`limit` examples drawn at random, or a share of them; all of them for None."""
+        """Return `limit` examples drawn at random, or a share of them; all of them for None."""
         rows = drawn(len(self), limit)
         if len(rows) == len(self):
             return self
         return replace(self.at(rows), drawn_from=self.available)
 
     def at(self, rows: np.ndarray) -> Examples:
-        """Some of the examples, in the order asked for."""
+        """Return the examples of these rows, in their order."""
         return replace(
             self,
             ids=[self.ids[row] for row in rows],
@@ -55,32 +55,32 @@ class Examples:
 
 
 def amount(count: int, limit: Limit) -> int:
-    """How many of `count` examples a limit leaves: a share leaves one at least."""
+    """Return how many of `count` examples a limit keeps; a share keeps at least one."""
     if limit is None:
         return count
     return min(count, max(1, round(limit * count)) if isinstance(limit, float) else limit)
 
 
 def limit_of(limit: Limits, task: str) -> Limit:
-    """The limit of a task: the run's, or the one of its name."""
+    """Return the limit of a task: the run's, or the one for its name."""
     return limit.get(task) if isinstance(limit, Mapping) else limit
 
 
 def drawn(count: int, limit: Limit) -> np.ndarray:
-    """Places of `limit` of `count` examples drawn at random, in the file's order; all for None.
+    """Return sorted positions of `limit` of `count` examples, drawn at random; all for None.
 
-    Always the same ones, for every seed of a run. Not the first: the files of SST are sorted.
+    They do not depend on a run's random seed. The first ones would not do: SST's files are sorted.
     """
     return np.sort(np.random.default_rng(0).permutation(count)[: amount(count, limit)])
 
 
 def clean_sentence(text: str) -> str:
-    """SST: lower case, stripped."""
+    """Convert a sentence of SST to lower case and strip it."""
     return text.lower().strip()
 
 
 def clean_pair_text(text: str) -> str:
-    """Quora and STS: lower case, a space before . ? , ' and single spaces between words."""
+    """Convert a text of Quora or STS to lower case, single spaces, and a space before . ? , '"""
     text = text.lower()
     for mark in ".?,'":
         text = text.replace(mark, f" {mark}")
@@ -88,7 +88,7 @@ def clean_pair_text(text: str) -> str:
 
 
 def class_label(classes: int) -> Callable[[str], float]:
-    """A parser of whole numbers from 0 to `classes` - 1, `1.0` allowed."""
+    """Return a parser of whole numbers from 0 to `classes` - 1; `1.0` is allowed."""
 
     def parse(label: str) -> float:
         value = to_number(label)
@@ -100,7 +100,7 @@ def class_label(classes: int) -> Callable[[str], float]:
 
 
 def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
-    """A parser of labels by name, which are numbered in this order."""
+    """Return a parser of labels by name, numbered in this order."""
 
     def parse(label: str) -> float:
         if label not in names:
@@ -111,7 +111,7 @@ def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
 
 
 def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
-    """A parser of labels that may be spelled in several ways, in any case."""
+    """Return a parser of labels with several spellings, in lower or upper case."""
 
     def parse(label: str) -> float:
         if label.lower() not in classes:
@@ -122,7 +122,7 @@ def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
 
 
 def score_label(low: float, high: float) -> Callable[[str], float]:
-    """A parser of numbers from `low` to `high`."""
+    """Return a parser of numbers from `low` to `high`."""
 
     def parse(label: str) -> float:
         value = to_number(label)
@@ -134,7 +134,7 @@ def score_label(low: float, high: float) -> Callable[[str], float]:
 
 
 def to_number(label: str) -> float | None:
-    """A finite number, or None."""
+    """Return a label as a finite number, or None."""
     try:
         value = float(label)
     except ValueError:
@@ -143,11 +143,11 @@ def to_number(label: str) -> float | None:
 
 
 def text_hash(texts: Sequence[str]) -> int:
-    """64 bits of the texts of an example, bare, whichever comes first."""
+    """Return a 64-bit hash of the letters and digits of an example's texts, in any order."""
     joined = "\n".join(sorted({bare(text) for text in texts}))
     return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
 
 
 def bare(text: str) -> str:
-    """Letters and digits in lower case."""
+    """Return the letters and digits of a text in lower case."""
     return "".join(filter(str.isalnum, text.lower()))

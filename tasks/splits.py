@@ -1,6 +1,6 @@
-"""Train, dev and test made of a task's files: changed examples, left out leaks, parted files.
+"""Train, dev and test derived from a task's files: changed, filtered or split examples.
 
-Protocols, by which users choose what is drawn, are in `protocols.py`. No torch is imported here.
+Protocols, with which users choose a split, are in `protocols.py`. No torch is imported here.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples, Limit, amount, bare, text_hash
 from tasks.text_files import DataError, is_there
 
-DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and examples at most
+DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
-# Examples of a split of the files, the split that is made of them, the files -> its examples.
+# (examples of the source's split, the new split, its files for messages) -> its examples.
 Make = Callable[[Examples, str, str], Examples]
 
 
 @dataclass(frozen=True)
 class Derived:
-    """Splits that a function makes of another source's.
+    """Splits that a function derives from another source's splits.
 
-    `origin` names, for each split, the split of the source that it is made of. `make` keeps the
-    number of examples where it is `row_by_row`: then a limit may draw from the files.
+    `origin` maps each split to the source's split from which it is derived. With `row_by_row`,
+    `make` keeps the number of examples, so that a limit is applied while reading.
     """
 
     source: Source
@@ -49,12 +49,12 @@ class Derived:
 
 
 def of_each_split(source: Source, make: Make, row_by_row: bool = False) -> Derived:
-    """Change the examples of every split by a function."""
+    """Apply a function to the examples of every split."""
     return Derived(source, make, {split: split for split in source.splits}, row_by_row)
 
 
 def first_classes(source: Source, count: int) -> Derived:
-    """Keep the examples of the first `count` classes; all of a test file without labels."""
+    """Keep the examples of the first `count` classes; keep all of a test file without labels."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
         if examples.targets is None:
@@ -68,7 +68,7 @@ def first_classes(source: Source, count: int) -> Derived:
 
 
 def joined_texts(source: Source) -> Derived:
-    """Join the texts of an example, such as a title and what follows it."""
+    """Join the texts of an example, such as a title and a body."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
         texts = [" ".join(filter(None, several)) for several in zip(*examples.texts, strict=True)]
@@ -79,9 +79,9 @@ def joined_texts(source: Source) -> Derived:
 
 @dataclass(frozen=True)
 class WithoutHeldOut:
-    """Training examples whose texts are not an example of dev or test, its own or of `others`.
+    """A source without the training examples that are also in dev or test, its own or of `others`.
 
-    Letters and digits are compared; of a pair both texts, in either order.
+    Only letters and digits are compared. In a pair both texts must be equal, in either order.
     """
 
     source: Source
@@ -108,7 +108,7 @@ class WithoutHeldOut:
 
 
 def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
-    """Return what identifies the examples of dev and test; a split without a file has none."""
+    """Return the keys of the examples of dev and test; a split without a file has none."""
     found: set[frozenset[str]] = set()
     for split in source.splits:
         if split != "train" and is_there(Path(source.where(folder, split))):
@@ -117,16 +117,16 @@ def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
 
 
 def keys(examples: Examples) -> list[frozenset[str]]:
-    """Return each example's texts, by which it is recognised."""
+    """Return the set of normalised texts of each example, which identifies it."""
     return [frozenset(map(bare, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
 @dataclass(frozen=True)
 class Parted:
-    """Dev is a tenth of the training file; test a file of its own, or a share of the same file.
+    """A tenth of the training file is dev; test is a separate file or a share of the same file.
 
-    Always the same examples, whatever the seed of a run; those of the same texts stay together. The
-    file is read twice, and only the rows of the split are held: files may be larger than memory.
+    The split does not depend on a run's random seed, and keeps examples with equal texts together.
+    The file is read twice and only the split's rows are held: files may be larger than memory.
     """
 
     source: LabelledFiles
@@ -142,10 +142,10 @@ class Parted:
         tested = max(1, round(self.test * count)) if self.test else 0
         held = min(MOST_DEV, max(1, round(DEV * count)))
         if tested + held >= count:
-            raise DataError(f"{where}: expected more examples to part, found {count}")
+            raise DataError(f"{where}: expected more examples to split, found {count}")
         rows = dict(zip(("train", "test", "dev"), dealt(known, order, (tested, held)), strict=True))
         if not len(rows[split]):
-            raise DataError(f"{where}: expected different texts to part, found each too often")
+            raise DataError(f"{where}: expected different texts to split, found each too often")
         own = rows[split]
         wanted = own[: amount(len(own), limit)] if split == "train" else own
         found = self.source.at(folder, "train", np.sort(wanted))
@@ -159,9 +159,9 @@ class Parted:
 
 
 def dealt(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """Deal rows in this order: what is left, then parts of at most these sizes.
+    """Deal rows in this order; return the rest, then parts of at most these sizes.
 
-    Rows of the same hash are in one part, or all left where they do not fit.
+    Rows of the same hash are in one part, or all in the rest if they do not fit.
     """
     _, group, counts = np.unique(known, return_inverse=True, return_counts=True)
     part = np.zeros(len(counts), np.int64)
@@ -179,15 +179,15 @@ def dealt(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np
 def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
     """Draw `count` examples, always the same ones, and return them and the others.
 
-    Examples of the same texts stay together, so that none is on both sides; where they do not fit
-    there are fewer than `count`.
+    Examples with equal texts stay together, so that no text is on both sides; if they do not fit,
+    fewer than `count` are drawn.
     """
     if not 0 < count < len(examples):
-        raise DataError(f"{where}: expected two examples or more to part, found {len(examples)}")
+        raise DataError(f"{where}: expected at least two examples to split, found {len(examples)}")
     known = np.array([text_hash(texts) for texts in zip(*examples.texts, strict=True)], np.uint64)
     order = np.random.default_rng(0).permutation(len(examples))
     others, drawn = dealt(known, order, (count,))
     if not len(drawn):
-        raise DataError(f"{where}: expected different texts to part, found each too often")
+        raise DataError(f"{where}: expected different texts to split, found each too often")
     first, rest = (examples.at(np.sort(rows)) for rows in (drawn, others))
     return replace(first, blank_labels=0), rest  # blank labels are reported once

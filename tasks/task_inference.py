@@ -1,4 +1,4 @@
-"""What a description of an own task leaves open is looked up in its files, once."""
+"""Completion of a user's task description from its files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_CLASSES = 1000
 
 
 def settle(name: str, given: Mapping[str, Any]) -> Described:
-    """The task that a description means; reads the labels of the training file.
+    """Return the complete description of a task; read missing labels from the training file.
 
-    Raises DescriptionError, or DataError with the file and line of what cannot be used.
+    Raises DescriptionError, or DataError with the file and line of invalid data.
     """
     files = {key: given[key] for key in FILES if given.get(key)}
     if len(files) == 1:
@@ -46,7 +46,7 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
         common["test_labels"] = given["label"] in columns_of(test, by_commas(test), quotes)
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
-                f"{name}: test: expected a file with labels, or one for dev beside it, found "
+                f"{name}: test: expected a file with labels, or also a file for dev, found "
                 f"{files['test']} without a column {given['label']!r}"
             )
     if given["type"] == "classification":
@@ -58,13 +58,13 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
 
 
 def in_folder(place: str) -> dict[str, str]:
-    """The files of a folder by split; a file stands for itself.
+    """Return the files of a folder by split; a file is returned as train.
 
-    Known are `train.csv` beside `dev.csv` or `validation.csv` and `test.csv`, any ending alike,
-    shards `data/train-*.parquet`, and what the library datasets saves.
+    A folder has `train.csv`, and `dev.csv` or `validation.csv` and `test.csv`, with any ending of
+    `ENDINGS`, or shards `data/train-*.parquet`, or was saved by the library datasets.
     """
     folder = Path(place)
-    if not folder.is_dir() or (folder / "state.json").exists():  # one split that datasets saved
+    if not folder.is_dir() or (folder / "state.json").exists():  # a split saved by datasets
         return {"train": place}
     found: dict[str, str] = {}
     for split, names in SPLITS.items():
@@ -83,32 +83,32 @@ def in_folder(place: str) -> dict[str, str]:
 
 
 def labels_of(file: Path, column: str, quotes: bool) -> Iterator[tuple[int, str]]:
-    """(line, label) of each row that has one."""
+    """Yield (line, label) of each row with a label."""
     for line, row in rows_by_name(file, [column], by_commas(file), quotes):
         if label := row[column].strip():
             yield line, label
 
 
 def by_commas(file: Path) -> bool:
-    """Whether fields may be separated by commas; tabs in the header tell otherwise."""
+    """Return whether commas separate fields, unless the header contains a tab."""
     return file.suffix.lower() != ".tsv"
 
 
 def check_labels(name: str, labels: Sequence[str]) -> None:
-    """DataError for classes that cannot be told apart, or would break the prediction file."""
+    """Raise DataError for repeated labels and labels that would break the prediction file."""
     for label in labels:
         if not label or " , " in label or any(harmful(letter) for letter in label):
             raise DataError(
                 f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
             )
         if labels.count(label) > 1:
-            raise DataError(f"{name}: expected labels that differ, found {label!r} twice")
+            raise DataError(f"{name}: expected unique labels, found {label!r} twice")
 
 
 def classes(
     name: str, files: Mapping[str, str], found: Iterator[tuple[int, str]]
 ) -> tuple[str, ...]:
-    """The distinct labels: by number where all are numbers, else by name."""
+    """Return the distinct labels, sorted as numbers if all are numbers, else as text."""
     distinct: dict[str, int] = {}
     for line, label in found:
         distinct.setdefault(label, line)
@@ -127,7 +127,7 @@ def classes(
 
 
 def scale(file: Path, found: Iterator[tuple[int, str]]) -> tuple[float, float]:
-    """The least and the greatest label."""
+    """Return the lowest and the highest label."""
     low, high = float("inf"), float("-inf")
     for line, label in found:
         value = to_number(label)
@@ -135,12 +135,12 @@ def scale(file: Path, found: Iterator[tuple[int, str]]) -> tuple[float, float]:
             raise DataError(f"{file}, line {line}: expected a number, found {label!r}")
         low, high = min(low, value), max(high, value)
     if not low < high:
-        raise DataError(f"{file}: expected similarities that differ, found none or one")
+        raise DataError(f"{file}: expected two different similarities, found none or one")
     return low, high
 
 
 def bounds(given: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
-    """The scale that is given; what is not, that of the file."""
+    """Return the given bounds of the scale, replacing missing ones by those of the file."""
     low = low if given.get("low") is None else given["low"]
     high = high if given.get("high") is None else given["high"]
     if not low < high:

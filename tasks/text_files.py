@@ -1,4 +1,4 @@
-"""Text, CSV, TSV and JSONL files of any size: lines, rows by column name, sentences."""
+"""Readers of text, CSV, TSV and JSONL files of any size: lines, rows by column name, sentences."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from common.errors import UserError
 
 
 class DataError(UserError):
-    """A data file that cannot be used."""
+    """An invalid data file."""
 
 
-# The library's own limit of 131,072 characters is less than a long text; without any, an open quote
-# would take in the rest of a file of any size.
+# The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
+# quote would include the rest of a file of any size.
 csv.field_size_limit(1 << 24)
 JSON_LINES = (".json", ".jsonl")
-Lines = Iterator[tuple[int, str]]  # line number from 1, its text with the line break
+Lines = Iterator[tuple[int, str]]  # line number from 1, text with the line break
 
 
 def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
-    """The sentences of a file in its order, without holding the file in memory.
+    """Return the sentences of a file in order, without holding the file in memory.
 
-    `.csv`, `.tsv` and `.jsonl` give the field `column` of each row, a CSV file being tab-separated
-    if its header holds a tab; any other file gives its lines, blank ones included.
-
-    Raises DataError with file and line for what cannot be read.
+    In `.csv`, `.tsv`, `.jsonl`, `.json` and `.parquet` files, these are the field `column` of each
+    row. A CSV file is tab-separated if its header contains a tab. In any other file, these are the
+    lines, including blank ones. Raises DataError with file and line for invalid data.
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
@@ -45,8 +44,8 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 
 
 def decoded_lines(path: Path) -> Lines:
-    """Lines of UTF-8 text, with or without a byte-order mark."""
-    check_regular(path, DataError)  # a pipe could not be read twice either
+    """Yield the lines of a UTF-8 file, with or without a byte-order mark."""
+    check_regular(path, DataError)  # a pipe cannot be read twice
     try:
         with path.open("rb") as file:
             yield from decoded(file, str(path))
@@ -58,7 +57,7 @@ def decoded_lines(path: Path) -> Lines:
 
 
 def decoded(lines: Iterable[bytes], name: str) -> Lines:
-    """Lines of UTF-8 text, with or without a byte-order mark, of what is told as `name`."""
+    """Yield lines of UTF-8 text, with or without a byte-order mark; errors contain `name`."""
     for number, line in enumerate(lines, 1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -74,12 +73,12 @@ def rows_by_name(
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, fields by name) of each row; the columns' order does not matter.
+    """Yield (line number, fields by name) of each row; the order of the columns does not matter.
 
-    Fields are separated by tabs or, with `comma`, by commas if the header holds no tab. They may
-    be quoted; between tabs not, unless `quoted_tabs`. `names` are those of the columns of a file
-    without a header line. A file that ends in .json or .jsonl has an object a line; Parquet files
-    and folders of Arrow files have columns of their own, and rows in the place of lines.
+    Fields are separated by tabs or, with `comma`, by commas if the header contains no tab. Fields
+    may be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
+    header line. Files that end in .json or .jsonl have one object per line. Parquet files and
+    folders of Arrow files have their own columns, and row numbers instead of line numbers.
     """
     if path.suffix.lower() in JSON_LINES:
         yield from json_rows(path, needed)
@@ -124,7 +123,7 @@ def rows_by_name(
 
 
 def columns_of(path: Path, comma: bool, quoted_tabs: bool = True) -> list[str]:
-    """Names of a file's columns; of one with a JSON object a line, of the first line's."""
+    """Return the names of a file's columns; for JSON lines, the keys of the first object."""
     if path.suffix.lower() in JSON_LINES:
         first: Any = next(json_lines(path), (0, {}))[1]
         return list(first) if isinstance(first, dict) else []
@@ -140,29 +139,26 @@ def columns_of(path: Path, comma: bool, quoted_tabs: bool = True) -> list[str]:
 
 
 def is_arrow(path: Path) -> bool:
-    """Whether it is a Parquet file, or a folder that the library datasets saved."""
+    """Return whether a path is a Parquet file or a folder, as saved by the library datasets."""
     return path.suffix.lower() == ".parquet" or path.is_dir()
 
 
 def csv_lines(path: Path) -> Iterator[str]:
-    """Lines as the csv module wants them: a carriage return alone ends one too."""
+    """Yield lines as the csv module expects them, ended also by a lone carriage return."""
     for _, text in decoded_lines(path):
         if "\r" in text[:-2]:
             yield from io.StringIO(text, newline="")
-        elif text:  # a byte-order mark alone is an empty file
+        elif text:  # a file with only a byte-order mark is empty
             yield text
 
 
 def csv_column(path: Path, column: str) -> Iterator[str]:
-    """One column of a file with a header line."""
+    """Return one column of a file with a header line."""
     return (row[column] for _, row in rows_by_name(path, [column], path.suffix.lower() == ".csv"))
 
 
 def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, these fields) of a file with a JSON object a line.
-
-    Numbers become text.
-    """
+    """Yield (line number, these fields as text) of a file with one JSON object per line."""
     for number, row in json_lines(path):
         fields = {}
         for name in needed:
@@ -175,9 +171,9 @@ def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str
 
 
 def plain(value: Any) -> Any:
-    """A number or truth value as text, nothing for a missing one, whole numbers without a point.
+    """Convert numbers, truth values and missing values to text, whole numbers without a point.
 
-    A column of classes may come as whole numbers in one file and with a point in another.
+    A column of classes may have whole numbers in one file and decimal points in another.
     """
     if value is None or value != value:
         return ""
@@ -189,7 +185,7 @@ def plain(value: Any) -> Any:
 
 
 def json_field(path: Path, column: str) -> Iterator[str]:
-    """One field of a file with a JSON object a line."""
+    """Yield one field of a file with one JSON object per line."""
     for number, row in json_lines(path):
         value = row.get(column) if isinstance(row, dict) else None
         if not isinstance(value, str) or not encodable(value):
@@ -199,7 +195,7 @@ def json_field(path: Path, column: str) -> Iterator[str]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number, what stands there) for each line that is not blank."""
+    """Yield (line number, content) of each line that is not blank."""
     for number, text in decoded_lines(path):
         if text.strip():
             try:
@@ -209,7 +205,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def encodable(text: str) -> bool:
-    """Whether text can be written as UTF-8; JSON lets half of a surrogate pair stand alone."""
+    """Return whether text can be encoded as UTF-8; JSON allows half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -227,5 +223,5 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
 
 
 def is_there(file: Path) -> bool:
-    """Whether there is a file, or any of a pattern."""
+    """Return whether a file exists, or any file of a pattern."""
     return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))

@@ -1,1 +1,1 @@
-"""Small sample data for trying the tasks out, made by generate.py."""
+"""Small sample data for trying the tasks, made by generate.py."""

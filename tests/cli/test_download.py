@@ -70,8 +70,8 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run):
         ("sst", {"label": [7] * 20}, "expected a whole number from 0 to 4, found '7'"),
         ("sst", {"label": [None] * 20}, "row 1: expected a number in label, found None"),
         ("sst", {"text": [None] * 20}, "row 1: expected text in text, found None"),
-        ("sst2", {"label": [-1] * 12}, "expected a label of its classes, found -1"),
-        ("sst2", {"label": [5] * 12}, "expected a label of its classes, found 5"),
+        ("sst2", {"label": [-1] * 12}, "expected the number of a class, found -1"),
+        ("sst2", {"label": [5] * 12}, "expected the number of a class, found 5"),
         ("sts", {"score": [9.9] * 60}, "expected a number from 0 to 5, found '9.9'"),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_file_that_is_there_stays(source, tmp_path, run):
 @pytest.mark.parametrize(
     ("flags", "status", "told"),
     [
-        (("--tasks", "qqp"), 1, "expected what datasets' save_to_disk wrote"),
+        (("--tasks", "qqp"), 1, "expected the output of datasets' save_to_disk"),
         (("--tasks", "sst", "sts", "--revision", "abc"), 2, "--revision: expected one task"),
         (("--tasks", "nope"), 2, "nope"),
         (("--tasks", "sst", "--revision", "abc"), 2, "--revision and --source"),

@@ -51,7 +51,7 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
             ("--objective", "cl", "--probe-epochs", "1", "--epochs", "2"),
             "--objective cl and --probe-epochs: expected at most one",
         ),
-        (("--objective", "lacon", "--label-terms", "ler"), "or nothing trains the encoder"),
+        (("--objective", "lacon", "--label-terms", "ler"), "expected icl or lcl, found only ler"),
         (
             ("--objective", "lacon", "--label-terms", "lcl", "--label-heads", "2"),
             "--label-heads: expected icl among --label-terms, found 2",

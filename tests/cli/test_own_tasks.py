@@ -119,7 +119,7 @@ def test_the_tasks_are_listed_with_what_was_read(moods, run, small):
     ("flags", "status", "told"),
     [
         (("--task", "nothing"), 2, "or an own task NAME=FILE:type=...,text=...,label=..., found"),
-        (("--task", "sst=x.csv:type=similarity"), 2, "this one is taken"),
+        (("--task", "sst=x.csv:type=similarity"), 2, "this one is reserved"),
         (("--task", "m=nowhere.csv:type=classification,text=a,label=b"), 1, "nowhere.csv"),
     ],
 )

@@ -59,7 +59,7 @@ def test_every_objective_trains_in_pieces_and_is_selected_on_sts_dev(run, tmp_pa
     found = run(*flags, "--output", str(folder))
     assert found.returncode == 0, found.stderr
     for task in ("sst", "qqp", "sts"):
-        assert f"sentences of {task} that the training text holds: " in found.stdout
+        assert f"sentences of {task} that the training text contains: " in found.stdout
     metrics = json.loads((folder / "metrics.json").read_text())
     dev, before = metrics["dev"][objective], metrics["before"][objective]
     assert dev.keys() == before.keys() == {"spearman", "pearson", "alignment", "uniformity"}

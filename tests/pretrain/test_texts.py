@@ -88,7 +88,7 @@ def test_strangers_belong_to_another_group():
 
 def test_too_little_text_is_named(tmp_path):
     source = Texts(lambda folder, limit: (([], []), np.array([], np.int64)), "a file")
-    with pytest.raises(DataError, match="a file: expected two examples at least, found 0"):
+    with pytest.raises(DataError, match="a file: expected at least two examples, found 0"):
         source.read(tmp_path, "train")
 
 

@@ -76,5 +76,5 @@ def test_what_cannot_be_used_is_told_in_a_line(data, tmp_path):
     with pytest.raises(DataError, match="row 1: expected text or a number"):
         list(rows_by_name(tmp_path / "lists.parquet", ["a"]))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="expected a file, found none of the usual kind"):
+    with pytest.raises(DataError, match="expected a file, found a folder without"):
         list(rows_by_name(tmp_path / "empty", ["a"]))

@@ -35,9 +35,9 @@ def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
         ([("a", "b", "c")], ["x"], {}, "texts: expected one or two in each row, found 3"),
         (["a"], ["x", "y"], {}, "labels: expected 1, one for each text, found 2"),
         (["a"], [None], {}, "labels: expected texts or numbers, found None"),
-        (["a"], ["x"], {"name": "../evil"}, "name: expected small letters"),
-        ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected them in"),
-        ("sst", ["x"], {}, "labels: expected them with a list of texts"),
+        (["a"], ["x"], {"name": "../evil"}, "name: expected lower-case letters"),
+        ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
+        ("sst", ["x"], {}, "labels: expected only for a list of texts"),
         ("sts2", None, {}, "tasks: expected one of"),
     ],
 )

@@ -155,7 +155,7 @@ def test_dev_and_test_part_the_dev_file_whatever_the_seed(count):
 @pytest.mark.parametrize(
     ("shots", "expected"),
     [
-        (2, "expected a shot a class or more, 3, found 2"),
+        (2, "expected a shot per class, 3, found 2"),
         (30, "train.tsv: expected 10 examples of class good for 30 shots, found 6"),
         (1000, "expected 334 examples of class bad for 1000 shots, found 90"),
     ],
@@ -169,9 +169,9 @@ def test_a_class_that_is_not_there_and_files_too_small_to_part():
     with pytest.raises(DataError, match="expected 4 examples of class best for 19 shots, found 0"):
         few_shot(Invented(COUNTS), 19, (*NAMES, "best"), 0).read(FOLDER, "train")
     tiny = Invented({"train": (1, 0, 0), "dev": (1, 0, 0)})
-    with pytest.raises(DataError, match=r"dev\.tsv: expected two examples or more to part"):
+    with pytest.raises(DataError, match=r"dev\.tsv: expected at least two examples to split"):
         few_shot(tiny, 1, ("bad",), 0).read(FOLDER, "test")
-    with pytest.raises(DataError, match=r"train\.tsv: expected two examples or more to part"):
+    with pytest.raises(DataError, match=r"train\.tsv: expected at least two examples to split"):
         held_out_tenth(tiny).read(FOLDER, "dev")
 
 
@@ -191,5 +191,5 @@ def test_equal_texts_stay_on_one_side():
     assert (len(dev), len(test)) == (12, 12)
     assert not set(dev.texts[0]) & set(test.texts[0])
     assert few.read(FOLDER, "dev").ids == dev.ids
-    with pytest.raises(DataError, match="expected different texts to part, found each too often"):
+    with pytest.raises(DataError, match="expected different texts to split, found each too often"):
         held_out_tenth(Given({"train": (["A.", "a", "a "],)})).read(FOLDER, "dev")

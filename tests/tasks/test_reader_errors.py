@@ -36,7 +36,7 @@ def test_missing_file(write_rows, tmp_path):
 
 def test_a_folder_in_the_place_of_the_file(tmp_path):
     (tmp_path / "ids-sst-train.csv").mkdir()
-    assert "expected a file, found none of the usual kind" in refused(SST, tmp_path)
+    assert "expected a file, found a folder without *.arrow files" in refused(SST, tmp_path)
 
 
 @pytest.mark.parametrize("missing", ["id", "sentence", "sentiment"])

@@ -92,7 +92,7 @@ def test_texts_that_come_several_times_stay_together(tmp_path):
     assert not any(set(parts[a]) & set(parts[b]) for a, b in combinations(parts, 2))
     assert max(Counter(parts["dev"]).values()) == 3
     file.write_text(header + rows[0] * 20)
-    with pytest.raises(DataError, match="expected different texts to part, found each too often"):
+    with pytest.raises(DataError, match="expected different texts to split, found each too often"):
         task.read(tmp_path, "dev")
 
 
@@ -111,7 +111,7 @@ def test_an_unknown_label_and_too_few_rows_are_told(tmp_path):
     with pytest.raises(DataError, match=r"MSAC\.csv, line 3: label: expected 0, negative, "):
         build_task("msac").read(tmp_path, "train")
     file.write_text("".join(text.splitlines(keepends=True)[:2]))
-    with pytest.raises(DataError, match="expected more examples to part, found 1"):
+    with pytest.raises(DataError, match="expected more examples to split, found 1"):
         build_task("msac").read(tmp_path, "train")
 
 
