@@ -42,7 +42,7 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.encode_file import encode_file
-    from tasks.text_files import read_sentences
+    from tasks.tables import read_sentences
 
     config = RunConfig(**parser.flags.given(args, ()))
     source, target = Path(args.input), Path(args.output)

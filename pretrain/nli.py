@@ -9,7 +9,8 @@ import numpy as np
 
 from pretrain.texts import Columns, linked
 from tasks.readers import Limit, clean_pair_text, drawn
-from tasks.text_files import DataError, rows_by_name
+from tasks.tables import rows_by_name
+from tasks.text_files import DataError
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
 # Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.

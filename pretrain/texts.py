@@ -14,7 +14,8 @@ from multitask.randomness import generator
 from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Task
 from tasks.readers import Examples, Limit, bare, drawn, limit_of
-from tasks.text_files import READERS, DataError, read_sentences, rows_by_name
+from tasks.tables import READERS, read_sentences, rows_by_name
+from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from pretrain.objectives import PretrainObjective

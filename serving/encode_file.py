@@ -26,7 +26,7 @@ def encode_file(
     """Write the array of `total` sentences window by window; returns a line that says how fast."""
     import numpy as np
 
-    from tasks.text_files import read_sentences
+    from tasks.tables import read_sentences
 
     with ThreadPoolExecutor(1) as meanwhile:
         # Checks the weights' hash while PyTorch is loaded.

@@ -13,7 +13,7 @@ from common.atomic_files import check_regular
 from common.errors import UserError
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
-from tasks.text_files import read_sentences
+from tasks.tables import read_sentences
 
 
 def sentences_of(file: Path, column: str | None = None) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.text_files import READERS, DataError, decoded, decoded_lines, rows_by_name
+from tasks.tables import READERS, rows_by_name
+from tasks.text_files import DataError, decoded, decoded_lines
 
 
 @dataclass(frozen=True)

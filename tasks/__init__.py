@@ -6,56 +6,42 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks import catalog
-from tasks.options import QQP, SST, STS, TaskOptions, table_task
+from tasks.catalog import DECLARED, PAIRS
+from tasks.options import TaskOptions
+from tasks.registry import (
+    CLASSES,
+    CLUE,
+    CS224N,
+    GLUE,
+    MANY_CLASSES,
+    PULL_PUSH,
+    REVIEWS,
+    SIMILARITIES,
+    TASK_NAMES,
+    TASKS,
+    build_task,
+)
 
 if TYPE_CHECKING:
     from tasks.base import Task
 
+__all__ = [
+    "CLASSES",
+    "CLUE",
+    "CS224N",
+    "DECLARED",
+    "GLUE",
+    "MANY_CLASSES",
+    "PAIRS",
+    "PULL_PUSH",
+    "REVIEWS",
+    "SIMILARITIES",
+    "TASKS",
+    "TASK_NAMES",
+    "TaskOptions",
+    "build_task",
+]
 OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description, as from `Described.to_json`
-
-CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
-DECLARED = catalog.GLUE | catalog.CLUE
-GLUE, CLUE = tuple(catalog.GLUE), tuple(catalog.CLUE)
-SIMILARITIES = ("sts",)  # tasks that predict numbers, not classes
-# Tasks whose pairs of texts may be encoded as one sequence.
-PAIRS = ("qqp", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))
-REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
-CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
-# Tasks that may be restricted to their first classes.
-MANY_CLASSES = {name: classes for name, classes in CLASSES.items() if classes > 2}
-# Objectives of a task with separate contrastive terms (SCL-MOO).
-PULL_PUSH = ("cross_entropy", "pull", "push")
-
-
-def declared(name: str, **options: str) -> Task:
-    """Return a task of GLUE or CLUE."""
-    from tasks.catalog_tasks import declared_task
-
-    return declared_task(name, **options)
-
-
-def review(name: str, **options: str) -> Task:
-    """Return a task on reviews or topics."""
-    from tasks.catalog_tasks import MAKERS
-
-    return MAKERS[name](**options)
-
-
-TASKS: dict[str, type[TaskOptions]] = {
-    **{one.name: one for one in (SST, QQP, STS)},
-    **{
-        name: table_task(name, len(d.texts), len(d.labels), declared)
-        for name, d in DECLARED.items()
-    },
-    **{name: table_task(name, 1, classes, review) for name, classes in REVIEWS.items()},
-}
-TASK_NAMES = tuple(TASKS)
-
-
-def build_task(name: str, **options: str) -> Task:
-    """Return a built-in task with its options, such as `head` and, for sts, `activation`."""
-    return TASKS[name](**options).build()
 
 
 def find_task(name: str, own: OwnTasks, **options: str) -> Task:

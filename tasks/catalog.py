@@ -144,3 +144,7 @@ REVIEWS = {
     "msac": Published("MSAC/MSAC.csv", 0.1, ("text",), "label", POLARITY),
     "asac": Published("ASAC/ASAC.csv", 0.1, ("text",), "label", POLARITY),
 }
+
+DECLARED = GLUE | CLUE
+# Tasks whose pairs of texts may be encoded as one sequence.
+PAIRS = ("qqp", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))

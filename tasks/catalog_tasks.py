@@ -11,9 +11,8 @@ from functools import partial
 import numpy as np
 from torch import nn
 
-from tasks import DECLARED, PAIRS
 from tasks.base import Task, classification
-from tasks.catalog import MOODS, REVIEWS, TOPICS, Declared
+from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS, Declared
 from tasks.cs224n import cs224n_files
 from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.labelled_files import LabelledFiles, Source

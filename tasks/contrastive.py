@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +14,11 @@ from losses import contrastive_objectives, ideal_points, simcse_loss, supcon_los
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Outputs, Task
 from tasks.labelled_files import Source
-from tasks.objectives import CL, EPO, LS, SCL
 from tasks.readers import Examples
 from tasks.splits import of_each_split
+
+if TYPE_CHECKING:
+    from tasks.objectives import CL, EPO, LS, SCL
 
 
 def scl(task: Task, settings: SCL) -> Task:

@@ -20,7 +20,7 @@ from msgspec import Meta
 from common.atomic_files import check_regular
 from common.errors import SettingsError, UserError
 from common.settings import Name, Settings, checked, expected, hints_of, required
-from tasks import TASK_NAMES
+from tasks.registry import TASK_NAMES
 
 Kind = Literal["classification", "similarity"]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale

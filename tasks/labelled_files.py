@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tasks.readers import Examples, Limit, text_hash
-from tasks.text_files import DataError, rows_by_name
+from tasks.tables import rows_by_name
+from tasks.text_files import DataError
 
 NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,9 @@ from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.heads import SoftmaxClassifier
 from tasks.label_attention import LabelAttention, label_table, start_at
-from tasks.objectives import LaCon, Projection
+
+if TYPE_CHECKING:
+    from tasks.objectives import LaCon, Projection
 
 DROPOUT = 0.1
 HEADS = 6  # Figure 5b

@@ -9,7 +9,8 @@ from typing import Any
 from common.errors import harmful
 from tasks.described import FILES, Described, DescriptionError
 from tasks.readers import to_number
-from tasks.text_files import DataError, columns_of, is_there, rows_by_name
+from tasks.tables import columns_of, rows_by_name
+from tasks.text_files import DataError, is_there
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")

@@ -22,7 +22,7 @@ from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch
 from tasks.predictions import read_scores
-from tasks.text_files import columns_of, rows_by_name
+from tasks.tables import columns_of, rows_by_name
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 TINY = BiEncoder.from_pretrained("tiny")

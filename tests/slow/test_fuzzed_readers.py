@@ -20,7 +20,7 @@ from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.predictions import read_scores
 from tasks.readers import Examples
-from tasks.text_files import read_sentences
+from tasks.tables import read_sentences
 
 EXAMPLES = 150  # of each reader: 14 x 150 = 2,100
 TOKENIZER = BiEncoder.from_pretrained("tiny").tokenizer

@@ -5,8 +5,9 @@ import pytest
 
 from tasks import find_task
 from tasks.described import parse_description
+from tasks.tables import rows_by_name
 from tasks.task_inference import settle
-from tasks.text_files import DataError, rows_by_name
+from tasks.text_files import DataError
 
 ROWS = {"t": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}
 COLUMNS = "type=classification,text=t,label=y"

@@ -4,7 +4,8 @@ from types import GeneratorType
 
 import pytest
 
-from tasks.text_files import DataError, read_sentences
+from tasks.tables import read_sentences
+from tasks.text_files import DataError
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
 

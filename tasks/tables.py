@@ -1,0 +1,126 @@
+"""Rows, columns and sentences of a data file in any of the known formats, by its ending."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tasks.arrow_files import arrow_columns, arrow_rows
+from tasks.text_files import (
+    DataError,
+    csv_lines,
+    decoded_lines,
+    json_field,
+    json_lines,
+    json_rows,
+)
+
+JSON_LINES = (".json", ".jsonl")
+
+
+def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
+    """Return the sentences of a file in order, without holding the file in memory.
+
+    In `.csv`, `.tsv`, `.jsonl`, `.json` and `.parquet` files, these are the field `column` of each
+    row. A CSV file is tab-separated if its header contains a tab. In any other file, these are the
+    lines, including blank ones. Raises DataError with file and line for invalid data.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        if column is not None:
+            endings = ", ".join(READERS)
+            raise DataError(f"{path}: expected a file with columns ({endings}), found another")
+        return (text.rstrip("\r\n") for _, text in decoded_lines(path))
+    if column is None:
+        raise DataError(f"{path}: expected the name of a column, found none given")
+    return reader(path, column)
+
+
+def rows_by_name(
+    path: Path,
+    needed: Sequence[str],
+    comma: bool = False,
+    quoted_tabs: bool = True,
+    names: Sequence[str] | None = None,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, fields by name) of each row; the order of the columns does not matter.
+
+    Fields are separated by tabs or, with `comma`, by commas if the header contains no tab. Fields
+    may be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
+    header line. Files that end in .json or .jsonl have one object per line. Parquet files and
+    folders of Arrow files have their own columns, and row numbers instead of line numbers.
+    """
+    if path.suffix.lower() in JSON_LINES:
+        yield from json_rows(path, needed)
+        return
+    if is_arrow(path):
+        yield from arrow_rows(path, needed)
+        return
+    lines = csv_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
+    comma = comma and (names is not None or "\t" not in first)
+    kind = "comma-separated" if comma else "tab-separated"
+    rows = chain([first], lines)
+    if comma:
+        reader = csv.reader(rows, strict=True)
+    elif quoted_tabs:
+        reader = csv.reader(rows, delimiter="\t", strict=True)
+    else:
+        reader = csv.reader(rows, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    begin = 1
+    try:
+        header = list(names) if names else next(reader)
+        for name in needed:
+            if header.count(name) != 1:
+                found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
+                raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
+        begin = reader.line_num + 1
+        for fields in reader:
+            if fields:  # a blank line is no row
+                if len(fields) != len(header):
+                    raise DataError(
+                        f"{path}, line {begin}: expected {len(header)} {kind} fields, "
+                        f"found {len(fields)}"
+                    )
+                yield begin, dict(zip(header, fields, strict=True))
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {begin}: expected {kind} fields, found: {error}") from error
+
+
+def columns_of(path: Path, comma: bool, quoted_tabs: bool = True) -> list[str]:
+    """Return the names of a file's columns; for JSON lines, the keys of the first object."""
+    if path.suffix.lower() in JSON_LINES:
+        first: Any = next(json_lines(path), (0, {}))[1]
+        return list(first) if isinstance(first, dict) else []
+    if is_arrow(path):
+        return arrow_columns(path)
+    header = next(csv_lines(path), "")
+    tabs = "\t" in header or not comma
+    if tabs and not quoted_tabs:
+        return header.rstrip("\r\n").split("\t")
+    return next(csv.reader([header], delimiter="\t" if tabs else ","), [])
+
+
+def is_arrow(path: Path) -> bool:
+    """Return whether a path is a Parquet file or a folder, as saved by the library datasets."""
+    return path.suffix.lower() == ".parquet" or path.is_dir()
+
+
+def csv_column(path: Path, column: str) -> Iterator[str]:
+    """Return one column of a file with a header line."""
+    return (row[column] for _, row in rows_by_name(path, [column], path.suffix.lower() == ".csv"))
+
+
+READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
+    ".csv": csv_column,
+    ".tsv": csv_column,
+    ".jsonl": json_field,
+    ".json": json_field,
+    ".parquet": csv_column,
+}
