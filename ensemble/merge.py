@@ -69,7 +69,7 @@ def merge(
 
         chosen = greedy_selection(dev.values[:, inside], score)
     if seen.all():
-        raise PredictionError(f"dev: expected examples not used for selection, found none")
+        raise PredictionError(f"dev: expected examples unused in selection, found 0 of {len(seen)}")
     splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
     if seen.any():
         splits["dev"] = replace(splits["dev"], selected_on=seen)
