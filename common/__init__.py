@@ -1,1 +1,1 @@
-"""What is not about sentences or encoders: settings, errors, files, progress, the entry point."""
+"""Utilities for all packages: settings, errors, files, progress, the entry point."""

@@ -1,4 +1,4 @@
-"""Files and folders that are never half there, and never written by two at a time."""
+"""Atomic writing of files and folders, and locks between processes."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ TEMPORARY = re.compile(
 
 
 def temporary_name(target: Path, kind: str) -> Path:
-    """A name beside `target` that no other program, process or call uses."""
+    """Return a path next to `target` that no other program, process or call uses."""
     mark = f"{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
     return target.with_name(f".{target.name}.{mark}.minbert-{kind}")
 
 
 def temporaries(folder: Path, name: str | None = None) -> list[Path]:
-    """Files and folders with temporary names in a folder, in their order; or those of one target.
+    """Return the sorted temporary paths in a folder, or only those of the target `name`.
 
-    Nothing where the folder cannot be listed.
+    The list is empty if the folder cannot be read.
     """
     try:
         found = sorted(path for path in folder.iterdir() if TEMPORARY.fullmatch(path.name))
@@ -44,44 +44,44 @@ def temporaries(folder: Path, name: str | None = None) -> list[Path]:
 
 
 def target_name(path: Path) -> str:
-    """The name that a temporary one stands for; any other name itself."""
+    """Return the target's name for a temporary name; return other names unchanged."""
     match = TEMPORARY.fullmatch(path.name)
     return match["name"] if match else path.name
 
 
 def kind_of(path: Path) -> str | None:
-    """`new` or `old` of a temporary name, None of any other."""
+    """Return `new` or `old` for a temporary name, None for other names."""
     match = TEMPORARY.fullmatch(path.name)
     return match["kind"] if match else None
 
 
 def alive(path: Path) -> bool:
-    """Whether the process of a temporary name may live: that of another machine may."""
+    """Return whether the process of a temporary name may be alive; on another machine it may."""
     match = TEMPORARY.fullmatch(path.name)
     if match is None or match["machine"] != machine() or os.name == "nt":
-        return True  # Windows has no signal that only asks
+        return True  # Windows has no signal that only tests for a process
     try:
         os.kill(int(match["process"]), 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # it lives, and is another user's
+    except OSError:  # it is alive and belongs to another user
         return True
     return True
 
 
 def machine() -> str:
-    """Eight digits of this machine's name: process ids are those of one machine."""
+    """Return eight digits that identify this machine; process ids are unique only per machine."""
     return hashlib.blake2b(platform.node().encode(errors="replace"), digest_size=4).hexdigest()
 
 
-IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # how a rename finds its target
+IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # a rename's target exists
 KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write UTF-8, with line breaks as they are, under a temporary name, then rename.
+    """Write UTF-8 text, with line breaks unchanged, to a temporary file, then rename it.
 
-    Processes may write the same file at a time, as those that share a study do: the last one wins.
+    Several processes may write the same file, for example in a shared study: the last one wins.
     """
     with whole_file(file) as opened:
         opened.write(text)
@@ -89,18 +89,18 @@ def write_whole(file: Path, text: str) -> None:
 
 @contextmanager
 def whole_file(file: Path) -> Iterator[TextIO]:
-    """A file of UTF-8 text to be written bit by bit, in place once all of it is there."""
+    """Open a UTF-8 text file for writing; it is put in place only when it is complete."""
     with written_aside(file) as new, new.open("x", encoding="utf-8", newline="") as opened:
         yield opened
 
 
 @contextmanager
 def written_aside(target: Path, overwrite: bool = True) -> Iterator[Path]:
-    """A temporary name for a file or folder, which takes the place of `target` at the end.
+    """Yield a temporary path for a file or folder, which replaces `target` at the end.
 
-    On an error it is removed and `target` stays as it was; an error of the disk names `target`.
-    What killed processes left of `target` is cleared first. Without `overwrite` a folder that is
-    not empty is an error, too.
+    On an error the temporary path is removed and `target` stays unchanged; an OSError names
+    `target`. Remains of killed processes are cleared first. Without `overwrite`, a folder at
+    `target` that is not empty is an error.
     """
     recover(target)
     new = temporary_name(target, NEW)
@@ -118,11 +118,11 @@ def written_aside(target: Path, overwrite: bool = True) -> Iterator[Path]:
 
 
 def put_in_place(new: Path, target: Path, overwrite: bool = True) -> None:
-    """Rename `new` to `target`; a folder after its files were brought to the disk.
+    """Rename `new` to `target`; flush the files of a folder to disk first.
 
-    A folder that is there and not empty is renamed before, and deleted only when the new one has
-    its place. Where the second rename fails, the first is taken back; where the process is killed
-    between them, `recover` does so.
+    An existing folder that is not empty is renamed first, and deleted after the new one is in
+    place. If the second rename fails, the first is undone. If the process is killed between them,
+    `recover` undoes the first.
     """
     if not new.is_dir():
         os.replace(new, target)
@@ -152,15 +152,15 @@ def exchange(new: Path, target: Path, old: Path) -> None:
 
 
 def recover(target: Path) -> None:
-    """Clear what processes of this machine that were killed left of `target`.
+    """Clear the temporary paths of `target` that killed processes of this machine left.
 
-    A folder that one of them was replacing is put back where nothing took its place; the rest is
-    removed. Names of living processes, and of other programs, are left alone.
+    A folder that was being replaced is restored if `target` does not exist; the rest is removed.
+    Paths of running processes and of other programs stay unchanged.
     """
     for path in temporaries(target.parent, target.name):
         if alive(path):
             continue
-        with suppress(OSError):  # another process may have cleared it, or may be the only one to
+        with suppress(OSError):  # cleared by another process, or no permission
             if kind_of(path) == OLD and not target.exists():
                 path.rename(target)
             else:
@@ -168,9 +168,9 @@ def recover(target: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Delete what has a temporary name; a folder that was replaced becomes an unfinished one first.
+    """Delete a temporary path; first rename an `old` folder to a `new` one.
 
-    Killed in the middle, half of it would be put back.
+    If the process is killed, `recover` then does not restore a partly deleted folder.
     """
     with suppress(OSError):
         if kind_of(path) == OLD and path.exists():
@@ -179,7 +179,7 @@ def discard(path: Path) -> None:
 
 
 def remove(path: Path, ignore_errors: bool = False) -> None:
-    """Delete a folder with all it holds, or a file, or a link but never what it leads to."""
+    """Delete a folder with its content, a file, or a link without its target."""
     with suppress(*([OSError] if ignore_errors else [])):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=ignore_errors)
@@ -188,8 +188,8 @@ def remove(path: Path, ignore_errors: bool = False) -> None:
 
 
 def sync(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk."""
-    if os.name == "nt":  # it has no such call for files that were only read
+    """Flush a file, or the names in a folder, to disk."""
+    if os.name == "nt":  # Windows cannot flush a file that is opened for reading
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -199,14 +199,14 @@ def sync(path: Path) -> None:
 
 
 def check_regular(file: Path, error_class: type[UserError] = UserError) -> None:
-    """Refuse, in one line, what is there but is no regular file, before it is opened.
+    """Raise `error_class`, before opening, for an existing path that is not a regular file.
 
-    A named pipe or a device may be waited for without end.
+    Opening a named pipe or a device could block forever.
     """
     try:
         mode = stat.S_IFMT(file.stat().st_mode)
     except (OSError, ValueError):
-        return  # opening it says what is wrong
+        return  # opening the file will report the error
     if mode != stat.S_IFREG:
         found = KINDS.get(mode, "a device")
         raise error_class(f"{file}: expected a regular file, found {found}")
@@ -214,10 +214,10 @@ def check_regular(file: Path, error_class: type[UserError] = UserError) -> None:
 
 @contextmanager
 def alone(file: Path, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock FILE.lock, which ends with the process; False if another holds it.
+    """Hold the lock FILE.lock and yield True; without `wait`, yield False if another holds it.
 
-    With `wait` it is waited for. The empty file stays: were it deleted, two processes could hold
-    locks of the same name. Where a system has no such locks (Windows), everybody is alone.
+    The lock ends with the process at the latest. The empty file stays: if it were deleted, two
+    processes could hold locks of the same name. On Windows this function does not lock.
     """
     try:
         import fcntl

@@ -1,4 +1,4 @@
-"""How every program begins and ends. No torch is imported here."""
+"""Start and exit of every program. This module does not import torch."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from common.errors import TruncationWarning, UserError, one_line, out_of_memory
 
 
 def start(program: str, work: Callable[[], int | None]) -> NoReturn:
-    """Do the work of a whole process and leave it; `work` may return an exit status."""
+    """Run `work`, which may return an exit status, and exit the process."""
     signal.signal(signal.SIGTERM, stop)
     threading.excepthook = told_elsewhere
     status = ended(program, work)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # all files are closed: unloading PyTorch would take a third of a second more
+    os._exit(status)  # all files are closed; unloading PyTorch would take a third of a second
 
 
 def stop(number: int, frame: object) -> None:
-    """SIGTERM, as schedulers send it, cleans up like an interrupt; a second one ends at once."""
+    """Handle a scheduler's SIGTERM like an interrupt; a second SIGTERM ends the process at once."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise KeyboardInterrupt
 
 
 def told_elsewhere(found: threading.ExceptHookArgs) -> None:
-    """A full disk under TensorBoard's own thread: its next write raises the error again."""
+    """Ignore an OSError (full disk) in TensorBoard's thread: its next write raises it again."""
     if not isinstance(found.exc_value, OSError):
         threading.__excepthook__(found)
 
 
 def ended(program: str, work: Callable[[], int | None]) -> int:
-    """The exit status of `work`: what a user can mend is told in one line, without a traceback."""
+    """Return the exit status of `work`; print an error that users can fix in one line."""
     try:
         with truncation_reported(program):
             status = work() or 0
-        sys.stdout.flush()  # here, where a reader that went away is expected
+        sys.stdout.flush()  # here a closed pipe is handled
         return status
     except KeyboardInterrupt:
         return tell(program, "interrupted", 130)
-    except BrokenPipeError:  # the reader of our output went away: nobody is left to be told
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except UserError as error:
@@ -55,9 +55,9 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
-        needs = "out of memory: a smaller --encoder or less text at a time needs less"
+        needs = "out of memory: use a smaller --encoder or less text at a time"
         return tell(program, needs, 1)
-    except (OSError, SafetensorError) as error:  # a full disk, a folder taken away while running
+    except (OSError, SafetensorError) as error:  # a full disk, a folder removed while running
         name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
         return tell(program, f"{name}: {reason}" if name else reason, 1)
@@ -65,7 +65,7 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
 
 @contextmanager
 def truncation_reported(program: str) -> Iterator[None]:
-    """Print each TruncationWarning as one line on standard error, whatever the filters are."""
+    """Print each TruncationWarning as one line on standard error, regardless of filters."""
     with warnings.catch_warnings():
         show = warnings.showwarning
 
@@ -88,6 +88,6 @@ def truncation_reported(program: str) -> Iterator[None]:
 
 
 def tell(program: str, message: str, status: int) -> int:
-    """One line on standard error."""
+    """Print one line on standard error and return `status`."""
     print(f"{program}: {one_line(message)}", file=sys.stderr)
     return status

@@ -1,17 +1,17 @@
-"""Faults that a user can mend: each message is one line. No torch is imported here."""
+"""Errors that users can fix, with one-line messages. This module does not import torch."""
 
 from unicodedata import category
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-LONGEST = 1000  # characters of a message, beyond which its middle is left out
+LONGEST = 1000  # characters of a message; the middle of a longer one is left out
 
 
 class UserError(ValueError):
-    """Told without a traceback; `status` is the exit status of the command line.
+    """Error printed without a traceback; `status` is the exit status of the command line.
 
-    A message may quote what a file holds: it is brought into one line that does no harm to a
-    terminal, control characters and halves of surrogate pairs written as Python does.
+    A message may quote a file's content. It is therefore reduced to one line that is safe for a
+    terminal: control characters and lone surrogates are escaped as in Python.
     """
 
     status = 1
@@ -24,44 +24,44 @@ class UserError(ValueError):
 
 
 def one_line(text: str) -> str:
-    """Text for a line of a terminal: single spaces, and what would harm it escaped."""
+    """Return the text in one line, with single spaces and unsafe characters escaped."""
     return harmless(" ".join(text.split()))
 
 
 def harmless(text: str) -> str:
-    """Text for a terminal: what would harm it is written as Python does, `\\x1b` of an escape."""
+    """Escape characters that are unsafe for a terminal as Python does, for example `\\x1b`."""
     if text.isprintable():
         return text
     return "".join(repr(c)[1:-1] if harmful(c) else c for c in text)
 
 
 def harmful(letter: str) -> bool:
-    """Control characters, halves of pairs, what has no meaning, and what turns the direction."""
+    """Return whether a character is a control, surrogate, unassigned or direction character."""
     return category(letter) in ("Cc", "Cs", "Cn") or letter in TURNS
 
 
 class SettingsError(UserError):
-    """A setting, or several together, that cannot be used."""
+    """An invalid setting or combination of settings."""
 
     status = 2
 
 
 class EncoderError(UserError):
-    """An encoder cannot be found, read or understood."""
+    """An encoder that cannot be found or read."""
 
 
 class UnknownEncoderError(EncoderError):
-    """A name that is no named encoder, no local folder and no hub id."""
+    """A name that is neither a named encoder nor a local folder nor a hub id."""
 
     status = 2
 
 
 class TruncationWarning(UserWarning):
-    """Texts are longer than the encoder's limit, and were cut to it."""
+    """Warning that texts were longer than the encoder's limit and were cut to it."""
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """MemoryError of Python and NumPy, and what PyTorch raises on a GPU and on a CPU."""
+    """Return whether Python, NumPy or PyTorch (on a GPU or a CPU) ran out of memory."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in OUT_OF_MEMORY)

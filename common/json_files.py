@@ -1,4 +1,4 @@
-"""JSON files, and files whose checksums tell that they were edited."""
+"""JSON files, and files with checksums that reveal edits."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from common.atomic_files import check_regular, write_whole
 from common.errors import EncoderError, UserError
 
-SUMS = "SHA256SUMS"  # as sha256sum writes it: `sha256sum --check SHA256SUMS` tells the same
+SUMS = "SHA256SUMS"  # sha256sum's format: `sha256sum --check SHA256SUMS` makes the same check
 
 
 def fault(folder: Path) -> str | None:
-    """What is wrong with a sealed folder, in one line; None for a whole one.
+    """Return what is wrong with a sealed folder, in one line; None for an intact one.
 
-    The file of checksums is compared as a whole, so that no byte of it can be wrong either.
+    The file of checksums is compared as a whole, so that any changed byte of it is found, too.
     """
     if (folder / SUMS).exists() and not (folder / SUMS).is_file():
-        return f"{folder / SUMS}: expected a regular file, found another"
+        return f"{folder / SUMS}: expected a regular file, found another kind"
     try:
         written = (folder / SUMS).read_bytes()
     except FileNotFoundError:
-        return f"{folder}: expected its {SUMS}, found none: not whole, or of an older version"
+        return f"{folder}: expected its {SUMS}, found none: incomplete, or of an older version"
     except OSError as error:
         return f"{folder / SUMS}: cannot be read: {error.strerror}"
     try:
@@ -37,7 +37,7 @@ def fault(folder: Path) -> str | None:
 
 
 def sums(folder: Path) -> str:
-    """`sha256  name` of every file of a folder, a line each, by name."""
+    """Return one line `sha256  name` per file of a folder, sorted by name."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     return "".join(f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files)
 
@@ -47,11 +47,11 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-SEAL = "sha256"  # the last key of a sealed object: a checksum of all others
+SEAL = "sha256"  # the last key of a sealed object: a checksum of all other keys
 
 
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
-    """The object in a file; `error_class`, with one line, for anything else."""
+    """Read the JSON object in a file; raise `error_class` with one line for anything else."""
     check_regular(file, error_class)
     try:
         content = json.loads(file.read_text("utf-8"))
@@ -63,33 +63,33 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
 
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
-    """Write an object, whole or not at all."""
+    """Write a JSON object atomically."""
     write_whole(file, json.dumps(content, indent=2) + "\n")
 
 
 def write_sealed(file: Path, content: Mapping[str, Any]) -> None:
-    """Write an object and, as its last key, its checksum."""
+    """Write a JSON object with its checksum as the last key."""
     write_json(file, {**content, SEAL: seal_of(content)})
 
 
 def read_sealed(
     file: Path, error_class: type[UserError], remedy: str, required: bool = True
 ) -> dict[str, Any]:
-    """The object that `write_sealed` wrote, without its checksum.
+    """Read an object that `write_sealed` wrote, and return it without its checksum.
 
-    Raises `error_class`, which ends with the `remedy`, for one that was edited and, where it is
-    `required`, for one without a checksum.
+    Raises `error_class`, with `remedy` at the end of its message, if the object was edited. With
+    `required`, a missing checksum is an error, too.
     """
     content = read_json(file, error_class)
     seal = content.pop(SEAL, None)
     if seal is None and required:
-        raise error_class(f"{file}: expected its {SEAL} beside its figures, found none; {remedy}")
+        raise error_class(f"{file}: expected its {SEAL} key, found none; {remedy}")
     if seal is not None and seal != seal_of(content):
         raise error_class(f"{file}: edited: its content and its {SEAL} do not agree; {remedy}")
     return content
 
 
 def seal_of(content: Mapping[str, Any]) -> str:
-    """SHA-256 of an object as JSON, whatever the order of its keys and its white space."""
+    """Return the SHA-256 of an object as JSON, independent of key order and white space."""
     plain = json.loads(json.dumps({k: v for k, v in content.items() if k != SEAL}))
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What is shown on the way: the one progress bar, live in a terminal, a line a while in a log."""
+"""The progress bar: live in a terminal, an occasional line in a log."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def is_main_process() -> bool:
-    """Whether this process prints: the first one that torchrun started, or the only one."""
+    """Return whether this process prints: the first process of torchrun, or the only one."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
-    """Counts `unit`s, with their rate and the time left; None for `total` shows nothing.
+    """Return a bar that counts `unit`s, with rate and time left; it is hidden if `total` is None.
 
-    A `passing` one goes away when done and is left out of a log.
+    A `passing` bar disappears at the end and is not shown in a log.
     """
     from tqdm import tqdm
 

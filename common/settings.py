@@ -1,4 +1,4 @@
-"""Settings that describe themselves: typed, checked when made, shown in flags, JSON and docs.
+"""Typed settings, checked on creation and shown in flags, JSON and docs.
 
 A method is a class whose annotated fields are its settings:
 
@@ -7,7 +7,7 @@ A method is a class whose annotated fields are its settings:
 
         temperature: Positive = setting(5.0, help="...")
 
-It becomes a frozen data class. msgspec checks types and ranges. No torch is imported here.
+It becomes a frozen data class. msgspec checks types and ranges. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from msgspec import Meta, inspect
 from common.errors import SettingsError
 
 MANY = 1_000_000
-ALIKE = 0.7  # of two names, the share of letters in common from which one may mean the other
+ALIKE = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
 Count = Annotated[int, Meta(ge=1, le=MANY)]
 Whole = Annotated[int, Meta(ge=0, le=MANY)]
 Positive = Annotated[float, Meta(gt=0, le=MANY)]
@@ -58,7 +58,7 @@ def setting(
     source: str | None = None,
     **more: Any,
 ) -> Any:
-    """A field with its default, the default's source, and what `--help` and the docs say about it.
+    """Define a field: its default, the default's source, and its text in `--help` and the docs.
 
     `more` are properties of its flag: see cli/settings_flags.py.
     """
@@ -67,16 +67,16 @@ def setting(
 
 
 class Settings:
-    """Base of what describes itself: its fields are checked when an object is made.
+    """Base class of settings, whose fields are checked when an object is created.
 
-    `name` is what users call a method. Outside of the object, in flags, JSON and keywords of a
-    configuration, each field has `prefix` before its name.
+    `name` is the method's name for users. In flags, JSON and keywords of a configuration, `prefix`
+    precedes the name of each field.
     """
 
     name: ClassVar[str] = ""
     prefix: ClassVar[str] = ""
     if TYPE_CHECKING:
-        # A checker of types would want `default=` in each field: the objects check themselves.
+        # Otherwise a type checker would require `default=` in each field.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
         def __init__(self, *values: Any, **settings: Any) -> None: ...
@@ -91,8 +91,8 @@ class Settings:
                 line = f"class {cls.__name__}: {key}: expected another name for a setting"
                 raise SettingsError(f"{line}, found one that {base.__name__} already has")
         own = get_annotations(cls).values()
-        # A class without settings of its own is the data class that its only base is: making one
-        # takes most of the time of an import.
+        # A class without settings of its own reuses the data class of its only base: creating
+        # data classes takes most of the import time.
         adds = any("ClassVar" not in str(one) for one in own) or len(cls.__bases__) > 1
         if adds or not is_dataclass(cls):
             dataclass(frozen=True)(cls)
@@ -105,21 +105,21 @@ class Settings:
             raise SettingsError(fault)
 
     def faults(self) -> Iterable[str]:
-        """Sentences on settings of this object that contradict each other."""
+        """Return messages about settings of this object that contradict each other."""
         return ()
 
     @classmethod
     def by_key(cls) -> dict[str, Field[Any]]:
-        """The fields by their names in flags and JSON."""
+        """Return the fields by their names in flags and JSON."""
         return {cls.prefix + one.name: one for one in fields(cls)}
 
     def values(self) -> dict[str, Any]:
-        """The settings by their names in flags and JSON."""
+        """Return the settings by their names in flags and JSON."""
         return {key: getattr(self, one.name) for key, one in self.by_key().items()}
 
 
 def hints_of(cls: Any) -> dict[str, Any]:
-    """The type of each field, with its range."""
+    """Return the type of each field, with its range."""
     return cached_hints(cls)
 
 
@@ -129,26 +129,26 @@ def cached_hints(cls: type) -> dict[str, Any]:
 
 
 def default_of(one: Field[Any]) -> Any:
-    """The default of a field; MISSING where it has none."""
+    """Return the default of a field, or MISSING."""
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
 def required(cls: type[Settings]) -> Iterator[str]:
-    """Names of the settings that have no default, as flags have them."""
+    """Return the names in flags of the settings without a default."""
     return (key for key, one in cls.by_key().items() if default_of(one) is MISSING)
 
 
 def checked(name: str, hint: Any, value: Any) -> Any:
-    """The value as its type has it; SettingsError, in one line, where it cannot be that.
+    """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
-    Lists stand for tuples, whole numbers for any, numbers of NumPy for Python's. Texts have to be
-    printable: they are shown, and are parts of files' names.
+    Lists can replace tuples, integers can replace floats, and NumPy numbers can replace Python's.
+    Strings must be printable: they are shown, and become parts of file names.
     """
     value = plain(value)
     if isinstance(value, set | frozenset):
         raise SettingsError(f"{name}: expected {expected(hint)}, found a set, which has no order")
     if (text := next(unprintable(value), None)) is not None:
-        raise SettingsError(f"{name}: expected a text that can be printed, found {shown(text)}")
+        raise SettingsError(f"{name}: expected a printable string, found {shown(text)}")
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError:
@@ -156,7 +156,7 @@ def checked(name: str, hint: Any, value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A number of NumPy, by itself or among others, as Python's."""
+    """Convert NumPy numbers and arrays, also inside containers, to Python's."""
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -167,7 +167,7 @@ def plain(value: Any) -> Any:
 
 
 def unprintable(value: Any) -> Iterator[str]:
-    """Texts in a value that would harm a terminal."""
+    """Yield the strings in a value that are unsafe for a terminal."""
     if isinstance(value, str):
         if not value.isprintable():
             yield value
@@ -180,7 +180,7 @@ def unprintable(value: Any) -> Iterator[str]:
 
 
 def wrong_part(hint: Any, value: Any) -> tuple[Any, Any]:
-    """The innermost part of a value that its type refuses, after the part's type."""
+    """Return the innermost part of a value that its type rejects, as (type, part)."""
     for one in alternatives(hint):
         for inner, part in parts(one, value):
             if not accepts(inner, part):
@@ -189,12 +189,12 @@ def wrong_part(hint: Any, value: Any) -> tuple[Any, Any]:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """The members of a union; of any other type itself."""
+    """Return the members of a union, or any other type itself."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
-    """What a mapping or a sequence holds, each part after the type that it is to have."""
+    """Return the parts of a mapping or a sequence, as (expected type, part)."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (dict, Mapping) and isinstance(value, dict):
         pairs = value.items()
@@ -207,7 +207,7 @@ def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def accepts(hint: Any, value: Any) -> bool:
-    """Whether a value is one of a type."""
+    """Return whether a value can be converted to a type."""
     try:
         msgspec.convert(value, hint)
     except (msgspec.ValidationError, UnicodeError):
@@ -216,19 +216,19 @@ def accepts(hint: Any, value: Any) -> bool:
 
 
 def mismatch(hint: Any, value: Any) -> str:
-    """What was expected and what was found; of a name that is like another one, that one, too."""
+    """Return what was expected and found, with a suggestion for a misspelt name."""
     line = f"expected {expected(hint)}, found {shown(value)}"
     return line + meant(value, names_of(hint))
 
 
 def meant(value: Any, names: Iterable[str]) -> str:
-    """The end of a message that names what a misspelt name may mean; nothing where none is near."""
+    """Return the end of a message with the most similar name; empty if no name is similar."""
     near = get_close_matches(value, list(names), 1, ALIKE) if isinstance(value, str) else []
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def names_of(hint: Any) -> tuple[str, ...]:
-    """The choices of a type that is one of several names, or of its parts."""
+    """Return the choices of a Literal type, or of the Literal types inside a union or tuple."""
     found: list[str] = []
     for one in alternatives(hint):
         if get_origin(one) is Literal:
@@ -239,7 +239,7 @@ def names_of(hint: Any) -> tuple[str, ...]:
 
 
 def expected(hint: Any) -> str:
-    """What a value of a type is, in words; `None` is not among them."""
+    """Describe the values of a type in words; `None` is not mentioned."""
     kinds = [one for one in alternatives(hint) if one is not NoneType]
     by_task = [one for one in kinds if get_origin(one) in (dict, Mapping)]
     plain_kinds = dict.fromkeys(expected_one(one) for one in kinds if one not in by_task)
@@ -271,11 +271,11 @@ def expected_one(hint: Any) -> str:
             several = several.replace(one, many)
         count = f"{len(kind.item_types)} " if isinstance(kind, inspect.TupleType) else ""
         return f"{count}{several}"
-    return "a text that can be printed" if kind == inspect.StrType() else "another kind of value"
+    return "a printable string" if kind == inspect.StrType() else "another kind of value"
 
 
 def span(kind: inspect.IntType | inspect.FloatType) -> str:
-    """A number and its range."""
+    """Describe a number and its range."""
     what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
     if kind.ge is not None and kind.le is not None:
         return f"{what} from {brief(kind.ge)} to {brief(kind.le)}"
@@ -285,11 +285,11 @@ def span(kind: inspect.IntType | inspect.FloatType) -> str:
 
 
 def brief(number: float | None) -> str:
-    """A number without the .0 of a whole one."""
+    """Format a number, without the .0 of a whole number."""
     return str(int(number)) if number is not None and number == int(number) else str(number)
 
 
 def shown(value: Any) -> str:
-    """A value in a message, cut where it is long."""
+    """Format a value for a message; shorten it if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

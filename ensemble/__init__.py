@@ -1,4 +1,4 @@
-"""Several runs' predictions, or their weights, made one."""
+"""Ensembles of several runs: merged predictions or averaged weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The predictions of several models, side by side: examples are found by their ids."""
+"""Alignment of several models' predictions by the ids of the examples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tasks.predictions import PredictionError, Scores
 
 @dataclass(frozen=True)
 class Aligned:
-    """What M models, by `names`, say of the same N examples: `values` (M, N, C) or (M, N).
+    """Outputs of the M models `names` for the same N examples: `values` (M, N, C) or (M, N).
 
-    `predictions` (M, N) are those written beside the values, or those that follow from them.
-    `selected_on` (N,) marks examples that chose the members of any of the models.
+    `predictions` (M, N) are stored with the values, or else computed from them. `selected_on` (N,)
+    marks the examples that were used to select the members of any model.
     """
 
     names: tuple[str, ...]
@@ -27,9 +27,9 @@ class Aligned:
 
 
 def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.ndarray]) -> Aligned:
-    """All models' rows in the order of the first one's ids; `predict` is the task's of values.
+    """Align all models' rows to the first model's ids; `predict` maps values to predictions.
 
-    Raises PredictionError where the ids, the classes or the targets of two models differ.
+    Raises PredictionError if the ids, the classes or the targets of two models differ.
     """
     (first, found), *_ = tables.items()
     several = []
@@ -45,7 +45,7 @@ def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.nda
             and other.targets is not None
             and not np.array_equal(found.targets, other.targets)
         ):
-            raise PredictionError(f"{name}: expected the labels of {first}, found others")
+            raise PredictionError(f"{name}: expected the labels of {first}, found other labels")
         several.append(other)
     marks = [one.selected_on for one in several if one.selected_on is not None]
     return Aligned(
@@ -59,7 +59,7 @@ def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.nda
 
 
 def positions(wanted: np.ndarray, ids: np.ndarray, first: str, name: str) -> np.ndarray:
-    """Where in `ids` each wanted one stands (N,)."""
+    """Return the row in `ids` of each wanted id (N,); raise PredictionError if the ids differ."""
     place = {one: row for row, one in enumerate(ids.tolist())}
     missing = [one for one in wanted.tolist() if one not in place]
     if missing:

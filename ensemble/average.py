@@ -1,4 +1,4 @@
-"""The mean of what several models say: similarities as in BEES, section 4.6, or probabilities."""
+"""The mean of several models' outputs: similarities (BEES, section 4.6) or probabilities."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 
 def average(scores: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
-    """Models x examples (M, N), or models x examples x classes (M, N, C) -> their mean, float64.
+    """Average models x examples (M, N) or models x examples x classes (M, N, C) in float64.
 
-    Raises ValueError where there is no model or the models' shapes differ.
+    Raises ValueError if there is no model or the models' shapes differ.
     """
     values = [np.asarray(one, np.float64) for one in scores]
     if not values or any(one.shape != values[0].shape for one in values):

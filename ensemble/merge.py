@@ -1,4 +1,4 @@
-"""One task's predictions merged from several models': by vote, average or greedy selection."""
+"""Merging of several models' predictions for one task: vote, average or greedy selection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Metrics = dict[str, float]
 
 
 class Scoring(Protocol):
-    """What an ensemble wants to know of a task: see `tasks.base.Kind`."""
+    """The interface of a task that an ensemble needs: see `tasks.base.Kind`."""
 
     @property
     def predictions(self) -> Callable[[np.ndarray], np.ndarray]: ...
@@ -31,10 +31,10 @@ class Scoring(Protocol):
 
 @dataclass(frozen=True)
 class Merged:
-    """An ensemble: how often each member counts, what it says of each split, how it scores.
+    """An ensemble: the weight of each member, the scores of each split, and the metrics.
 
-    `metrics` and those of its `members` by themselves are of the same `reported` dev examples:
-    those on which neither it, by greedy selection, nor a member was selected.
+    `metrics` and the `members`' individual metrics use the same `reported` dev examples. These
+    exclude the `selected_on` examples, on which the ensemble or a member was selected.
     """
 
     weights: Mapping[str, int]
@@ -48,16 +48,16 @@ class Merged:
 def merge(
     tables: Mapping[str, Mapping[str, Scores]], kind: Scoring, method: str, seed: int
 ) -> Merged:
-    """Splits -> models -> scores, `dev` among the splits, become one model's.
+    """Merge the scores in `tables` (split -> model -> scores, with a split `dev`) into one model's.
 
-    `vote` takes the majority of the predicted classes, and the mean of similarities (BEES, section
-    4.6); `average` the class of the largest mean probability; `greedy` a selection of the models,
-    with replacement, chosen by the main metric of their average on one half of dev.
+    `vote` takes the majority of the predicted classes, or the mean of similarities (BEES, section
+    4.6). `average` takes the class with the largest mean probability. `greedy` averages models that
+    are selected, with replacement, by the main metric of their average on one half of dev.
     """
     every = {name: aligned(models, kind.predictions) for name, models in tables.items()}
     dev = every["dev"]
     if dev.targets is None:
-        raise PredictionError(f"{dev.names[0]}: expected labels beside the dev scores, found none")
+        raise PredictionError(f"{dev.names[0]}: expected labels with the dev scores, found none")
     targets, seen = dev.targets, dev.selected_on
     chosen = list(range(len(dev.names)))
     if method == "greedy":
@@ -69,7 +69,7 @@ def merge(
 
         chosen = greedy_selection(dev.values[:, inside], score)
     if seen.all():
-        raise PredictionError(f"{len(seen)} dev examples: none is left that selected no member")
+        raise PredictionError(f"dev: expected examples unused in selection, found 0 of {len(seen)}")
     splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
     if seen.any():
         splits["dev"] = replace(splits["dev"], selected_on=seen)
@@ -90,7 +90,7 @@ def merge(
 
 
 def merged(table: Aligned, chosen: list[int], kind: Scoring, method: str) -> Scores:
-    """One split of the models chosen, with what they say together."""
+    """Merge one split's scores of the chosen models."""
     scores = selected(table.values, chosen).astype(np.float32)
     if method == "vote" and scores.ndim == 2:
         predictions = majority_vote(table.predictions, table.values)

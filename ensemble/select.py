@@ -15,11 +15,11 @@ ROUNDS = 25
 def greedy_selection(
     scores: np.ndarray, score: Callable[[np.ndarray], float], rounds: int = ROUNDS
 ) -> list[int]:
-    """Models x examples (M, N, ...) -> the models whose mean scores best, some more than once.
+    """Return the models of (M, N, ...) whose mean has the best score, with repetitions.
 
-    Starts with the best single model and adds, with replacement, the one that helps most (Caruana
-    et al., 2004, sections 2 and 2.2); of equal ones the first. What is returned is the best
-    ensemble on the way, the smallest of equal ones, so that it never scores below its best member.
+    Selection starts with the best single model and adds, with replacement, the model that gives the
+    best score (Caruana et al., 2004, sections 2 and 2.2), the first in a tie. The best ensemble of
+    all rounds is returned, the smallest in a tie; it never scores below its best member.
     """
     chosen: list[int] = []
     best: list[int] = []
@@ -36,12 +36,12 @@ def greedy_selection(
 
 
 def selected(scores: np.ndarray, chosen: list[int]) -> np.ndarray:
-    """The mean of the chosen models, float64."""
+    """Return the mean of the chosen models in float64."""
     return average([scores[model] for model in chosen])
 
 
 def halves(ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of two halves of the examples, by their ids, whatever order they stand in."""
+    """Split the examples in halves by their ids, independent of their order; return the rows."""
     order = np.array(
         sorted(range(len(ids)), key=lambda row: (crc32(f"{seed} {ids[row]}".encode()), ids[row]))
     )

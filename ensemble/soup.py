@@ -1,4 +1,4 @@
-"""One model whose weights are the mean of several runs' (Wortsman et al., 2022)."""
+"""A model with the mean of several runs' weights (Wortsman et al., 2022)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from multitask.run_folder import RunFolder
 from multitask.settings_file import settings_of
 from tasks.described import meaning
 
-# By runs that go together.
+# Settings that must be equal in all runs.
 SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data")
 Weights = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Soup:
-    """The averaged model, built, and how it came about.
+    """The averaged model and its origin.
 
-    `config` is what a run like it would have; `members` are the runs whose weights went in, `half`
-    the dev rows of each task on which they were selected, empty where all were taken.
+    `config` is the configuration of an equivalent run. `members` are the runs whose weights were
+    averaged. `half` has each task's dev rows used for selection; it is empty without selection.
     """
 
     config: RunConfig
@@ -40,7 +40,7 @@ class Soup:
 
 
 def mean_weights(several: Sequence[Weights]) -> dict[str, Tensor]:
-    """The mean of each tensor over the models, added up in float64."""
+    """Average each tensor over the models; the sum is computed in float64."""
     return {
         name: torch.stack([weights[name].double() for weights in several]).mean(0).to(value.dtype)
         for name, value in several[0].items()
@@ -48,11 +48,11 @@ def mean_weights(several: Sequence[Weights]) -> dict[str, Tensor]:
 
 
 def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
-    """The mean of all runs' best weights, or of those that a greedy selection keeps.
+    """Average the best weights of all runs, or of the runs that a greedy selection keeps.
 
-    Greedy: the runs in the order of their dev scores, each kept if the mean with it scores no worse
-    (Wortsman et al., 2022, Recipe 1), on one half of dev. Raises RunError for runs that do not have
-    the same encoder, tasks and heads.
+    Greedy selection visits the runs in the order of their dev scores. It keeps a run if the mean
+    with it does not score lower on one half of dev (Wortsman et al., 2022, Recipe 1). Raises
+    RunError for runs with different encoders, tasks or heads.
     """
     base = soup_config(runs)
     with settings_of(runs[0]):
@@ -68,7 +68,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
 
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:
-    """The configuration that the runs share; RunError where they do not go together."""
+    """Return the runs' common configuration; raise RunError if a shared setting differs."""
     configs = [RunFolder(run).task_config() for run in runs]
     for run, config in zip(runs, configs, strict=True):
         for key in SHARED:
@@ -79,7 +79,7 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
 
 
 def shared(config: RunConfig, key: str) -> Any:
-    """A setting as it is compared: of own tasks what their heads say, wherever their files are."""
+    """Return a setting for comparison; own tasks are compared without the paths of their data."""
     value = getattr(config, key)
     return {n: meaning(own) for n, own in value.items()} if key == "own_tasks" else value
 
@@ -87,7 +87,7 @@ def shared(config: RunConfig, key: str) -> Any:
 def greedy_soup(
     several: Sequence[Weights], built: Assembly, half: Mapping[str, np.ndarray]
 ) -> list[int]:
-    """Which models go in, the best one first."""
+    """Return the indices of the selected models, the best one first."""
 
     def score(members: Sequence[int]) -> float:
         built.model.load_state_dict(mean_weights([several[one] for one in members]))
@@ -103,7 +103,7 @@ def greedy_soup(
 
 
 def dev_metrics(built: Assembly, rows: Mapping[str, np.ndarray]) -> Metrics:
-    """Metrics of the model as it is on some dev rows of each task."""
+    """Compute the metrics of the model's current weights on the given dev rows of each task."""
     found = {}
     for name, task in built.tasks.items():
         split = built.splits[name]["dev"]
@@ -114,10 +114,10 @@ def dev_metrics(built: Assembly, rows: Mapping[str, np.ndarray]) -> Metrics:
 
 
 def weights_of(run: Path, built: Assembly) -> dict[str, Tensor]:
-    """The best weights of a run; RunError if they are not those of this model."""
+    """Return the best weights of a run; raise RunError if they do not fit this model."""
     folder = RunFolder(run).weights()
     try:
         built.model.load(folder)
-    except RuntimeError as error:  # what torch says of other shapes
+    except RuntimeError as error:  # raised by torch for other shapes
         raise RunError(f"{run}: expected weights of the same encoder and heads: {error}") from error
     return {name: value.detach().clone() for name, value in built.model.state_dict().items()}

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-TIE = 1e-12  # summed probabilities that are nearer than this count as equal
+TIE = 1e-12  # summed probabilities that differ by at most this count as equal
 
 
 def majority_vote(predictions: ArrayLike, probabilities: ArrayLike | None = None) -> np.ndarray:
-    """Models x examples (M, N) of classes -> the class with most votes for each example (N,).
+    """Return the class with the most votes for each example (N,), from models' classes (M, N).
 
-    BEES asks for an absolute majority, which three models and five classes need not have. Among the
-    classes with equally many votes the one with the larger sum of `probabilities` (M, N, C) wins;
-    sums within 1e-12 count as equal, and of equal classes the lowest wins, as without
-    probabilities. Raises ValueError for shapes that do not fit or classes that are not 0..C-1.
+    BEES requires an absolute majority, which three models and five classes may not have. In a tie,
+    the class with the largest sum of `probabilities` (M, N, C) wins; sums within 1e-12 count as
+    equal. In a remaining tie, or without probabilities, the lowest class wins. Raises ValueError
+    for shapes that do not match or classes other than 0..C-1.
     """
     chosen = np.asarray(predictions)
     if chosen.ndim != 2 or len(chosen) == 0:
         raise ValueError(
-            f"predictions: expected models x examples, a model at least, found {chosen.shape}"
+            f"predictions: expected models x examples, at least one model, found {chosen.shape}"
         )
     if chosen.size == 0:
         return np.zeros(0, np.int64)
@@ -39,7 +39,7 @@ def majority_vote(predictions: ArrayLike, probabilities: ArrayLike | None = None
 
 
 def summed_probabilities(probabilities: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """(M, N, C) -> (N, C), float64."""
+    """Sum probabilities over the models in float64: (M, N, C) -> (N, C)."""
     values = np.asarray(probabilities, np.float64)
     if values.ndim != 3 or values.shape[:2] != shape:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Losses as pure functions of tensors, one paper a file; no model is ever seen here."""
+"""Losses as pure functions of tensors, one file per paper; they do not depend on a model."""
 
 from losses.divergence import squared_difference, symmetric_kl
 from losses.lacon import (

@@ -1,6 +1,6 @@
-"""LaCon: labels have embeddings, which are contrasted with instances (Zhang et al., 2022).
+"""LaCon: contrastive losses between instances and label embeddings (Zhang et al., 2022).
 
-N instances, C labels, H their width, m heads. All vectors are normalised here.
+Shapes: N instances, C labels, H width. All functions normalise their vectors.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def instance_centered_loss(
     temperature: float,
     heads: int = 1,
 ) -> Tensor:
-    """Every instance finds its label among all C: InfoNCE of cosines (LaCon, Eq. 3 and 4).
+    """Compute InfoNCE of cosines between each instance and all C labels (LaCon, Eq. 3 and 4).
 
-    With several heads the vectors are cut into as many slices of like width, each normalised by
-    itself, and the heads' losses are added up, not averaged.
+    With several heads, each vector is split into slices of equal width, one per head. Each slice is
+    normalised separately, and the losses of the heads are summed, not averaged.
 
     Args:
         instances: (N, H).
@@ -45,11 +45,11 @@ def instance_centered_loss(
 def label_centered_loss(
     instances: Tensor, label_embeddings: Tensor, labels: Tensor, temperature: float
 ) -> Tensor:
-    """Every label of the batch finds its instances among those of others (LaCon, Eq. 5).
+    """Contrast each label's instances in the batch with those of other labels (LaCon, Eq. 5).
 
-    Of a label's positives the terms -[s_a - log sum over negatives exp s_b] are added up, then
-    averaged over the labels present. The denominator has negatives alone, so that it is often far
-    below 0. In a batch of one class it is 0.
+    The terms -[s_a - log sum over negatives exp s_b] are summed over a label's positives, then
+    averaged over the labels present. The denominator contains only negatives, so the loss is often
+    far below 0. For a batch of one class the loss is 0.
     """
     logits = F.normalize(label_embeddings, dim=-1) @ F.normalize(instances, dim=-1).T / temperature
     own = labels[None] == torch.arange(len(logits), device=labels.device)[:, None]  # (C, N)
@@ -62,9 +62,9 @@ def label_centered_loss(
 
 
 def label_embedding_regularizer(label_embeddings: Tensor) -> Tensor:
-    """Mean of exp(1 + cosine) - 1 over pairs of different labels: 0 to e^2 - 1 (LaCon, Eq. 6).
+    """Compute the mean of exp(1 + cosine) - 1 over pairs of different labels (LaCon, Eq. 6).
 
-    It spreads the labels over the sphere. A single label has none.
+    It lies between 0 and e^2 - 1 and spreads the labels over the sphere. For one label it is 0.
     """
     unit = F.normalize(label_embeddings, dim=-1)
     count = len(unit)

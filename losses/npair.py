@@ -1,4 +1,4 @@
-"""N-pair loss: one pair a class, every anchor finds its own positive (Sohn, 2016)."""
+"""N-pair loss: one pair per class; each anchor must identify its own positive (Sohn, 2016)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from losses.supcon import nothing
 
 
 def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
-    """Cross-entropy of anchors against the positives of all classes (Sohn, 2016, Eq. 6).
+    """Compute the cross-entropy of anchors against all classes' positives (Sohn, 2016, Eq. 6).
 
-    The first two rows of each class are its pair; a class of one has none. Inner products, without
-    the paper's penalty on lengths; `normalize` makes them cosines, as the usual library does.
+    The first two rows of each class are its pair; a class of one row has no pair. Similarities are
+    inner products without the paper's penalty on lengths; with `normalize` they are cosines, as in
+    pytorch-metric-learning.
     """
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
     pairs = [rows[:2] for label in labels.unique() if len(rows := (labels == label).nonzero()) > 1]
@@ -25,13 +26,12 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
 
 
 def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
-    """The same of the first two of each class, of the next two, and so on; their mean.
+    """Average the N-pair loss over the first pairs of all classes, the second pairs, and so on.
 
-    A batch of many examples a class is used as a whole. A turn in which only one class has two
-    examples left has nothing to tell apart, and does not count.
+    All pairs of a batch are used. A round in which only one class has a pair left is skipped.
     """
     same = labels[:, None] == labels
-    turns = same.tril(-1).sum(1) // 2  # of the examples of its class before each
+    turns = same.tril(-1).sum(1) // 2  # number of pairs of its class before each example
     terms = []
     for turn in turns.unique():
         rows = turns == turn

@@ -1,4 +1,4 @@
-"""Losses of pairs of embeddings with a label a pair."""
+"""Losses for pairs of embeddings with one label per pair."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from torch import Tensor
 
 
 def pair_contrastive_loss(u: Tensor, v: Tensor, alike: Tensor, margin: float = 0.5) -> Tensor:
-    """Pairs that are alike are pulled together, others pushed apart up to a margin.
+    """Pull similar pairs together and push other pairs apart up to a margin.
 
-    Mean over the pairs of  y d^2 + (1 - y) max(0, margin - d)^2,  halved, with the cosine distance
-    d = 1 - cos(u, v) (Hadsell et al., 2006, Eq. 4; the distance and margin as sentence-transformers
-    has them for duplicate questions).
+    Computes half the mean over pairs of  y d^2 + (1 - y) max(0, margin - d)^2,  with the cosine
+    distance d = 1 - cos(u, v) (Hadsell et al., 2006, Eq. 4; distance and margin are those of
+    sentence-transformers for duplicate questions).
 
     Args:
         u, v: (B, H) embeddings.
-        alike: (B,) 1 for pairs that belong together, 0 for others.
+        alike: (B,) 1 for similar pairs, 0 for others.
     """
     distance = 1 - F.cosine_similarity(u, v)
     alike = alike.to(distance.dtype)

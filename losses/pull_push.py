@@ -1,4 +1,4 @@
-"""Contrastive learning as two objectives: pull a class together, push classes apart (SCL-MOO)."""
+"""Contrastive learning as two objectives: pull classes together, push them apart (SCL-MOO)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from losses.supcon import nothing
 def contrastive_objectives(
     embeddings: Tensor, labels: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor]:
-    """(pull, push): Moukafih et al. (2022), Eq. 2 and 3, as log-mean-exp of cosines.
+    """Compute (pull, push) of Moukafih et al. (2022), Eq. 2 and 3, as log-mean-exp of cosines.
 
-    Pull is minus the nearness of an example to the others of its class, push its nearness to those
-    of other classes; each a mean within the class, then over the classes that have one: a class of
-    one example has no pull, a batch of one class no push. Where nothing is defined the objective is
-    0 and has no gradient.
+    Pull is the negative similarity of an example to the others of its class, push its similarity to
+    other classes. Each is averaged within classes, then over the classes that have terms. A class
+    of one example has no pull; a batch of one class has no push. An objective without terms is 0
+    with a zero gradient.
 
-    Both lie between -1 and 1 over the temperature; `ideal_points` says how far they can fall.
+    Both lie within +/- 1 / temperature; `ideal_points` gives their lower bounds.
 
     Args:
         embeddings: (N, H), of unit length.
@@ -37,9 +37,9 @@ def contrastive_objectives(
 
 
 def class_mean(logits: Tensor, chosen: Tensor, sizes: Tensor) -> Tensor | None:
-    """Log-mean-exp of the chosen logits of each row, a mean over classes of `sizes` (N,).
+    """Average the log-mean-exp of each row's chosen logits within classes, then over classes.
 
-    None where no row has any.
+    `sizes` (N,) are the class sizes. Returns None if no row has a chosen logit.
     """
     counts = chosen.sum(1).to(logits.dtype)
     rows = counts > 0
@@ -51,10 +51,10 @@ def class_mean(logits: Tensor, chosen: Tensor, sizes: Tensor) -> Tensor | None:
 
 
 def ideal_points(temperature: float, classes: int) -> tuple[float, float]:
-    """The lowest values of (pull, push), which a simplex of the classes reaches.
+    """Return the lowest values of (pull, push), which a simplex of the classes reaches.
 
-    Push: by Jensen's inequality and the length of the sum of the class means, in batches with as
-    many examples of each of the classes; others can go lower, to -1 / temperature. EPO wants
-    objectives of zero or more: subtracting these constants changes no gradient.
+    The bound of push follows from Jensen's inequality and the length of the sum of the class means,
+    for batches with equally many examples per class; in others push can fall to -1 / temperature.
+    EPO needs non-negative objectives; subtracting these constants does not change any gradient.
     """
     return -1 / temperature, -1 / (max(classes - 1, 1) * temperature)

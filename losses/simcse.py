@@ -1,4 +1,4 @@
-"""SimCSE: every sentence is to find its other view among those of the batch."""
+"""SimCSE: each sentence must identify its second view among those of the batch."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def simcse_loss(
     groups: Tensor | None = None,
     negative_groups: Tensor | None = None,
 ) -> Tensor:
-    """Mean over the sentences of -log softmax(cos(view1_i, view2_j) / temperature) at j = i.
+    """Average -log softmax(cos(view1_i, view2_j) / temperature) at j = i over the sentences.
 
-    Gao et al. (2021), Eq. 4, with two dropout masks where BEES' Eq. 1 prints one; with `negatives`
-    their Eq. 5. One direction only: rows of `view1` choose among `view2`. N = 1 gives 0.
+    This is Gao et al. (2021), Eq. 4, with two dropout masks (BEES, Eq. 1, prints one); with
+    `negatives` it is their Eq. 5. Only rows of `view1` choose among `view2`, not the reverse.
+    Without `negatives`, N = 1 gives 0.
 
     Args:
         view1, view2: (N, H) two embeddings of each sentence, not normalised.
-        temperature: what cosines are divided by.
-        negatives: (M, H) further candidates, none of which is right.
-        groups: (N,) integers; a sentence of the same group is no negative. Without them a
-            sentence that is twice in the batch pushes itself away.
-        negative_groups: (M,) the same of `negatives`, each of which is then a negative of the
-            sentences of other groups alone.
+        temperature: divisor of the cosines.
+        negatives: (M, H) further candidates, all of them negatives.
+        groups: (N,) integers; sentences of the same group are not negatives of each other. Without
+            groups, two copies of a sentence in a batch repel each other.
+        negative_groups: (M,) groups of `negatives`, which then repel only other groups' sentences.
     """
     candidates = view2 if negatives is None else torch.cat([view2, negatives])
     logits = F.normalize(view1, dim=-1) @ F.normalize(candidates, dim=-1).T / temperature
@@ -44,10 +44,10 @@ def simcse_loss(
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 0.5
 ) -> Tensor:
-    """Mean of max(0, cos(anchor, negative) - cos(anchor, positive) + margin).
+    """Compute the mean of max(0, cos(anchor, negative) - cos(anchor, positive) + margin).
 
-    Each anchor has one positive and one negative of its own (Schroff et al., 2015, Eq. 2, with
-    cosines as in Reimers and Gurevych, 2019, for similarity).
+    Each anchor has its own positive and its own negative (Schroff et al., 2015, Eq. 2, with the
+    cosine similarity as in Reimers and Gurevych, 2019).
 
     Args:
         anchor, positive, negative: (N, H).

@@ -1,8 +1,8 @@
-"""SMART: noise on token vectors, led to where predictions react most (Jiang et al., 2020).
+"""SMART: noise on token vectors that changes the predictions most (Jiang et al., 2020).
 
-Noise and vectors are packed: T tokens of B examples, (T, H); `owner` (T,) says whose token each
-is. Both sentences of a pair belong to one example, each with noise of its own, and the inner step
-follows one joint gradient. There is no padding that could be perturbed.
+Noise and vectors are packed: T tokens of B examples, (T, H). `owner` (T,) is the example of each
+token. Both sentences of a pair belong to one example. Each has its own noise, and the inner step
+follows one joint gradient. Packed batches have no padding tokens that could be perturbed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 
 NORMS = ("inf", "l2")
 VARIANTS = ("normalised", "projected")
-GUARD = 1e-6  # keeps a division from zero; the public implementations' "epsilon"
+GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
 
 
 def adversarial_noise(
@@ -29,23 +29,23 @@ def adversarial_noise(
     norm: str = "inf",
     guard: float = GUARD,
 ) -> Tensor:
-    """Noise (T, H) after `steps` steps up the divergence; detached.
+    """Return the detached noise (T, H) after `steps` gradient ascent steps on the divergence.
 
-    `normalised`, which the public implementations do: the gradient is added as it is, times
-    `step_size`, and each token's noise then divided by its own norm plus `guard`. Whatever the
-    start, every token's noise ends at norm `radius`, which is 1 in those implementations.
+    `normalised` follows the public implementations: `step_size` times the unnormalised gradient is
+    added, and each token's noise is then divided by its own norm plus `guard`. For any start, every
+    token's noise ends with norm `radius`, which is 1 in those implementations.
 
-    `projected`, the paper's ball (Algorithm 1): the gradient is divided by its norm over the whole
-    example, a step goes `step_size` far, and the noise is brought back within `radius`: each number
-    for `inf`, each example's vector for `l2`.
+    `projected` follows the paper (Algorithm 1): the gradient is divided by its norm over the whole
+    example, a step has length `step_size`, and the noise is projected onto the ball of `radius`,
+    per number for `inf` and per example for `l2`.
 
-    Step size and radius are lengths, in the units of the vectors that the noise is added to.
+    Step size and radius are in the units of the vectors to which the noise is added.
 
     Args:
-        divergence: noise (T, H) -> scalar, how far predictions are from those without noise.
+        divergence: maps noise (T, H) to a scalar distance from the predictions without noise.
         start: (T, H) random noise; at zero the divergence has no gradient.
-        owner: (T,) example of each token, from 0; for `projected`.
-        step_size, radius: one number, or one for each token (T, 1).
+        owner: (T,) example of each token, from 0; required for `projected`.
+        step_size, radius: one number, or one number per token (T, 1).
     """
     noise = start.detach()
     for _ in range(steps):
@@ -64,14 +64,14 @@ def adversarial_noise(
 
 
 def size(noise: Tensor, norm: str) -> Tensor:
-    """Norm of each token's noise: (T, 1)."""
+    """Return the norm of each token's noise (T, 1)."""
     return torch.linalg.vector_norm(
         noise, ord=float("inf") if norm == "inf" else 2, dim=-1, keepdim=True
     )
 
 
 def example_size(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
-    """Norm of the noise of each token's whole example: (T, 1)."""
+    """Return, for each token, the norm of its whole example's noise (T, 1)."""
     tokens = size(noise, norm).squeeze(-1)
     found = tokens.new_zeros(int(owner.max()) + 1)
     if norm == "inf":
@@ -80,7 +80,7 @@ def example_size(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
 
 
 def projected(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> Tensor:
-    """The nearest noise within the ball."""
+    """Return the nearest noise within the ball."""
     if norm == "inf":
         bound = torch.as_tensor(radius, dtype=noise.dtype, device=noise.device)
         return noise.maximum(-bound).minimum(bound)
@@ -88,5 +88,5 @@ def projected(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -
 
 
 def positive(numbers: Tensor) -> Tensor:
-    """The numbers, kept from zero so that they can divide."""
+    """Clamp the numbers above zero, so that they can be divisors."""
     return numbers.clamp(min=torch.finfo(numbers.dtype).tiny)

@@ -10,11 +10,11 @@ from torch import Tensor
 def supcon_loss(
     embeddings: Tensor, labels: Tensor, temperature: float, reduction: str = "mean"
 ) -> Tensor:
-    """Every example is to find those of its class among the others of the batch.
+    """Compute the loss in which each example must identify its class among the rest of the batch.
 
-    Of anchor i with positives P(i):  -1/|P(i)| sum_p [s_ip - log sum_{k != i} exp s_ik],  with
+    The term of anchor i with positives P(i) is -1/|P(i)| sum_p [s_ip - log sum_{k != i} exp s_ik],
     s = cosine / temperature (Khosla et al., Eq. 2, L_out; Gunel et al., Eq. 3). An anchor without a
-    positive has no term; without any term the loss is 0 and has no gradient.
+    positive has no term; without any term the loss is 0 with a zero gradient.
 
     Args:
         embeddings: (N, H), normalised here.
@@ -38,5 +38,5 @@ def supcon_loss(
 
 
 def nothing(embeddings: Tensor) -> Tensor:
-    """0 as a loss with a gradient of zeros, where a batch has no term."""
+    """Return a loss of 0 with a zero gradient, for a batch without terms."""
     return embeddings.sum() * 0

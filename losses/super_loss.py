@@ -1,4 +1,4 @@
-"""SuperLoss, the supervised contrastive loss of SuperConText, with its choice of hard negatives."""
+"""SuperLoss, SuperConText's supervised contrastive loss, with its selection of hard negatives."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def super_loss(
     positives: int | None = None,
     negatives: int | None = None,
 ) -> Tensor:
-    """An anchor is to be nearer to its class than to the others, on the mean of exp(cosine / t).
+    """Contrast each anchor's class with other classes by the means of exp(cosine / temperature).
 
-    Of anchor i, with v_pos and v_neg those means:  -log(v_pos / (v_pos + v_neg))  (Moukafih et al.,
-    SuperConText). `algorithm1` leaves the anchor itself out of v_pos and averages within classes,
-    then over them: a class of one example has no term. `equation8` counts the anchor among its
-    positives, whose exp(1 / t) then drowns the others, and averages over all examples. Without
-    negatives the loss is 0.
+    The term of an anchor is -log(v_pos / (v_pos + v_neg)), where v_pos and v_neg are the means over
+    its positives and negatives (Moukafih et al., SuperConText). `algorithm1` excludes the anchor
+    from v_pos and averages within classes, then over classes; a class of one example has no term.
+    `equation8` includes the anchor in v_pos, where its exp(1 / temperature) dominates, and averages
+    over all examples. Without negatives the loss is 0.
 
     Args:
         embeddings: (N, H), of unit length.
         labels: (N,) classes.
-        top_k, threshold, top_fraction: v_neg is the mean over an anchor's hard negatives alone
-            (section VI): the k nearest, those of at least this cosine or else the nearest, or the
-            nearest share of them. At most one of the three.
-        positives, negatives: at most so many of an anchor count (section V.D): the first of its
-            class in the batch, and the first of the others, one of each class after the other, the
-            class after its own coming first.
+        top_k, threshold, top_fraction: restrict v_neg to an anchor's hard negatives (section VI):
+            the k nearest, the nearest and all with at least this cosine, or the nearest fraction.
+            At most one of the three.
+        positives, negatives: maximum numbers per anchor (section V.D): the first examples of its
+            class in the batch, and the first of the other classes in round-robin order, which
+            begins with the class after its own.
     """
     check(variant, top_k, threshold, top_fraction, positives, negatives)
     order = labels.argsort(stable=True)
@@ -49,7 +49,7 @@ def super_loss(
         return nothing(embeddings)
     grouped = embeddings.index_select(0, order)
     logits = grouped @ grouped.T / temperature
-    # Divided as the cosines are, so that one of just this size counts.
+    # Divided like the cosines, so that a cosine equal to the threshold counts.
     least = None if threshold is None else logits.new_tensor(threshold) / temperature
     places = torch.cat([torch.arange(size, device=labels.device) for size in sizes])
     pulled, pushed = [], []
@@ -69,7 +69,7 @@ def super_loss(
         pushed.append(far.logsumexp(1) - count.log())
     if not pulled:
         return nothing(embeddings)
-    # -log(p / (p + n)) of logarithms
+    # -log(p / (p + n)) from log p and log n
     terms = -F.logsigmoid(torch.cat(pulled) - torch.cat(pushed))
     if variant == "equation8":
         return terms.mean()
@@ -78,14 +78,14 @@ def super_loss(
 
 
 def positives_of(logits: Tensor, most: int | None, itself: bool) -> Tensor:
-    """Logits (n, n) of a class' examples -> of each with the first of its others (n, n - 1).
+    """Select from a class's logits (n, n) those of each example with its first `most` others.
 
-    With `itself` also with itself, which is never among those left out.
+    With `itself`, the logit of the example with itself is included in addition.
     """
     if itself and most is None:
         return logits
     count = len(logits)
-    # Without the diagonal: from the second number on, one in n + 1 is of it.
+    # Drop the diagonal: after the first element, it is every (n + 1)-th element.
     others = logits.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
     others = others[:, :most]
     return torch.cat([logits.diagonal()[:, None], others], 1) if itself else others
@@ -97,10 +97,10 @@ def hardest(
     least: Tensor | None = None,
     top_fraction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Of each row's logits (n, m) those that count, and how many: (n,) or one for all rows.
+    """Return each row's hard logits of (n, m) and their number: (n,), or one for all rows.
 
-    Those of at least `least`, or else the nearest. Of equal ones the first; others are -inf, or not
-    there.
+    With `least`, these are the logits of at least `least`, and always the highest; else the highest
+    ones. Ties keep their order. Other logits are -inf or removed.
     """
     if least is None and top_k is None and top_fraction is None:
         return logits, logits.new_tensor(logits.shape[1])
@@ -110,7 +110,7 @@ def hardest(
         far[:, 0] = False
         return ordered.masked_fill(far, -torch.inf), (~far).sum(1).to(logits.dtype)
     if top_fraction is not None:
-        # Not a sixth for a fifth of five: ceil of a product that rounding made a little larger.
+        # 1e-9 absorbs rounding errors: ceil must not count one more for a product just above k.
         top_k = max(1, math.ceil(top_fraction * logits.shape[1] - 1e-9))
     kept = ordered[:, :top_k]
     return kept, logits.new_tensor(kept.shape[1])
@@ -124,7 +124,7 @@ def check(
     positives: int | None,
     negatives: int | None,
 ) -> None:
-    """Raises ValueError for settings that mean nothing."""
+    """Raise ValueError for invalid settings."""
     if variant not in VARIANTS:
         raise ValueError(f"variant: expected {' or '.join(VARIANTS)}, found {variant!r}")
     if sum(choice is not None for choice in (top_k, threshold, top_fraction)) > 1:

@@ -1,4 +1,4 @@
-"""Triplets of a batch: an example is to be nearer to its class than to others, by a margin."""
+"""Triplet loss over a batch: an example must be nearer to its class than to others, by a margin."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def triplet_loss(
     normalize: bool = True,
     reduction: str = "active",
 ) -> Tensor:
-    """Mean of max(0, d(a, p) - d(a, n) + margin) over all triplets (Schroff et al., 2015, Eq. 3).
+    """Average max(0, d(a, p) - d(a, n) + margin) over triplets (Schroff et al., 2015, Eq. 3).
 
-    d is the Euclidean distance to the `power`. `active` averages over the triplets that the margin
-    is not fulfilled for, as the usual library does; `all` over all. Without triplets, or active
-    ones, it is 0.
+    d is the Euclidean distance to the `power`. `active` averages over the triplets that violate the
+    margin, as pytorch-metric-learning does; `all` over all. If there are none, the loss is 0.
 
-    Exact, without a triplet being written down: of each anchor and positive, the negatives nearer
-    than d(a, p) + margin are a prefix of the anchor's sorted distances. N^2 memory, not N^3.
+    The result is exact, without enumerating triplets: for each anchor and positive, the negatives
+    nearer than d(a, p) + margin are a prefix of the anchor's sorted distances. The memory is O(N^2)
+    instead of O(N^3).
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction: expected {' or '.join(REDUCTIONS)}, found {reduction!r}")
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
-    # Not by inner products: their rounding makes distances of like vectors wrong.
+    # Not by inner products: their rounding makes distances of similar vectors wrong.
     exact = "donot_use_mm_for_euclid_dist"
     distances = torch.cdist(vectors, vectors, compute_mode=exact) ** power
     same = labels[:, None] == labels

@@ -1,11 +1,11 @@
-"""Sentences -> embeddings: a from-scratch BERT encoder and the bi-encoder built on it."""
+"""A from-scratch BERT encoder and the bi-encoder for sentence embeddings built on it."""
 
 import os
 from typing import TYPE_CHECKING, Any
 
-# oneDNN keeps a kernel for each shape it meets, 1,024 of them: with packed batches in bfloat16 that
-# grew to several GiB in an hour. The encoder rounds shapes up (minbert/linear.py), but other models
-# beside it do not.
+# oneDNN caches one kernel per shape, up to 1,024 kernels. With packed batches in bfloat16 this
+# cache grew to several GiB in an hour. The encoder rounds shapes up (minbert/linear.py), but other
+# models in the same process do not.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "512")
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["BiEncoder"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch only when the encoder is first asked for, so that `--help` stays instant."""
+    """Import torch only at the first access to the encoder, so that `--help` stays fast."""
     if name == "BiEncoder":
         from minbert.bi_encoder import BiEncoder
 

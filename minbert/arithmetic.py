@@ -1,4 +1,4 @@
-"""Names of precisions and kernels, and of devices. No torch is imported here."""
+"""Names of precisions, kernels and devices. This module does not import torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta
 
 Precision = Literal["fp32", "bf16"]
-Kernel = Literal["mkl", "onednn"]  # of fp32 linear layers on a CPU
+Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
 KernelChoice = Literal["auto", "mkl", "onednn"]
 DEVICE = "auto, cpu, cuda or cuda:N"
 Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]

@@ -1,7 +1,7 @@
 """Self-attention over packed tokens: each token attends to the tokens of its own sequence.
 
-Letters of the shapes: T tokens of the batch, S sequences, L tokens of the longest, A attention
-heads, D width of a head.
+Shapes: T tokens of the batch, S sequences, L tokens of the longest sequence, A attention heads,
+D width of a head.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from torch import Tensor
 from minbert.batching import Batch
 from minbert.dropout import Dropout
 
-SDPA_TOKENS = 128  # on a CPU PyTorch's fused kernel is the faster one only above this length
+SDPA_TOKENS = 128  # on a CPU PyTorch's fused kernel is faster only above this length
 
 
 def attend(qkv: Tensor, layout: AttentionLayout, dropout: Dropout) -> Tensor:
-    """Queries, keys and values side by side (T, 3 A D) -> context (T, A D).
+    """Compute the context (T, A D) from concatenated queries, keys and values (T, 3 A D).
 
-    Fused kernels are taken where they are faster: on a GPU, and for long text on a CPU. They draw
-    dropout from PyTorch's generator, so where dropout acts the weights are computed explicitly.
+    Fused kernels are used if they are faster: on a GPU, and for long text on a CPU. They draw
+    dropout from PyTorch's generator, so active dropout requires explicit attention weights.
     """
     if dropout.active:
         return explicit_attention(qkv, layout, dropout)
@@ -37,11 +37,11 @@ def attend(qkv: Tensor, layout: AttentionLayout, dropout: Dropout) -> Tensor:
 
 
 class AttentionLayout:
-    """Where packed tokens lie on the (S, L) grid on which attention multiplies matrices.
+    """Mapping between packed tokens and the padded (S, L) grid for attention's matrix products.
 
-    Made once a batch and shared by the layers; what a kernel does not need is never computed.
-    `steps` is what the number of tokens and the grid's columns are rounded up to: tokens past the
-    batch's own, to `tokens` in all, are nobody's, which no sequence attends to.
+    Built once per batch and shared by the layers; index tensors are computed only when needed.
+    The number of tokens and of grid columns are rounded up to multiples of `steps`. The resulting
+    `tokens` include padding tokens after those of the batch, to which no sequence attends.
     """
 
     def __init__(self, batch: Batch, heads: int, steps: tuple[int, int] = (1, 1)) -> None:
@@ -52,13 +52,13 @@ class AttentionLayout:
 
     @cached_property
     def inside(self) -> Tensor:
-        """Which cells of the grid hold a token: (S, L)."""
+        """Mask of the grid cells that hold a token (S, L)."""
         columns = torch.arange(self.columns, device=self.batch.device)
         return columns < self.batch.device_lengths[:, None]
 
     @cached_property
     def home(self) -> Tensor:
-        """Row of each token and head in a (S A L, D) matrix: (T A,)."""
+        """Row of each token and head in a (S A L, D) matrix (T A,)."""
         batch = self.batch
         heads = torch.arange(self.heads, device=batch.device)
         blocks = batch.sequence[:, None] * self.heads + heads  # (T, A)
@@ -66,10 +66,10 @@ class AttentionLayout:
 
     @cached_property
     def sources(self) -> tuple[Tensor, Tensor, Tensor]:
-        """For q, k and v: rows of packed qkv (T 3 A, D) in the order of a (S A L, D) matrix.
+        """Rows of q, k and v in packed qkv (T 3 A, D), in the order of a (S A L, D) matrix.
 
-        A cell behind the end of its sequence repeats the first token: as a key it is masked, as
-        a query it is never read.
+        A padding cell repeats the first token of its sequence. As a key it is masked; as a query
+        it is never read.
         """
         batch, heads = self.batch, self.heads
         columns = torch.arange(self.columns, device=batch.device)
@@ -80,7 +80,7 @@ class AttentionLayout:
 
     @cached_property
     def mask(self) -> Tensor | None:
-        """(S A, 1, L): -inf for keys behind the end of a sequence, else 0; None without any."""
+        """Attention mask (S A, 1, L): -inf for padding cells, else 0; None without padding."""
         if self.full:
             return None
         mask = torch.zeros(self.inside.shape, device=self.batch.device)
@@ -88,19 +88,19 @@ class AttentionLayout:
         return mask.repeat_interleave(self.heads, 0)[:, None]
 
     def split(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(T, 3 A D) -> query, key and value, each (S A, L, D)."""
+        """Split packed qkv (T, 3 A D) into query, key and value, each (S A, L, D)."""
         return ToHeads.apply(qkv, self)
 
     def join(self, context: Tensor) -> Tensor:
-        """(S A, L, D) -> (T, A D)."""
+        """Convert the context of all heads to packed tokens: (S A, L, D) -> (T, A D)."""
         return FromHeads.apply(context, self)
 
     def to_grid(self, rows: Tensor) -> Tensor:
-        """(S A L, D) -> (S A, L, D)."""
+        """Reshape rows of the grid: (S A L, D) -> (S A, L, D)."""
         return rows.view(self.rows * self.heads, self.columns, -1)
 
     def to_tokens(self, grid: Tensor) -> Tensor:
-        """(S A, L, D) -> (T, A D), zero for nobody's tokens."""
+        """Gather packed tokens: (S A, L, D) -> (T, A D), with zeros for padding tokens."""
         cells = grid.reshape(-1, grid.shape[-1])  # (S A L, D)
         rows = cells.new_empty(self.tokens * self.heads, cells.shape[1])
         torch.index_select(cells, 0, self.home, out=rows[: len(self.home)])
@@ -109,12 +109,12 @@ class AttentionLayout:
 
 
 def rounded_up(number: int, step: int) -> int:
-    """The next multiple of `step`."""
+    """Round up to a multiple of `step`."""
     return -(-number // step) * step
 
 
 class ToHeads(torch.autograd.Function):
-    """Packed tokens -> heads. Autograd would add rows up; here both ways only copy them."""
+    """Packed tokens -> heads. Autograd would add gradients of rows; this backward copies them."""
 
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, layout: AttentionLayout) -> tuple[Tensor, ...]:
@@ -124,7 +124,7 @@ class ToHeads(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        # Cells behind the end have no gradient: masked as keys, never read as queries.
+        # Padding cells have no gradient: they are masked as keys and never read as queries.
         return torch.cat([ctx.layout.to_tokens(grad) for grad in grads], 1), None
 
 
@@ -146,7 +146,7 @@ class FromHeads(torch.autograd.Function):
 
 
 def explicit_attention(qkv: Tensor, layout: AttentionLayout, dropout: Dropout) -> Tensor:
-    """softmax(q k^T / sqrt(D)) v, written out (Vaswani et al., 2017, Eq. 1)."""
+    """Compute softmax(q k^T / sqrt(D)) v explicitly (Vaswani et al., 2017, Eq. 1)."""
     query, key, value = layout.split(qkv)  # each (S A, L, D)
     mask = query.new_zeros(1, 1, 1) if layout.mask is None else layout.mask.to(query.dtype)
     scale = 1 / math.sqrt(query.shape[-1])
@@ -155,7 +155,7 @@ def explicit_attention(qkv: Tensor, layout: AttentionLayout, dropout: Dropout) -
 
 
 def sdpa_attention(qkv: Tensor, layout: AttentionLayout) -> Tensor:
-    """The same with PyTorch's fused kernel on the padded grid."""
+    """Compute attention with PyTorch's fused kernel on the padded grid."""
     shape = (layout.rows, layout.heads, layout.columns, -1)
     query, key, value = (part.view(shape) for part in layout.split(qkv))  # (S, A, L, D)
     mask = None
@@ -166,7 +166,7 @@ def sdpa_attention(qkv: Tensor, layout: AttentionLayout) -> Tensor:
 
 
 def has_varlen(qkv: Tensor, heads: int) -> bool:
-    """Flash attention takes 16-bit numbers and heads of 8 to 256 on GPUs since Ampere."""
+    """Return whether flash attention applies: 16-bit, head width 8 to 256, Ampere or newer."""
     half = qkv.dtype in (torch.bfloat16, torch.float16)
     width = qkv.shape[1] // (3 * heads)
     fits = width % 8 == 0 and width <= 256
@@ -174,7 +174,7 @@ def has_varlen(qkv: Tensor, heads: int) -> bool:
 
 
 def varlen_attention(qkv: Tensor, layout: AttentionLayout) -> Tensor:
-    """The same over packed tokens as they are, with flash attention (Dao, 2023): no grid at all."""
+    """Compute attention on the packed tokens with flash attention (Dao, 2023), without a grid."""
     from torch.nn.attention.varlen import varlen_attn
 
     query, key, value = qkv.view(layout.tokens, 3, layout.heads, -1).unbind(1)  # (T, A, D)

@@ -1,4 +1,4 @@
-"""Token ids of many sentences, length buckets, and batches of real tokens without padding."""
+"""Token ids of many sentences, length buckets, and packed batches without padding."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Where noise is added: to the output of the embedding module, or to the word embeddings in it.
+# Noise is added to the output of the embedding module, or to the word embeddings in it.
 NOISE_PLACES = ("embeddings", "words")
 
 
 @dataclass(frozen=True)
 class TokenLists:
-    """Token ids of n sequences, one after the other, tokenised once.
+    """Token ids of n sequences, concatenated.
 
     `ids` (total,) int32; `offsets` (n + 1,) int64: sequence i is `ids[offsets[i]:offsets[i + 1]]`;
-    `cut` (n,) bool: which were longer than the tokenizer's limit, and were cut to it; `segments`
-    (total,) int8 or None: the token types of two texts joined in one sequence.
+    `cut` (n,) bool: sequences that were cut to the tokenizer's limit; `segments` (total,) int8 or
+    None: token types of two texts joined in one sequence.
     """
 
     ids: np.ndarray
@@ -34,11 +34,11 @@ class TokenLists:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each sequence, special tokens included: (n,)."""
+        """Number of tokens of each sequence, special tokens included (n,)."""
         return np.diff(self.offsets)
 
     def at(self, rows: np.ndarray) -> TokenLists:
-        """Some of the sequences, in the order asked for."""
+        """Return the sequences `rows`, in that order."""
         index = self.token_index(rows)
         return TokenLists(
             self.ids[index],
@@ -48,7 +48,7 @@ class TokenLists:
         )
 
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the different sequences, and which of them each sequence is: (d,), (n,)."""
+        """Return the rows of distinct sequences (d,), and each sequence's index in them (n,)."""
         seen: dict[bytes, int] = {}
         rows: list[int] = []
         which = np.empty(len(self), np.int64)
@@ -62,7 +62,7 @@ class TokenLists:
         return np.array(rows, np.int64), which
 
     def token_index(self, rows: np.ndarray) -> np.ndarray:
-        """Places in `ids` of the tokens of these sequences, in the order of `rows`."""
+        """Return the indices in `ids` of these sequences' tokens, in the order of `rows`."""
         lengths = self.lengths[rows]
         begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         return np.repeat(self.offsets[rows] - begins, lengths) + np.arange(lengths.sum())
@@ -72,10 +72,10 @@ class TokenLists:
 class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.
 
-    `ids` (T,), `segments` (T,) where two texts share a sequence, `noise` (T, H) that is added at
-    `noise_place`, `lengths` (S,) kept on the CPU. With `texts` = 2, the first S / 2 sequences
-    are the first texts of the examples and the rest their second texts, so both sides of a pair go
-    through the encoder in one pass.
+    `ids` (T,); `segments` (T,) if two texts share a sequence; `noise` (T, H), added at
+    `noise_place`; `lengths` (S,), kept on the CPU. With `texts` = 2, the first S / 2 sequences are
+    the first texts of the examples, and the others are their second texts. One pass through the
+    encoder thus embeds both texts of a pair.
     """
 
     lengths: Tensor
@@ -106,7 +106,7 @@ class Batch:
 
     @cached_property
     def tokens(self) -> int:
-        """T, without asking the device."""
+        """T, computed without waiting for the device."""
         return int(self.lengths.sum())
 
     @cached_property
@@ -115,40 +115,40 @@ class Batch:
 
     @cached_property
     def device_lengths(self) -> Tensor:
-        """`lengths` where the tokens are: (S,)."""
+        """`lengths` on the device of the tokens (S,)."""
         return moved(self.lengths, self.device)
 
     @cached_property
     def boundaries(self) -> Tensor:
-        """Where each sequence begins, and the end of the last, int32: (S + 1,)."""
+        """Start of each sequence and end of the last one, int32 (S + 1,)."""
         return F.pad(self.device_lengths.cumsum(0), (1, 0)).int()
 
     @cached_property
     def starts(self) -> Tensor:
-        """Index of each sequence's first token: (S,)."""
+        """Index of each sequence's first token (S,)."""
         return self.device_lengths.cumsum(0) - self.device_lengths
 
     @cached_property
     def sequence(self) -> Tensor:
-        """Sequence each token belongs to: (T,)."""
+        """Sequence of each token (T,)."""
         return torch.repeat_interleave(self.device_lengths, output_size=self.tokens)
 
     @cached_property
     def owner(self) -> Tensor:
-        """Example each token belongs to, whichever of its texts it is in: (T,)."""
+        """Example of each token, for all texts of the example (T,)."""
         return self.sequence % self.examples
 
     @cached_property
     def positions(self) -> Tensor:
-        """Place of each token within its sequence, from 0: (T,)."""
+        """Position of each token in its sequence, from 0 (T,)."""
         return torch.arange(self.tokens, device=self.device) - self.starts[self.sequence]
 
     def split(self, embeddings: Tensor) -> tuple[Tensor, ...]:
-        """Sentence embeddings (S, H) -> one (S / texts, H) tensor a text."""
+        """Split sentence embeddings (S, H) into one (S / texts, H) tensor per text."""
         return embeddings.chunk(self.texts)
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same batch with its tokens on `device`."""
+        """Return the same batch with its tokens on `device`."""
         if self.device == torch.device(device):
             return self
 
@@ -160,14 +160,14 @@ class Batch:
 
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on `device`; to a GPU from pinned memory, so that nobody waits for the copy."""
+    """Return the tensor on `device`; copies to a GPU are asynchronous, from pinned memory."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
 
 def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
-    """Examples `rows` of one list of sequences a text -> one batch (first texts, then second)."""
+    """Pack the examples `rows` of each text's sequences into one batch, first texts first."""
     index = [tokens.token_index(rows) for tokens in texts]
     ids = np.concatenate([tokens.ids[i] for tokens, i in zip(texts, index, strict=True)])
     lengths = np.concatenate([tokens.lengths[rows] for tokens in texts])
@@ -188,10 +188,10 @@ def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
 
 
 def sorted_batches(lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
-    """All rows, longest first, in batches of at most `max_tokens` cells; for scoring and encoding.
+    """Split all rows, longest first, into batches of at most `max_tokens` cells, for inference.
 
-    Cells are rows times the longest row's tokens; a row longer than that is a batch of its own.
-    Longest first: running out of memory shows at once, and the time left is never guessed short.
+    Cells are rows times the longest row's tokens; a row with more tokens is a batch of its own.
+    With the longest first, a lack of memory shows at once, and the time left is not underestimated.
     """
     order = np.argsort(-lengths, kind="stable")
     batches, begin = [], 0
@@ -205,11 +205,11 @@ def sorted_batches(lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
 def bucketed_batches(
     lengths: np.ndarray, batch_size: int, generator: np.random.Generator, window: int = 50
 ) -> list[np.ndarray]:
-    """All rows once, in random batches of like length; for training.
+    """Split all rows into random batches of similar length, for training.
 
-    Rows are shuffled, cut into windows of `window` batches, sorted by length inside a window, cut
-    into batches, and the batches of the whole pass shuffled. So which rows meet and in which
-    order batches come stays random, while a batch has little to pad in its attention.
+    Rows are shuffled and split into windows of `window` batches. Each window is sorted by length
+    and split into batches. Finally all batches are shuffled. The composition and the order of the
+    batches thus stay random, while attention needs little padding.
     """
     order = generator.permutation(len(lengths))
     batches = []

@@ -1,4 +1,4 @@
-"""The Siamese encoder: sentences -> embeddings, for training (`embed`) and for use (`encode`)."""
+"""The Siamese encoder of sentences, for training (`embed`) and for inference (`encode`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from minbert.tokenizer import Tokenizer, load_tokenizer
 
 
 class BiEncoder(nn.Module):
-    """One encoder for every sentence, and a pooling (Reimers and Gurevych, 2019).
+    """Sentence encoder: one shared encoder and a pooling (Reimers and Gurevych, 2019).
 
     Example:
         >>> model = BiEncoder.from_pretrained("minilm")
@@ -66,14 +66,14 @@ class BiEncoder(nn.Module):
             name_or_path: `minilm`, `bert-base-uncased`, `roberta-base`, `tiny`; a folder in the
                 layout of transformers or sentence-transformers, or one that `save_pretrained` or
                 `build_bilstm` wrote; a hub id `owner/name`.
-            pooling: `mean`, `cls` or `max`; None for what the folder says, else `mean`.
-            linear: the float32 product on a CPU, `mkl` or `onednn`; `auto` for the faster one,
-                measured once for each CPU and PyTorch.
+            pooling: `mean`, `cls` or `max`; None for the folder's pooling, else `mean`.
+            linear: the float32 kernel on a CPU, `mkl` or `onednn`; `auto` for the faster one,
+                measured once per CPU, PyTorch version and number of threads.
 
         Returns the model in evaluation mode, as transformers does.
 
         Raises:
-            EncoderError: one line, naming the file or tensor that is wrong.
+            EncoderError: with one line that names the invalid file or tensor.
         """
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
@@ -102,7 +102,7 @@ class BiEncoder(nn.Module):
 
     @property
     def word_width(self) -> int:
-        """Of the embedding of a word, before the first layer."""
+        """Width of a word embedding, before the first layer."""
         return self.encoder.embeddings.word.weight.shape[1]
 
     @property
@@ -110,14 +110,14 @@ class BiEncoder(nn.Module):
         return self.encoder.embeddings.word.weight.device
 
     def embed(self, batch: Batch, pool: Pool | None = None) -> Tensor:
-        """Sequences -> float32 embeddings (S, H), differentiable, never normalised.
+        """Return float32 embeddings (S, H) of the sequences, differentiable, never normalised.
 
-        `pool` takes the place of the model's own pooling; it decides the width.
+        `pool` replaces the model's pooling and determines the width.
         """
         return self.pooled(self.encoder, batch, pool)
 
     def pooled(self, encoder: AnyEncoder, batch: Batch, pool: Pool | None = None) -> Tensor:
-        """Embeddings (S, H) by `encoder`, which is ours or a copy of it in another precision."""
+        """Return embeddings (S, H) from the model's encoder or a copy in another precision."""
         batch = batch.to(self.device)
         hidden = encoder(batch).float()
         with torch.autocast(self.device.type, enabled=False):
@@ -130,17 +130,17 @@ class BiEncoder(nn.Module):
         normalize: bool | None = None,
         progress: bool = False,
     ) -> np.ndarray:
-        """Sentences -> `numpy.float32 (n, H)`, in their order; an empty list gives (0, H).
+        """Encode sentences as `numpy.float32 (n, H)`, in order; an empty list gives (0, H).
 
         Args:
-            precision: `fp32`, or `bf16` for an encoder in bfloat16 from end to end; pooling and
+            precision: `fp32`, or `bf16` for an encoder completely in bfloat16; pooling and
                 normalisation stay in float32.
-            normalize: unit length; None for what the encoder's folder says, else not.
-            progress: show a bar with sentences/s.
+            normalize: whether to scale to unit length; None for the setting of the model's folder.
+            progress: whether to show a progress bar with sentences/s.
 
         Warns:
-            minbert.encoding.TruncationWarning: with the number of sentences that are longer than
-                `tokenizer.max_tokens`, and were cut to it.
+            minbert.encoding.TruncationWarning: with the number of sentences that were cut to
+                `tokenizer.max_tokens`.
         """
         result = np.empty((len(sentences), self.width), np.float32)
         begin, cut = 0, 0
@@ -158,10 +158,10 @@ class BiEncoder(nn.Module):
         normalize: bool | None = None,
         total: int | None = None,
     ) -> Iterator[np.ndarray]:
-        """`encode` for text of any size: yields the embeddings (n, H) of one window after another.
+        """Encode text of any size like `encode`; yield the embeddings (n, H) of each window.
 
-        A window is a few thousand sentences in their order; only one is held at a time. `total`,
-        the number of sentences, shows a progress bar. Warns as `encode` does, after the last.
+        A window is a few thousand sentences in order; only one is held in memory. `total`, the
+        number of sentences, enables a progress bar. Warns like `encode`, after the last window.
         """
         done, cut = 0, 0
         for window, shortened in self.encode_windows(sentences, precision, normalize, total):
@@ -176,7 +176,7 @@ class BiEncoder(nn.Module):
         normalize: bool | None = None,
         total: int | None = None,
     ) -> Iterator[tuple[np.ndarray, int]]:
-        """`encode_stream` with how many sentences of each window were cut to the limit."""
+        """Yield each window's embeddings and the number of its sentences cut to the limit."""
         if isinstance(sentences, str):
             raise TypeError("sentences: expected a list of strings, found one string")
         if precision not in PRECISIONS:
@@ -201,9 +201,9 @@ class BiEncoder(nn.Module):
         pool: Pool | None = None,
         width: int | None = None,
     ) -> np.ndarray:
-        """Tokens of n sentences -> `numpy.float32 (n, H)`, in their order.
+        """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
-        `pool`, of this `width`, takes the place of the model's own.
+        `pool`, with this output `width`, replaces the model's pooling.
         """
         result = torch.empty(len(tokens), width or self.width, device=self.device)
         training = encoder.training
@@ -220,7 +220,7 @@ class BiEncoder(nn.Module):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` opens.
 
-        That of a transformer is opened by transformers and sentence-transformers, too.
+        transformers and sentence-transformers also open the folder of a transformer.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -236,5 +236,5 @@ class BiEncoder(nn.Module):
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """bfloat16 matrix products for `bf16`, nothing for `fp32`; weights stay float32."""
+    """Autocast matrix products to bfloat16 for `bf16` only; weights stay float32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")

@@ -1,8 +1,7 @@
-"""A BiLSTM over word embeddings, behind the transformer's interface (SuperConText, section IV).
+"""A BiLSTM over word embeddings with the transformer's interface (SuperConText, section IV).
 
-Letters of the shapes: T tokens of the batch, E width of a word's embedding, U units a direction.
-Tokens are packed and never padded: an LSTM takes them step of time by step of time, the longest
-sequences first.
+Shapes: T tokens of the batch, E width of a word embedding, U units per direction. Tokens are packed
+and never padded: an LSTM processes them time step by time step, the longest sequences first.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MODEL_TYPE = "bilstm"
 
 @dataclass(frozen=True)
 class BiLSTMConfig:
-    """Shape of the encoder; defaults are SuperConText's for small data sets (section IV.B)."""
+    """Configuration of a BiLSTM; defaults are SuperConText's for small data sets (section IV.B)."""
 
     vocab_size: int
     embedding_size: int = 300
@@ -47,12 +46,12 @@ class BiLSTMConfig:
 
     @property
     def hidden_size(self) -> int:
-        """Of a token's state: both directions."""
+        """Width of a token's state: both directions."""
         return 2 * self.units
 
     @property
     def family(self) -> str:
-        """Whose arithmetic it has, as of a transformer."""
+        """Model family, as in `EncoderConfig`."""
         return MODEL_TYPE
 
     def to_json(self) -> dict[str, Any]:
@@ -60,7 +59,7 @@ class BiLSTMConfig:
 
 
 def config_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
-    """What `to_json` wrote; EncoderError for a key that is missing or unknown."""
+    """Read what `to_json` wrote; raise EncoderError for a missing or unknown key."""
     known = {field.name for field in fields(BiLSTMConfig)}
     given = {key: value for key, value in content.items() if key != "model_type"}
     for key in given:
@@ -72,7 +71,7 @@ def config_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
 
 
 class WordEmbeddings(nn.Module):
-    """A row a word, with dropout."""
+    """One embedding per word, with dropout."""
 
     def __init__(self, config: BiLSTMConfig, stream: DropoutStream) -> None:
         super().__init__()
@@ -83,14 +82,14 @@ class WordEmbeddings(nn.Module):
         return with_noise(self.dropout(self.vectors(batch)), batch, "embeddings")  # (T, E)
 
     def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
-        """What noise at either place is added to, before dropout: (T, E)."""
+        """Return the vectors before dropout to which noise is added, at either place (T, E)."""
         return with_noise(self.word(batch.ids), batch, "words")
 
 
 class BiLSTM(nn.Module):
-    """Sentences' tokens -> states of both directions (T, 2U), in the order of the batch.
+    """Encoder of tokens into states of both directions (T, 2U), in the order of the batch.
 
-    All dropout draws from `stream`, in training a new pass of it each time.
+    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
     """
 
     def __init__(self, config: BiLSTMConfig) -> None:
@@ -108,7 +107,7 @@ class BiLSTM(nn.Module):
         begin_pass(self, batch)
         orders, sizes = by_time(batch)
         hidden = self.embeddings(batch)
-        # PyTorch's is faster without gradients, and where all lengths are one, which oneDNN takes.
+        # PyTorch's LSTM is faster without gradients, and for equal lengths, where it uses oneDNN.
         trained = torch.is_grad_enabled() and sizes[0] > sizes[-1]
         states = both_directions if trained and hidden.device.type == "cpu" else pytorch_states
         for layer in self.layers:
@@ -117,17 +116,17 @@ class BiLSTM(nn.Module):
         return hidden
 
     def use_linear(self, kernel: str) -> None:
-        """The LSTM's products are PyTorch's own, whichever kernel linear layers have."""
+        """Do nothing: the LSTM always uses PyTorch's own matrix products."""
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> NoReturn:
         raise EncoderError("--compile: expected a transformer, found a BiLSTM")
 
 
 def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
-    """The orders of PackedSequences: tokens by place in their sequence, longest sequences first.
+    """Return the orders of tokens in PackedSequences (2, T), and the sequences per time step.
 
-    (2, T), the second of them counting places from a sequence's end; and of how many sequences each
-    step of time is, on the CPU.
+    Tokens are ordered by their position, the longest sequences first. The second order counts
+    positions from a sequence's end. The numbers of sequences are on the CPU.
     """
     ranks = torch.empty_like(batch.lengths)
     ranks[batch.lengths.argsort(descending=True, stable=True)] = torch.arange(len(ranks))
@@ -139,7 +138,7 @@ def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def random_bilstm(config: BiLSTMConfig, seed: int = 0) -> BiLSTM:
-    """PyTorch's usual start of an LSTM, words normal with 0.1; the same for the same seed."""
+    """Initialise a BiLSTM from a random seed: PyTorch's LSTM, words normal with std 0.1."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = BiLSTM(config)

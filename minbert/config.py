@@ -1,4 +1,4 @@
-"""Shape of an encoder, read from and written to Hugging Face's `config.json`."""
+"""Configuration of an encoder, read from and written to Hugging Face's `config.json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import EncoderError
 
-# model_type in config.json -> (family whose arithmetic it has, class that transformers opens).
+# model_type in config.json -> (model family, class that transformers opens).
 MODEL_TYPES = {
     "bert": ("bert", "BertModel"),
     "roberta": ("roberta", "RobertaModel"),
@@ -17,8 +17,8 @@ MODEL_TYPES = {
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu")
 
 
-# field, kind, lowest and highest value
-# Bounds beyond any model there is: a folder from elsewhere must not take all memory.
+# Field, type, lowest and highest value. Existing models are far below these bounds, which keep a
+# folder from an unknown source from using all memory.
 CHECKS = (
     ("vocab_size", int, 1, 10_000_000),
     ("hidden_size", int, 1, 65_536),
@@ -36,10 +36,10 @@ CHECKS = (
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Shape of a BERT-like encoder; defaults are BERT base (Devlin et al., 2019).
+    """Configuration of a BERT-like encoder; defaults are BERT base (Devlin et al., 2019).
 
-    `max_positions` counts the rows of the position table, which RoBERTa's family begins to use
-    only after `pad_id`: `max_tokens` is what remains for a sentence, special tokens included.
+    `max_positions` is the number of rows of the position table. RoBERTa's family uses only the rows
+    after `pad_id`. `max_tokens` is the resulting limit of a sentence, special tokens included.
     """
 
     model_type: str = "bert"
@@ -86,12 +86,12 @@ class EncoderConfig:
 
     @property
     def position_offset(self) -> int:
-        """Row of the position table that the first token uses."""
+        """Row of the position table for the first token."""
         return self.pad_id + 1 if self.family == "roberta" else 0
 
     @property
     def max_tokens(self) -> int:
-        """Longest sequence the position table holds."""
+        """Maximum length of a sequence."""
         return self.max_positions - self.position_offset
 
 
@@ -111,7 +111,7 @@ TRANSFORMERS_KEYS = {
     "attention_dropout": "attention_probs_dropout_prob",
     "pad_id": "pad_token_id",
 }
-# Where transformers' defaults differ from BERT's.
+# Defaults of transformers that differ from BERT's.
 TYPE_DEFAULTS: dict[str, dict[str, Any]] = {
     "bert": {},
     "roberta": {"vocab_size": 50265, "pad_id": 1},
@@ -122,8 +122,8 @@ TYPE_DEFAULTS: dict[str, dict[str, Any]] = {
 def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
     """Read the content of a Hugging Face `config.json`.
 
-    Raises EncoderError for a model we do not compute: another `model_type`, relative positions,
-    a decoder, an activation we lack.
+    Raises EncoderError for an unsupported model: another `model_type`, relative positions,
+    a decoder, an unknown activation.
     """
     model_type = content.get("model_type")
     if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
@@ -145,7 +145,7 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
 
 
 def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
-    """Content of a `config.json` that `transformers.AutoModel` opens."""
+    """Return the content of a `config.json` that `transformers.AutoModel` opens."""
     content = {theirs: getattr(config, ours) for ours, theirs in TRANSFORMERS_KEYS.items()}
     return content | {
         "architectures": [MODEL_TYPES[config.model_type][1]],

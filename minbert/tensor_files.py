@@ -1,4 +1,4 @@
-"""Files of tensors: written whole; read with each name once, weights floating-point and finite."""
+"""Files of tensors: atomic writing, checks for unique names and finite floating-point values."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ OS_ERROR = re.compile(r"os error (\d+)")  # how the library reports a full disk
 def save_tensors(
     tensors: Mapping[str, Tensor], file: Path, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write tensors (contiguous, on the CPU), whole or not at all.
+    """Write tensors (contiguous, on the CPU) atomically.
 
-    The file has the permissions of any new file; the library lets only the owner read its files.
-    Raises OSError where the disk is full.
+    The file has the usual permissions of a new file; safetensors gives access only to the owner.
+    Raises OSError if the disk is full.
     """
     with written_aside(file) as new:
         new.touch()
@@ -43,10 +43,10 @@ def save_tensors(
 
 
 def read_tensors(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Tensor]:
-    """The tensors of a safetensors file.
+    """Read the tensors of a safetensors file.
 
-    Raises `error_class` where the file is damaged or missing, or has a name twice: of two tensors
-    of one name the library returns the last.
+    Raises `error_class` if the file is damaged or missing, or has a name twice. The library itself
+    returns the last of two tensors with the same name.
     """
     check_regular(file, error_class)
     try:
@@ -71,7 +71,7 @@ def check_weights(
             found = str(tensor.dtype).removeprefix("torch.")
             raise error_class(f"{file}: {name!r}: expected floating-point numbers, found {found}")
         if tensor.numel():
-            # NaN is both the smallest and the largest: one pass, no array of the same size.
+            # aminmax returns NaN if there is one: a single pass, without a mask of the same size.
             for number in map(float, tensor.float().aminmax()):
                 if not isfinite(number):
                     raise error_class(f"{file}: {name!r}: expected finite numbers, found {number}")

@@ -1,4 +1,4 @@
-"""Text -> token ids, with Hugging Face's `tokenizers`."""
+"""Conversion of text to token ids with Hugging Face's `tokenizers`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from common.json_files import read_json
 from minbert.batching import TokenLists
 from minbert.flat import Flat
 
-CHUNK = 2048  # texts tokenised at once: bounds the memory of the library's rich results
+CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
 
 
 class Tokenizer:
-    """Tokenises with special tokens added, cut to `max_tokens`, never padded.
+    """Tokenizer that adds special tokens, truncates to `max_tokens` and never pads.
 
-    Truncation and padding settings that a `tokenizer.json` brings along are ignored: all-MiniLM's
-    pads every sentence to 128 tokens.
+    Truncation and padding settings of a `tokenizer.json` are ignored: all-MiniLM's file would pad
+    every sentence to 128 tokens.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Tokenizer:
         return self.backend.get_vocab_size()
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> TokenLists:
-        """n texts -> their token ids; with `pairs`, `[CLS] text [SEP] pair [SEP]` and segments.
+        """Tokenise n texts; with `pairs`, as `[CLS] text [SEP] pair [SEP]` with segments.
 
-        Raises TypeError for what is no text, a pair in the place of a text among it.
+        Raises TypeError for anything that is not a string, for example a pair instead of a text.
         """
         for given in (texts, pairs or ()):
             check_texts(given)
@@ -85,7 +85,7 @@ class Tokenizer:
 
 
 def check_texts(texts: Sequence[Any]) -> None:
-    """Refuse what the backend would refuse without saying where, or take for a pair of texts."""
+    """Raise TypeError, with the index, for a text that the backend would reject or misinterpret."""
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts: expected strings, found {str(text)[:40]!r} at index {index}")
@@ -104,7 +104,7 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
         return Tokenizer(backend, max_tokens, lower, {"tokenizer_class": default_class} | settings)
     except EncoderError:
         raise
-    except Exception as error:  # the library's own faults have no class of their own
+    except Exception as error:  # the library has no class for its own errors
         reason = " ".join(str(error).split())
         names = ("tokenizer.json", "vocab.txt", "vocab.json")
         file = next(folder / name for name in names if (folder / name).exists())
@@ -125,7 +125,7 @@ def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokeniz
 
 
 def wordpiece(vocabulary: Path, settings: dict[str, Any]) -> tokenizers.Tokenizer:
-    """BERT's tokenizer from `vocab.txt`, with the casing that `tokenizer_config.json` states."""
+    """Build BERT's tokenizer from `vocab.txt`, with the casing in `tokenizer_config.json`."""
     vocab = {
         piece: i for i, piece in enumerate(vocabulary.read_text("utf-8").rstrip("\n").split("\n"))
     }
@@ -160,9 +160,9 @@ _SPECIAL = ("unk", "cls", "sep", "pad", "mask")
 def byte_level_bpe(
     vocabulary: Path, merges: Path, settings: dict[str, Any]
 ) -> tokenizers.Tokenizer:
-    """RoBERTa's tokenizer from `vocab.json` and `merges.txt`."""
+    """Build RoBERTa's tokenizer from `vocab.json` and `merges.txt`."""
     if not merges.exists():
-        raise EncoderError(f"{merges}: expected beside {vocabulary.name}, found none")
+        raise EncoderError(f"{merges}: expected next to {vocabulary.name}, found none")
     vocab = json.loads(vocabulary.read_text("utf-8"))
     for piece in ("<s>", "</s>"):
         if piece not in vocab:

@@ -1,4 +1,4 @@
-"""Hugging Face checkpoints <-> our parameters, both ways, through one readable table."""
+"""Conversion between Hugging Face checkpoints and our parameters, by one table of names."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from minbert.config import EncoderConfig
 from minbert.encoder import Encoder
 from minbert.tensor_files import check_weights, read_tensors, save_tensors
 
-# Ours -> theirs. Several of theirs are stacked along the first axis: one matrix product for
-# query, key and value. BERT and RoBERTa share these names.
+# Our name -> checkpoint names. Several checkpoint tensors are stacked along the first axis, for one
+# matrix product of query, key and value. BERT and RoBERTa share these names.
 EMBEDDING_NAMES = {
     "embeddings.word.weight": ("embeddings.word_embeddings.weight",),
     "embeddings.position.weight": ("embeddings.position_embeddings.weight",),
@@ -37,13 +37,13 @@ LAYER_NAMES = {
 }
 PREFIX = re.compile(r"^(bert|roberta)\.")
 KNOWN_EXTRAS = re.compile(r"^(pooler\.|cls\.|lm_head\.|embeddings\.position_ids$)")
-# Content of the wrong form.
+# Errors caused by malformed content.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
 
 
 def name_table(config: EncoderConfig) -> dict[str, tuple[str, ...]]:
-    """Our parameter names -> the names in a checkpoint that make each up."""
+    """Map our parameter names to the checkpoint names of their parts."""
     table: dict[str, tuple[str, ...]] = {**EMBEDDING_NAMES}
     for layer in range(config.num_layers):
         for ours, theirs in LAYER_NAMES.items():
@@ -55,7 +55,7 @@ def name_table(config: EncoderConfig) -> dict[str, tuple[str, ...]]:
 
 
 def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
-    """Tensors of `model.safetensors` (also in shards) or `pytorch_model.bin`, and the file read."""
+    """Read `model.safetensors` (also sharded) or `pytorch_model.bin`; return path and tensors."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     pickled = folder / "pytorch_model.bin"
     for file in (single, index, pickled):
@@ -73,8 +73,8 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
         raise
     except pickle.UnpicklingError as error:
         raise EncoderError(
-            f"{pickled}: expected tensors alone, found a pickle that is damaged or would run code; "
-            "nothing of it was run"
+            f"{pickled}: expected only tensors, found a pickle that is damaged or would run code; "
+            "no code was run"
         ) from error
     except (RuntimeError, OSError, EOFError, *MALFORMED) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -83,7 +83,7 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
 
 
 def joined(shards: list[Path]) -> dict[str, Tensor]:
-    """The tensors of all shards; EncoderError for a name that two of them have."""
+    """Join the tensors of all shards; raise EncoderError for a name in two shards."""
     tensors: dict[str, Tensor] = {}
     for shard in shards:
         for name, tensor in read_tensors(shard).items():
@@ -94,7 +94,7 @@ def joined(shards: list[Path]) -> dict[str, Tensor]:
 
 
 def tensors_of(content: Any, file: Path) -> dict[str, Tensor]:
-    """The content of a pickled checkpoint, if it is a dict of dense tensors by name."""
+    """Return a pickled checkpoint's dense tensors by name; raise EncoderError for other content."""
     if not isinstance(content, dict):
         found = type(content).__name__
         raise EncoderError(f"{file}: expected a dict of tensors, found a {found}")
@@ -110,7 +110,7 @@ def tensors_of(content: Any, file: Path) -> dict[str, Tensor]:
 
 
 def unusual(tensor: Tensor) -> str | None:
-    """What a tensor is that has not a number at each place; None of a dense one."""
+    """Return the kind of a tensor that is not dense; None for a dense tensor."""
     if tensor.is_meta:
         return "one without values (meta)"
     if tensor.is_nested or tensor.is_quantized:
@@ -121,10 +121,10 @@ def unusual(tensor: Tensor) -> str | None:
 def from_checkpoint(
     tensors: Mapping[str, Tensor], config: EncoderConfig, source: Path
 ) -> tuple[dict[str, Tensor], list[str]]:
-    """Checkpoint tensors -> (our state dict in float32, names of known extras left out).
+    """Convert checkpoint tensors to (our state dict in float32, names of ignored known extras).
 
-    Understands the prefixes `bert.` and `roberta.` and the old names gamma and beta.
-    Raises EncoderError naming a tensor that is missing, unexpected, there twice, of the wrong
+    Supports the prefixes `bert.` and `roberta.` and the old names gamma and beta. Raises
+    EncoderError with the name of a tensor that is missing, unexpected, duplicate, of the wrong
     shape, not floating-point or not finite.
     """
     theirs: dict[str, Tensor] = {}
@@ -158,7 +158,7 @@ def from_checkpoint(
                     f"{source}: {part!r}: expected shape {expected}, found {tuple(tensor.shape)}"
                 )
         check_weights(dict(zip(parts, stacked, strict=True)), source)
-        # `cat` copies even a single tensor: the loaded one may be a window onto the file.
+        # `cat` copies even a single tensor; the loaded one may be a view of the mapped file.
         ours[name] = torch.cat(stacked).to(torch.float32)
     if theirs:
         name, tensor = next(iter(theirs.items()))
@@ -170,7 +170,7 @@ def from_checkpoint(
 
 
 def to_checkpoint(encoder: Encoder) -> dict[str, Tensor]:
-    """Our parameters under the names of a Hugging Face checkpoint, contiguous, on the CPU."""
+    """Return our parameters under Hugging Face's names, contiguous, on the CPU."""
     state = encoder.state_dict()
     return {
         part: chunk.detach().cpu().clone().contiguous()
@@ -180,15 +180,15 @@ def to_checkpoint(encoder: Encoder) -> dict[str, Tensor]:
 
 
 def load_transformer(folder: Path, config: EncoderConfig) -> tuple[Encoder, list[str]]:
-    """An encoder with the weights of `folder`, and the extras left out."""
+    """Return an encoder with the weights of `folder`, and the names of ignored tensors."""
     source, tensors = read_checkpoint(folder)
     state, extras = from_checkpoint(tensors, config, source)
-    with torch.device("meta"):  # no random initialisation that would be overwritten at once
+    with torch.device("meta"):  # skips the initialisation, which would be overwritten
         encoder = Encoder(config)
     encoder.load_state_dict(state, assign=True)
     return encoder.requires_grad_(True), extras
 
 
 def save_transformer(encoder: Encoder, folder: Path) -> None:
-    """Write `model.safetensors` as transformers names its tensors."""
+    """Write `model.safetensors` with the tensor names of transformers."""
     save_tensors(to_checkpoint(encoder), folder / "model.safetensors", {"format": "pt"})

@@ -20,7 +20,7 @@ from minbert.tokenizer import Tokenizer
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 MOST_WORDS = 50_000
-# As the Penn Treebank and GloVe part texts: do n't, it 's, u.s., mr., 3.5, well-made, -lrb-.
+# Splits texts like the Penn Treebank and GloVe: do n't, it 's, u.s., mr., 3.5, well-made, -lrb-.
 WORD = "|".join(
     (
         r"-[lr][rsc]b-",
@@ -41,9 +41,9 @@ SPLITTER = pre_tokenizers.Split(Regex(WORD), behavior="removed", invert=True)
 
 
 def word_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
-    """Lower-cased words and marks, each a token, parted as GloVe's are; others are `[UNK]`.
+    """Build a tokenizer of lower-cased words and punctuation, split as in GloVe.
 
-    A text begins with `[CLS]` and ends with `[SEP]`, so that an empty one has tokens, too.
+    Unknown words become `[UNK]`. `[CLS]` and `[SEP]` enclose a text, so an empty one has tokens.
     """
     vocabulary = {word: i for i, word in enumerate((*SPECIAL, *words))}
     backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
@@ -59,9 +59,9 @@ def word_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
 
 
 def vocabulary_of(texts: Iterable[str], least: int = 1, most: int = MOST_WORDS) -> list[str]:
-    """The `most` frequent words that come `least` times, the most frequent first.
+    """Return at most `most` words that occur at least `least` times, the most frequent first.
 
-    Words are those of `word_tokenizer`; of equally frequent ones the alphabet decides.
+    Words are those of `word_tokenizer`; equally frequent words are in alphabetical order.
     """
     counts: Counter[str] = Counter()
     for text in texts:
@@ -83,11 +83,11 @@ def build_bilstm(
     pooling: str = "mean",
     seed: int = 0,
 ) -> str:
-    """Write the folder of an untrained BiLSTM for the words of these texts; says what it holds.
+    """Write the folder of an untrained BiLSTM for the words of these texts; return a summary.
 
-    With `vectors` its words begin there, and their width is the file's; words without a vector
-    begin normal, with the deviation of those that have one. Without, all words are learnt. A word
-    that comes once and has no vector is left out: it teaches what is unknown.
+    `vectors` initialises the words and sets their width. Words without a vector are drawn from a
+    normal distribution with the others' standard deviation. Without `vectors`, all words are drawn.
+    A word that occurs once and has no vector is left out: it trains the embedding of `[UNK]`.
     """
     texts = list(texts)
     words = vocabulary_of(texts)
@@ -113,7 +113,7 @@ def build_bilstm(
 
 
 def fill(encoder: BiLSTM, words: Sequence[str], known: Mapping[str, np.ndarray], seed: int) -> None:
-    """Put the known vectors into the table; the others are normal with their deviation."""
+    """Initialise words from the known vectors; draw the others with the same deviation."""
     table = np.stack(list(known.values()))
     draw = np.random.default_rng(seed)
     weight = draw.normal(0, table.std(), (len(SPECIAL) + len(words), table.shape[1]))
@@ -124,17 +124,17 @@ def fill(encoder: BiLSTM, words: Sequence[str], known: Mapping[str, np.ndarray],
         encoder.embeddings.word.weight.copy_(torch.from_numpy(weight))
 
 
-PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")  # how gzip, zip, bzip2 and xz begin
+PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")  # magic bytes: gzip, zip, bzip2, xz
 BOM = b"\xef\xbb\xbf"
 
 
 def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
-    """Vectors of these words: a word and its numbers, a line each, all as many as the first has.
+    """Read the vectors of these words from a file of lines, each with a word and its numbers.
 
-    The file is mapped, not read into memory, and only the lines of wanted words are parsed. A first
-    line of two numbers, as word2vec's format has it, is passed over, and so is what stands for
-    several words; of a word that comes twice the first vector counts. EncoderError names the line
-    of what is no vector, or has another width.
+    The file is memory-mapped, and only the lines of requested words are parsed. A first line of two
+    numbers (word2vec's header) and entries of several words are skipped. If a word is repeated, its
+    first vector counts. Raises EncoderError with the line number for an invalid vector, or for a
+    width other than the first vector's.
     """
     wanted = {word.encode(): word for word in words}
     found: dict[str, np.ndarray] = {}
@@ -166,7 +166,7 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def vector_of(fields: list[bytes], width: int, where: str) -> np.ndarray | None:
-    """The numbers of a line; None where more than one word stands before them."""
+    """Return the numbers of a line, or None if several words precede them."""
     numbers = [number_of(field) for field in fields]
     if None in numbers[:-width]:
         return None  # glove.840B has some

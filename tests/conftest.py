@@ -50,5 +50,5 @@ def remember_linear(kernel: str) -> None:
     choices = {}
     for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):
         with mock.patch.object(torch, "get_num_threads", lambda threads=threads: threads):
-            choices[this_machine()] = LinearChoice(kernel, "as asked")
+            choices[this_machine()] = LinearChoice(kernel, "as requested")
     remember(choices)

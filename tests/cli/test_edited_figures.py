@@ -53,7 +53,7 @@ def test_metrics_that_lost_their_checksum_are_refused(runs, refused):
     del content[SEAL]
     write_json(file, content)
     line = refused(1, *uses(*runs)["compare"])
-    assert f"{file}: expected its sha256 beside its figures, found none" in line
+    assert f"{file}: expected its sha256 key, found none" in line
 
 
 def test_a_run_of_an_older_version_is_read(runs, run):

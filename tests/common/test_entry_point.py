@@ -25,7 +25,7 @@ def fail(error):
         (UnknownEncoderError("no such encoder"), 2, "no such encoder"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (OSError(28, "No space left on device", "a/file"), 1, "a/file: No space left on device"),
-        (MemoryError(), 1, "out of memory: a smaller --encoder or less text at a time needs less"),
+        (MemoryError(), 1, "out of memory: use a smaller --encoder or less text at a time"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -85,5 +85,5 @@ def test_an_ensemble_of_one_model_is_that_model(pool, method):
 
 
 def test_scores_without_labels_are_refused(pool):
-    with pytest.raises(PredictionError, match="a: expected labels beside the dev scores"):
+    with pytest.raises(PredictionError, match="a: expected labels with the dev scores"):
         merge({"dev": pool["test"]}, build_task("sst").kind, "vote", seed=0)

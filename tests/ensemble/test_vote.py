@@ -61,7 +61,7 @@ def test_no_examples():
 @pytest.mark.parametrize(
     ("predictions", "probabilities", "expected"),
     [
-        ([], None, "a model at least"),
+        ([], None, "at least one model"),
         ([1, 2], None, "models x examples"),
         ([[0.5]], None, "integers from 0"),
         ([[-1]], None, "integers from 0"),

@@ -201,7 +201,7 @@ def test_a_sequence_longer_than_the_position_table_is_refused(tiny):
     tokens = tiny.tokenizer(["x"])
     ids = torch.full((129,), int(tokens.ids[0]))
     batch = type(all_rows(tokens))(lengths=torch.tensor([129]), ids=ids)
-    with pytest.raises(ValueError, match="at most 128 tokens a sequence, found 129"):
+    with pytest.raises(ValueError, match="expected at most 128 tokens, found 129"):
         tiny.encoder(batch)
 
 

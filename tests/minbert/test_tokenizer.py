@@ -149,7 +149,7 @@ def test_texts_and_pairs_of_different_number_are_refused(folder):
         ("bert", {"vocab.json": "{}"}, "expected tokenizer.json or vocab.txt, found neither"),
         ("bert", {"vocab.txt": "[PAD]\n[UNK]\n"}, "vocab.txt: expected a line '[CLS]'"),
         ("roberta", {}, "expected tokenizer.json or vocab.json with merges.txt, found neither"),
-        ("roberta", {"vocab.json": "{}"}, "merges.txt: expected beside vocab.json, found none"),
+        ("roberta", {"vocab.json": "{}"}, "merges.txt: expected next to vocab.json, found none"),
         ("roberta", {"vocab.json": '{"a": 0}', "merges.txt": ""}, "expected a key '<s>'"),
     ],
 )
