@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from common.errors import EncoderError
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
-from minbert.encoder import begin_pass, lookup_table, with_noise
 from minbert.recurrence import both_directions, pytorch_states
+from minbert.token_encoder import begin_pass, lookup_table, with_noise
 
 MODEL_TYPE = "bilstm"
 

@@ -7,7 +7,7 @@ padding, apart from a few rows if the kernels require T to be rounded up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,9 +18,7 @@ from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.linear import Linear, shape_steps
-
-if TYPE_CHECKING:
-    from minbert.bilstm import BiLSTM
+from minbert.token_encoder import begin_pass, lookup_table, with_noise
 
 ACTIVATION_FUNCTIONS = {
     "gelu": F.gelu,
@@ -28,31 +26,6 @@ ACTIVATION_FUNCTIONS = {
     "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "relu": F.relu,
 }
-
-
-def lookup_table(rows: int, width: int) -> nn.Embedding:
-    """Return an embedding with uninitialised weights.
-
-    PyTorch's initialisation would be overwritten, and on the meta device it loads the compiler.
-    """
-    return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
-
-
-def with_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
-    """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
-    if batch.noise is None or batch.noise_place != place:
-        return vectors
-    return vectors + batch.noise
-
-
-def begin_pass(encoder: Encoder | BiLSTM, batch: Batch) -> None:
-    """Begin a pass through either encoder; raise ValueError for a sequence that is too long."""
-    if batch.longest > encoder.config.max_tokens:
-        raise ValueError(
-            f"sequence: expected at most {encoder.config.max_tokens} tokens, found {batch.longest}"
-        )
-    if encoder.training:
-        encoder.stream.next_pass()
 
 
 class Embeddings(nn.Module):

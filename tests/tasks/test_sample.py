@@ -56,7 +56,8 @@ def test_similarities_cover_the_scale():
 
 
 def test_the_script_writes_the_committed_bytes(tmp_path):
-    shutil.copy(SAMPLE / "generate.py", tmp_path)
+    for file in ("generate.py", "fragments.txt"):
+        shutil.copy(SAMPLE / file, tmp_path)
     subprocess.run([sys.executable, tmp_path / "generate.py"], check=True, cwd=tmp_path)
     assert len(data_files(SAMPLE)) == 9 + 4
     assert data_files(tmp_path) == data_files(SAMPLE)
