@@ -1,4 +1,4 @@
-"""What the transformer and the BiLSTM share: their interface, and the pieces of their embeddings."""
+"""The interface that transformer and BiLSTM share, and the pieces of their embeddings."""
 
 from __future__ import annotations
 
