@@ -67,7 +67,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """Create the output folder; raise UserError if the files cannot be written."""
+    """Create the folder before any computation; raise UserError if files cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -33,7 +33,7 @@ def add_sentence_file(files: argparse._ArgumentGroup) -> None:
 def check_output(
     args: argparse.Namespace, parser: argparse.ArgumentParser, endings: tuple[str, ...]
 ) -> None:
-    """Raise an error for an --output that cannot be written or must not be replaced."""
+    """Check, before any computation, that --output can be written and may be replaced."""
     target = Path(args.output)
     if target.suffix.lower() not in endings:
         shown = " or ".join(endings)

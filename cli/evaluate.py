@@ -77,7 +77,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Report an error if the archive cannot be written."""
+    """Check, before any input is read, that the archive can be written."""
     target = Path(args.zip)
     if args.tasks:
         parser.error(

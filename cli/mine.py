@@ -33,7 +33,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=typed(Cosine),
         default=-1.0,
         metavar="X",
-        help="minimum cosine of a pair, exact to six digits (default: all pairs)",
+        help="minimum cosine of a pair, up to rounding by 1e-6 (default: all pairs)",
     )
     pairs.add_argument(
         "--output", type=path, metavar="FILE.tsv", help="output file (default: standard output)"

@@ -46,8 +46,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=typed(Limit),
         metavar="N",
-        help="training examples per task (with lacon per class), or a share of them such as 0.25; "
-        "does not apply to few-shot and imbalanced cells",
+        help="training examples per task, or a share of them such as 0.25; with lacon a number per "
+        "class; not for few-shot and imbalanced cells",
     )
     parser.add_argument(
         "--dev-limit",
@@ -74,7 +74,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="precision (default: fp32 for the papers on classification, else bf16)",
+        help="precision (default: that of the study, fp32 or bf16)",
     )
     parser.add_argument(
         "--results",

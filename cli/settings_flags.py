@@ -176,7 +176,7 @@ def default_text(one: Field[Any], value: Any) -> str:
 
 
 def scalars(hint: Any) -> Iterator[Any]:
-    """Yield the scalar types in a type, such as the number type of numbers by name."""
+    """Yield the scalar types in a type; for values by name, the types of the values."""
     for one in alternatives(hint):
         origin = get_origin(one)
         if origin is Annotated or origin is tuple:
