@@ -36,7 +36,7 @@ class Disagreement:
 def disagreements(
     systems: Sequence[Scored], task: str, count: int = SHOWN
 ) -> list[Disagreement] | None:
-    """Return examples on which systems predict other classes, or similarities to two decimals.
+    """Return examples on which systems predict other classes, or other similarities (2 decimals).
 
     They are sorted by the largest distance between two systems' probabilities (total variation)
     or similarities, from the first seed of each. Returns None if fewer than two systems have the
