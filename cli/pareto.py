@@ -43,7 +43,7 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
     if len(tasks) < 2:
-        parser.error(f"--tasks: expected two or three, found only {tasks[0]}")
+        parser.error(f"--tasks: expected two or three, found {tasks[0]}")
     if args.dry_run:
         parser.error("--dry-run: expected --mode multitask, which is run for each ray")
     if args.resume:
