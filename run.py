@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # PYTHON_ARGCOMPLETE_OK
-"""The command line's front door: `python run.py --mode MODE`, `--help` for the rest."""
+"""The command line: `python run.py --mode MODE`; `--help` lists the modes."""
 
 import sys
 

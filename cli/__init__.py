@@ -1,4 +1,4 @@
-"""Modes, and how their flags are read. No torch is imported here, so that `--help` is quick."""
+"""The modes of the command line. PyTorch is not imported here, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ MODES = {
     "probe": "fit a logistic regression on a frozen encoder's embeddings",
     "bilstm": "write an untrained BiLSTM encoder over the words of a task",
     "pareto": "train once for each of several preferences between tasks",
-    "ensemble": "merge what several finished runs predict",
-    "compare": "runs side by side: means over seeds, gains, tests",
-    "reproduce": "a paper's tables, from its configurations",
+    "ensemble": "merge the predictions of several finished runs",
+    "compare": "compare runs: means over seeds, gains, significance tests",
+    "reproduce": "reproduce the tables of a paper from its configurations",
     "evaluate": "check and score leaderboard files, and pack them",
     "runs": "list the runs of a folder",
-    "tasks": "list the tasks, and what is read of them",
+    "tasks": "list the tasks and the examples that are found for them",
     "encode": "embed the sentences of a file",
     "predict": "predict new texts with a run",
-    "demo": "a local page with a run's heads, to be tried by hand",
-    "download": "data from the hub, in the files of CS224N and GLUE",
-    "export": "write a run as a folder that other libraries open",
-    "mine": "the most similar pairs among the sentences of a file",
-    "similar": "the sentences of a file that are nearest to a query",
+    "demo": "serve a local page for trying the heads of a run",
+    "download": "download data from the hub as files of CS224N and GLUE",
+    "export": "export a run to a folder for other libraries",
+    "mine": "find the most similar pairs of sentences in a file",
+    "similar": "find the sentences of a file nearest to a query",
 }
 TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
 WITH_METHODS = (*TRAINING, "predict", "demo", "export")  # modes with --use
-TOGETHER = ("single", "multitask", "pretrain")  # modes in which processes take a step together
+TOGETHER = ("single", "multitask", "pretrain")  # modes with distributed training
 ALL = "--help-all"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with a wrong flag or value answered in one line and exit status 2.
+    """A parser that reports a wrong flag or value in one line and exits with status 2.
 
-    `everything` says that help shows all flags; `outside` are methods from a file of the user.
+    With `everything`, help shows all flags; `outside` are user-defined methods.
     """
 
     everything = True
@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str]) -> int:
-    """Run one mode; 0 when done, 1 for data or folders that cannot be used, 2 for wrong flags."""
+    """Run one mode; return 0 for success, 1 for unusable data or folders, 2 for wrong flags."""
     front = Parser(
         prog="run.py",
         usage="python run.py --mode MODE [flags]",
@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
         + "\n\npython run.py --mode MODE --help shows the flags of a mode.",
     )
     front.add_argument("--mode", help=argparse.SUPPRESS).completer = lambda **_: MODES  # type: ignore
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks what may follow
+    if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
         complete(front)
     chosen, rest = front.parse_known_args(argv)
     if chosen.mode is None:
@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
 
 
 def complete(front: Parser) -> None:
-    """Answer a shell's Tab (argcomplete): modes, and the flags and choices of the mode typed."""
+    """Complete modes, and flags and choices of the typed mode, for the shell (argcomplete)."""
     import argcomplete
 
     words = os.environ.get("COMP_LINE", "").split()
@@ -96,7 +96,7 @@ def complete(front: Parser) -> None:
 
 
 def run_mode(name: str, rest: list[str]) -> int:
-    """Read the mode's flags and run it; the exit status."""
+    """Parse the flags of a mode and run it; return the exit status."""
     mode = importlib.import_module(f"cli.{name}")
     parser = Parser(
         prog=f"run.py --mode {name}",
@@ -113,7 +113,7 @@ def run_mode(name: str, rest: list[str]) -> int:
         if name not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
             parser.error(
                 f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} "
-                f"(torchrun); several train together in {', '.join(TOGETHER)}"
+                f"(torchrun); several processes train in {', '.join(TOGETHER)}"
             )
         return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
@@ -121,7 +121,7 @@ def run_mode(name: str, rest: list[str]) -> int:
 
 
 def used(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
-    """The methods of the files that `--use` names, in a mode that takes some."""
+    """Load the methods in the files of `--use`, if the mode supports it."""
     files = [after for flag, after in pairwise(rest) if flag == "--use"]
     files += [word.partition("=")[2] for word in rest if word.startswith("--use=")]
     if not files or name not in WITH_METHODS:
@@ -132,7 +132,7 @@ def used(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
 
 
 def flagged(message: str, parser: argparse.ArgumentParser) -> str:
-    """A message about settings, with their flags where the mode has them."""
+    """Replace the names of settings in a message by their flags, if the mode has them."""
     known = {option for action in parser._actions for option in action.option_strings}
 
     def as_flag(found: re.Match[str]) -> str:

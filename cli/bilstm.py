@@ -1,7 +1,7 @@
-"""An untrained BiLSTM over words: run.py --mode bilstm --tasks sst2 --output DIR
+"""Write an untrained BiLSTM over words: run.py --mode bilstm --tasks sst2 --output DIR
 
-Its words are those of the tasks' training text. The folder is an encoder like any other, to be
-trained by the other modes.
+Its vocabulary is that of the tasks' training text. The folder is an encoder that the other modes
+can train.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from common.settings import Count
 from multitask.methods import methods
 from tasks import CS224N, TASKS
 
-# Those of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
+# Values of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
 UNITS, LAYERS, DROPOUT, WIDTH, TOKENS = 128, 1, 0.2, 300, 512
 
 
@@ -29,7 +29,7 @@ Dropped = Annotated[float, Meta(ge=0, le=0.99)]
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = Flags(parser)
-    add_task_list(flags, CS224N, "whose training text has the words")
+    add_task_list(flags, CS224N, "whose training text gives the vocabulary")
     flags.add_config(("data", "limit", "seed", "pooling"))
     add_use(flags)
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
@@ -40,15 +40,15 @@ def add_flags(parser: Any) -> None:
     flags.add(
         "vectors",
         "encoder",
-        "word vectors to begin with, as GloVe publishes them: a word and its numbers, a line each; "
-        "words without one begin at random with the same deviation",
+        "initial word vectors in the format of GloVe, a word and its numbers per line; "
+        "other words are initialised at random with the same standard deviation",
         metavar="FILE",
         type=path,
     )
     numbers = (
         ("units", Count, UNITS, "units in each direction"),
-        ("layers", Count, LAYERS, "layers on each other"),
-        ("max_tokens", Tokens, TOKENS, "tokens of a text; the rest is cut off"),
+        ("layers", Count, LAYERS, "number of layers"),
+        ("max_tokens", Tokens, TOKENS, "maximum tokens per text; longer texts are cut"),
         ("dropout", Dropped, DROPOUT, "dropout of words and layers"),
     )
     for key, hint, value, text in numbers:
@@ -57,7 +57,7 @@ def add_flags(parser: Any) -> None:
     flags.add(
         "embedding_size",
         "encoder",
-        f"width of a word, where no --vectors are given (default: {WIDTH})",
+        f"width of word vectors without --vectors (default: {WIDTH})",
         type=typed(Count),
         metavar="N",
     )

@@ -1,7 +1,7 @@
-"""Runs side by side: run.py --mode compare --runs single=RUN single=RUN multi=RUN
+"""Compare runs: run.py --mode compare --runs single=RUN single=RUN multi=RUN
 
-Runs that differ in task and seed alone are one system; NAME=RUN says which system a run is of. The
-first system is what the others are compared with.
+Runs that differ only in task and seed form one system; NAME=RUN assigns a run to a system. The
+other systems are compared with the first one.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--embeddings",
         choices=("pca", "tsne", "none"),
         default="pca",
-        help="how the page draws dev sentences by label (default: pca)",
+        help="projection of dev sentences on the page, coloured by label (default: pca)",
     )
     parser.add_argument(
         "--output",
         type=path,
         default="comparison",
         metavar="DIR",
-        help="folder for comparison.html, .md and .tex, which are replaced (default: comparison)",
+        help="folder; comparison.html, .md and .tex in it are replaced (default: comparison)",
     )
 
 
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """UserError, before anything is computed, where the files cannot be written."""
+    """Create the folder before any computation; raise UserError if files cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -78,7 +78,7 @@ def make_folder(folder: Path) -> None:
 
 
 def name_and_folder(text: str) -> tuple[str | None, Path]:
-    """`NAME=RUN` in parts; a folder that is there under the whole text is taken as it is."""
+    """Split `NAME=RUN`; a text that is the path of an existing folder is not split."""
     name, sign, rest = text.partition("=")
     if not sign or Path(text).exists():
         return None, Path(text)

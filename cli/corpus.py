@@ -1,4 +1,4 @@
-"""Flags of the modes that look into the sentences of a file."""
+"""Flags shared by the modes that search the sentences of a file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def add_sentence_file(files: argparse._ArgumentGroup) -> None:
-    """A file of sentences."""
+    """Add the flags of a file of sentences."""
     files.add_argument(
         "--input",
         type=path,
         required=True,
         metavar="FILE",
-        help="one sentence a line; or a .csv, .tsv or .jsonl file, with --column",
+        help="text file with one sentence per line, or a .csv, .tsv or .jsonl file with --column",
     )
     files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
 
@@ -33,7 +33,7 @@ def add_sentence_file(files: argparse._ArgumentGroup) -> None:
 def check_output(
     args: argparse.Namespace, parser: argparse.ArgumentParser, endings: tuple[str, ...]
 ) -> None:
-    """Refuse, before anything is computed, an --output that cannot be written, or is not to be."""
+    """Check, before any computation, that --output can be written and may be replaced."""
     target = Path(args.output)
     if target.suffix.lower() not in endings:
         shown = " or ".join(endings)
@@ -56,17 +56,17 @@ def add_corpus_flags(parser: Any) -> None:
         "--embedded",
         type=path,
         metavar="FILE.npy",
-        help="their embeddings, which --mode encode wrote with the same encoder",
+        help="embeddings of the sentences, from --mode encode with the same encoder",
     )
     files.add_argument(
-        "--run", type=path, metavar="RUN", help="the encoder of the best epoch of a run"
+        "--run", type=path, metavar="RUN", help="use the encoder of the best epoch of a run"
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(("encoder", "pooling", "precision", *MACHINE))
 
 
 def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
-    """The sentences, their embeddings of unit length (n, H), and the encoder."""
+    """Return the sentences, their embeddings of unit length (n, H), and the encoder."""
     if args.run and args.encoder:
         parser.error("--run and --encoder: expected at most one of them")
     from minbert.bi_encoder import BiEncoder

@@ -1,8 +1,8 @@
-"""A local page with the heads of a run, to be tried by hand: run.py --mode demo --run RUN
+"""Serve a local page for trying the heads of a run: run.py --mode demo --run RUN
 
-With --input also the nearest sentences of a file. It listens on this machine alone unless --host
-says otherwise, and answers one request at a time, on 64 connections at most; a request that is not
-complete after 10 seconds is refused.
+With --input, the page also searches the sentences of a file. The server listens on this machine
+only, unless --host is given. It answers one request at a time, on at most 64 connections; a request
+that is not complete after 10 seconds is refused.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 def add_flags(parser: Any) -> None:
     parser.add_argument(
-        "--run", type=path, required=True, metavar="RUN", help="folder of a run, or an exported one"
+        "--run", type=path, required=True, metavar="RUN", help="folder of a run or of an export"
     )
     parser.add_argument(
-        "--input", type=path, metavar="FILE", help="sentences that can be searched, one a line"
+        "--input", type=path, metavar="FILE", help="file of sentences to search, one per line"
     )
-    parser.add_argument("--column", metavar="NAME", help="of a .csv, .tsv or .jsonl --input")
+    parser.add_argument("--column", metavar="NAME", help="column of a .csv, .tsv or .jsonl --input")
     parser.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: 127.0.0.1)"
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)"
     )
     parser.add_argument(
-        "--port", type=typed(Port), default=8000, metavar="N", help="(default: 8000)"
+        "--port", type=typed(Port), default=8000, metavar="N", help="port (default: 8000)"
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(MACHINE)
@@ -66,9 +66,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
-    # Bound here: what is in the way is told in our own line, and the port is known.
+    # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]
-        print(f"open http://{args.host}:{port}/ in a browser; Ctrl-C ends it", flush=True)
+        print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
         server_of(make_app(model, corpus, hosts)).run(sockets=[listening])
     return 0

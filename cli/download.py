@@ -1,6 +1,6 @@
-"""Data from the Hugging Face hub: run.py --mode download --tasks sst qqp sts --output data
+"""Download data from the Hugging Face hub: run.py --mode download --tasks sst qqp sts --output data
 
-Written in the files of CS224N and GLUE, to be read with --data; a file that is there stays.
+The data is written as files of CS224N and GLUE, for --data; existing files are kept.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         choices=(*CS224N, "glue", *GLUE_SIZES),
         default=list(CS224N),
         metavar="TASK",
-        help=f"of {', '.join(CS224N)}, {', '.join(GLUE_SIZES)}; glue for the latter six "
+        help=f"tasks: {', '.join(CS224N)}, {', '.join(GLUE_SIZES)}; glue for the last six "
         f"(default: {' '.join(CS224N)})",
     )
     parser.add_argument(
-        "--output", type=path, default="data", metavar="DIR", help="where to (default: data)"
+        "--output", type=path, default="data", metavar="DIR", help="output folder (default: data)"
     )
     parser.add_argument(
         "--source",
         type=path,
         metavar="DIR",
-        help="instead of the hub: what datasets' save_to_disk wrote, a folder a task",
+        help="read from disk instead of the hub: one folder of datasets' save_to_disk per task",
     )
-    parser.add_argument("--revision", metavar="COMMIT", help="of the hub's data, of one task alone")
-    parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+    parser.add_argument("--revision", metavar="COMMIT", help="commit on the hub, for one task only")
+    parser.add_argument("--overwrite", action="store_true", help="replace existing files")
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     folder, rows, differ = Path(args.output), [], []
     for name in names:
         if (file := there(name, folder)) is not None and not args.overwrite:
-            print(f"{name}: left alone, for {file} is there", flush=True)
+            print(f"{name}: skipped, {file} exists", flush=True)
             continue
         print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
         try:
@@ -72,7 +72,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def there(name: str, folder: Path) -> Path | None:
-    """A file of a task that is there."""
+    """Return an existing file of a task, or None."""
     from tasks import build_task
 
     source = build_task(name).source

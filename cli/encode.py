@@ -1,7 +1,7 @@
 """Embed the sentences of a file: python run.py --mode encode --input FILE --output FILE.npy
 
-The output is a numpy array (n, H) of float32, one row a sentence in the file's order, which
-`numpy.load(FILE, mmap_mode="r")` opens without reading it.
+The output is a NumPy array (n, H) of float32 with one row per sentence, in the order of the file.
+`numpy.load(FILE, mmap_mode="r")` opens it without reading it into memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from multitask.config import RunConfig
 def add_flags(parser: Any) -> None:
     files = parser.add_argument_group("files")
     add_sentence_file(files)
-    files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="the array")
+    files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="output file")
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
@@ -31,12 +31,12 @@ def add_flags(parser: Any) -> None:
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
-        help="embeddings of unit length (default: what the encoder's folder says, else not)",
+        help="scale embeddings to unit length (default: as in the encoder's folder, else no)",
     )
     files.add_argument(
         "--compile",
         action="store_true",
-        help="fuse what lies between the matrix products with torch.compile; pays off on much text",
+        help="fuse operations between matrix products with torch.compile; useful for much text",
     )
 
 
@@ -48,7 +48,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     source, target = Path(args.input), Path(args.output)
     check_output(args, parser, (".npy",))
     try:
-        # A first reading counts the sentences and finds what is wrong with the file at once.
+        # A first pass over the file counts the sentences and finds errors early.
         total = sum(1 for _ in read_sentences(source, args.column))
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")

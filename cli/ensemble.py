@@ -1,7 +1,7 @@
-"""Merge what several finished runs predict: run.py --mode ensemble --runs RUN RUN RUN
+"""Merge the predictions of several finished runs: run.py --mode ensemble --runs RUN RUN RUN
 
-Each run takes part in the tasks it has predicted; TASK=RUN gives it to one task alone. Classes are
-decided by majority vote, similarities averaged, unless --method says otherwise.
+Each run is a member for all tasks that it has predicted; TASK=RUN uses it for one task only. By
+default, classes are chosen by majority vote and similarities are averaged.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from multitask.config import RunConfig
 
 SOUPS = ("soup", "greedy-soup")
 HELP = {
-    "vote": "majority of the predicted classes, mean of similarities",
-    "average": "class of the largest mean probability, mean of similarities",
-    "greedy": "selection with replacement, chosen on one half of dev and reported on the other",
-    "soup": "one model with the mean weight of runs that have the same encoder and heads",
-    "greedy-soup": "the same of the runs that help on one half of dev",
+    "vote": "majority vote of predicted classes, mean of similarities",
+    "average": "class with the largest mean probability, mean of similarities",
+    "greedy": "selection with replacement on one half of dev, metrics on the other half",
+    "soup": "one model with the mean weights of runs with the same encoder and heads",
+    "greedy-soup": "a soup of the runs that improve one half of dev",
 }
 
 
@@ -44,10 +44,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed",
         type=typed(Seed),
-        help=f"of the halves of dev, for the greedy methods (default: {RunConfig().seed})",
+        help=f"random seed of the halves of dev, for greedy methods (default: {RunConfig().seed})",
     )
     parser.add_argument("--output", type=path, metavar="DIR", help="folder of the ensemble")
-    parser.add_argument("--overwrite", action="store_true", help="replace another run there")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing run")
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
         for text in args.runs:
             if task_and_run(text)[0] is not None:
-                parser.error(f"--method {args.method}: expected RUN alone, found {text}")
+                parser.error(f"--method {args.method}: expected only RUN, found {text}")
         runs = [Path(run) for run in args.runs]
         result = soup_runs(runs, args.method == "greedy-soup", seed, folder, args.overwrite)
     else:
@@ -74,7 +74,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if found["selected_on_examples"]:
             print(
                 f"{task}: selected on {found['selected_on_examples']} dev examples, "
-                f"figures of the other {found['reported_examples']}"
+                f"metrics of the other {found['reported_examples']}"
             )
     print(f"\npredictions and metrics.json: {folder}")
     return 0

@@ -1,7 +1,7 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
-Every row of every prediction file is checked: header bytes, ids, values. Dev files are scored, test
-files have no labels to be scored by. Exit status 1 if anything is wrong.
+The header, ids and values of every prediction file are checked. Dev files are scored; test files
+have no labels. The exit status is 1 if a file has an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=path,
         required=True,
         metavar="DIR",
-        help="a run, or a folder with files such as sst-dev-output.csv",
+        help="folder of a run, or with files such as sst-dev-output.csv",
     )
     parser.add_argument(
         "--data",
@@ -36,13 +36,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=CS224N,
         metavar="TASK",
-        help=f"tasks whose files must be there, of {', '.join(CS224N)}; by default those that are",
+        help=f"tasks whose files are required: {', '.join(CS224N)} (default: all that have files)",
     )
     parser.add_argument(
         "--zip",
         type=path,
         metavar="FILE.zip",
-        help="pack the files for submission if nothing is wrong; expects dev and test of all tasks",
+        help="pack the files for submission if they are valid; needs dev and test of all tasks",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
 
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.submissions import check_folder, pack, score_table
 
     if args.overwrite and not args.zip:
-        parser.error("--overwrite: expected --zip, which is all that is written")
+        parser.error("--overwrite: expected --zip, the only output of this mode")
     if args.zip:
         check_zip(args, parser)
     folder = Path(args.predictions)
@@ -77,7 +77,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Whether the archive can be written, before anything is read."""
+    """Check, before any input is read, that the archive can be written."""
     target = Path(args.zip)
     if args.tasks:
         parser.error(

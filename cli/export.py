@@ -1,6 +1,6 @@
-"""A run as a folder that other libraries open: run.py --mode export --run RUN --output DIR
+"""Export a run to a folder for other libraries: run.py --mode export --run RUN --output DIR
 
-With its heads, its configuration and a model card; --mode predict and MultiTaskModel.load open it.
+The folder has heads, configuration and model card; --mode predict and MultiTaskModel.load open it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 from cli.settings_flags import USE_AGAIN, path
 
 FORMATS = {
-    "sentence-transformers": "SentenceTransformer(DIR) gives the same embeddings",
+    "sentence-transformers": "SentenceTransformer(DIR) returns the same embeddings",
     "transformers": "AutoModel and AutoTokenizer open it",
-    "onnx": "and model.onnx, from ids and mask to embeddings",
+    "onnx": "also model.onnx, from ids and mask to embeddings",
 }
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=path, required=True, metavar="RUN", help="folder of a run")
-    parser.add_argument("--output", type=path, required=True, metavar="DIR", help="where to")
+    parser.add_argument("--output", type=path, required=True, metavar="DIR", help="output folder")
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
@@ -28,7 +28,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{name}: {text}" for name, text in FORMATS.items())
         + " (default: sentence-transformers)",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an export there")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing export")
     parser.add_argument("--use", type=path, action="append", metavar="FILE.py", help=USE_AGAIN)
 
 

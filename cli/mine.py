@@ -1,6 +1,6 @@
-"""The most similar pairs among the sentences of a file: run.py --mode mine --input FILE
+"""Find the most similar pairs of sentences in a file: run.py --mode mine --input FILE
 
-Every pair is looked at, once, in blocks: exact, in little memory.
+The search is exact: every pair is compared once, in blocks that need little memory.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=typed(Count),
         default=100,
         metavar="N",
-        help="how many, at most (default: 100)",
+        help="maximum number of pairs (default: 100)",
     )
     pairs.add_argument(
         "--threshold",
         type=typed(Cosine),
         default=-1.0,
         metavar="X",
-        help="only pairs of this cosine or more, to the sixth digit (default: all)",
+        help="minimum cosine of a pair, up to rounding by 1e-6 (default: all pairs)",
     )
     pairs.add_argument(
-        "--output", type=path, metavar="FILE.tsv", help="where to; by default standard output"
+        "--output", type=path, metavar="FILE.tsv", help="output file (default: standard output)"
     )
     pairs.add_argument("--overwrite", action="store_true", help="replace an existing output")
 

@@ -24,11 +24,11 @@ def add_flags(parser: Any) -> None:
 def add_task_list(
     flags: Flags, chosen: tuple[str, ...], what: str = "that share the encoder"
 ) -> None:
-    """`--tasks`, of which `chosen` are the default where no `--task` is given."""
+    """Add `--tasks`; without it and `--task`, the tasks are `chosen`."""
     flags.add(
         "tasks",
         "tasks",
-        f"tasks {what}, of {', '.join(TASK_NAMES)} (default: {' '.join(chosen)}; with --task none)",
+        f"tasks {what}: {', '.join(TASK_NAMES)} (default: {' '.join(chosen)}; none with --task)",
         common=True,
         nargs="+",
         type=task,
@@ -44,7 +44,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
 
 def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """Of `--tasks` and `--task`; the mode's default tasks where neither is given."""
+    """Return the tasks of `--tasks` and `--task`, by default those of the file or the mode."""
     further = args.further or []
     tasks = args.tasks
     if tasks is None:

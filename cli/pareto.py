@@ -32,7 +32,7 @@ def add_flags(parser: Any) -> None:
     flags.add(
         "preferences",
         "mixing",
-        "rays of preference, at least (default: 9); a run each, finished ones are kept",
+        "minimum number of preference rays, one run each (default: 9); finished runs are kept",
         common=True,
         type=typed(Rays),
         default=9,
@@ -43,13 +43,13 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
     if len(tasks) < 2:
-        parser.error(f"--tasks: expected two or three, found {tasks[0]} alone")
+        parser.error(f"--tasks: expected two or three, found {tasks[0]}")
     if args.dry_run:
-        parser.error("--dry-run: expected --mode multitask, which every ray repeats")
+        parser.error("--dry-run: expected --mode multitask, which is run for each ray")
     if args.resume:
-        parser.error("--resume: expected nothing, for a sweep always goes on where it was")
+        parser.error("--resume: expected no such flag, because a sweep always resumes")
     from_file = settings_file(args)
-    args.keep = args.keep or from_file.get("keep", "last")  # dev scores know no rays
+    args.keep = args.keep or from_file.get("keep", "last")  # dev scores do not depend on the ray
     known = parser.flags.methods["combiner"]
     args.combiner = args.combiner or from_file.get("combiner", known[0])
     if args.combiner not in known:
@@ -73,5 +73,5 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     print(text_table(header, rows))
     print()
     print(text_table(*front_table([front])))
-    print(f"\nfront.json, front.png and a folder a ray: {folder}")
+    print(f"\nfront.json, front.png and a folder per ray: {folder}")
     return 0

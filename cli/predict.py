@@ -1,7 +1,7 @@
-"""What a run says of new texts: run.py --mode predict --run RUN --input FILE --column TEXT
+"""Predict new texts with a run: run.py --mode predict --run RUN --input FILE --column TEXT
 
-Without --input a text a line is read from standard input, two with a tab between them; answers go
-to --output or, a line a text, to standard output:
+Without --input, one text per line is read from standard input, or two with a tab between them. The
+predictions are written to --output or to standard output, one line per text:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """
@@ -23,53 +23,53 @@ from multitask.config import RunConfig
 
 def add_flags(parser: Any) -> None:
     parser.add_argument(
-        "--run", type=path, required=True, metavar="RUN", help="folder of a run, or an exported one"
+        "--run", type=path, required=True, metavar="RUN", help="folder of a run or of an export"
     )
     parser.add_argument(
         "--tasks",
         nargs="+",
         metavar="TASK",
-        help="some of the run's heads; by default all that fit",
+        help="tasks of the run to predict (default: all that fit the texts)",
     )
     files = parser.add_argument_group("files")
     files.add_argument(
         "--input",
         type=path,
         metavar="FILE",
-        help="one text a line, or a .csv, .tsv, .jsonl or .parquet file with --column; "
-        "by default standard input",
+        help="file with one text per line, or a .csv, .tsv, .jsonl or .parquet file with --column "
+        "(default: standard input)",
     )
     files.add_argument(
         "--column",
         nargs="+",
         metavar="NAME",
-        help="column of the text; two of them for pairs, whose first text is what heads of single "
-        "texts read",
+        help="column of the text, or two columns for pairs; single-text tasks read the first text "
+        "of a pair",
     )
     files.add_argument(
         "--quotes",
         choices=("yes", "no"),
-        help="no where quotes between tabs mean nothing, as in GLUE's files (default: yes)",
+        help="no if quotes in tab-separated files are plain text, as in GLUE's (default: yes)",
     )
     files.add_argument(
         "--label",
         metavar="NAME",
-        help="column of what is right, for one of --tasks, whose metrics are printed in the end",
+        help="column of labels for one of --tasks; its metrics are printed at the end",
     )
     files.add_argument(
-        "--output", type=path, metavar="FILE", help=".csv or .tsv; by default standard output"
+        "--output", type=path, metavar="FILE", help=".csv or .tsv file (default: standard output)"
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    files.add_argument("--probabilities", action="store_true", help="a column for each class, too")
+    files.add_argument("--probabilities", action="store_true", help="add one column per class")
     files.add_argument(
         "--glue",
         type=typed(Name),
         nargs="?",
         const="index",
         metavar="INDEX",
-        help="write what GLUE's leaderboard takes, the index of each row of its test file, in the "
-        "column INDEX (without: index; QQP has id), and what one of --tasks predicts, as its files "
-        "write it; implies --quotes no",
+        help="write a submission file for GLUE's leaderboard with the index of each test row, "
+        "from the column INDEX (default: index; QQP has id), and the label predicted for one "
+        "of --tasks; implies --quotes no",
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(("precision", *MACHINE))
@@ -86,7 +86,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
     if args.label and not (args.column and args.output):
-        parser.error("--label: expected --input, --column and --output, which leaves room for it")
+        parser.error("--label: expected --input, --column and --output, to print metrics")
     if args.glue and not (args.column and args.output):
         parser.error("--glue: expected --input, --column and --output")
     if args.glue and args.quotes == "yes":

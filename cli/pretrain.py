@@ -1,7 +1,7 @@
-"""Train the encoder further, before any task: run.py --mode pretrain --objective simcse
+"""Train the encoder further before any task: run.py --mode pretrain --objective simcse
 
-On sentences, on pairs that belong together, or on the classes of labelled texts. --init RUN starts
-another run from the result.
+The training data are sentences, positive pairs, or labelled texts. --init RUN starts another run
+from the result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
 
 def check_columns(args: argparse.Namespace, parser: Any, columns: Sequence[str]) -> None:
-    """Refuse too few columns of `--text`, or too many."""
+    """Raise SettingsError for too few or too many columns of `--text`."""
     objective = methods("objective", parser.outside).get(args.objective)
     pairs = args.text is not None and getattr(objective, "of_pairs", False)
     if pairs and len(columns) != 2:
@@ -65,7 +65,7 @@ def check_columns(args: argparse.Namespace, parser: Any, columns: Sequence[str])
 
 
 def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
-    """The tasks whose text is used; none where a file has the text."""
+    """Return the tasks whose text is used, or none if the text is that of a file."""
     from_file = settings_file(args)
     preset = preset_values(args.preset or from_file.get("preset"), "pretrain")
     asked = from_file.get("objective", preset.get("objective"))
@@ -77,7 +77,7 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
     if args.text is not None or getattr(objective, "needs_file", False):
         if args.tasks or args.further:
             flag = "text" if args.text is not None else f"objective {args.objective}"
-            raise SettingsError(f"tasks: expected none with {flag}, whose text is the file's")
+            raise SettingsError(f"tasks: expected none with {flag}, which reads a file")
         return ()
     if getattr(objective, "of_classes", False):
         args.default_tasks = ("sst",)

@@ -1,7 +1,7 @@
-"""What a frozen encoder knows of a task: run.py --mode probe --task sst --init RUN
+"""Evaluate a frozen encoder on a task: run.py --mode probe --task sst --init RUN
 
-A logistic regression on its embeddings (linear evaluation); its strength is chosen on dev. The
-folder is a run's, to be compared and merged like any other.
+A logistic regression is fitted to its embeddings (linear evaluation), with the regularisation
+strength chosen on dev. The output is a run that can be compared and merged.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tasks import CS224N, TASK_NAMES, TASKS
 def add_flags(parser: Any) -> None:
     classes = [name for name in TASK_NAMES if not TASKS[name].similarity]
     parser.flags = flags = Flags(parser)
-    add_task(flags, "the task to look at", classes)
+    add_task(flags, "task to evaluate", classes)
     flags.add_config((*DATA, "seed", "encoder", "pooling", "init", "precision", *MACHINE))
     add_use(flags)
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
     flags.add_task_options([name for name in classes if name not in CS224N])
-    flags.add("output", "output", "folder for what is found", metavar="DIR", type=path)
-    flags.add("overwrite", "output", "replace another run there", action="store_true")
+    flags.add("output", "output", "output folder", metavar="DIR", type=path)
+    flags.add("overwrite", "output", "replace an existing run", action="store_true")
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:

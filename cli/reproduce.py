@@ -1,7 +1,7 @@
-"""The tables of a study or a paper, from its configurations: run.py --mode reproduce --table bees
+"""Reproduce the tables of a study or a paper: run.py --mode reproduce --table bees
 
-Every finished run is kept in a JSON file under --results and not repeated; an unfinished one goes
-on where it was.
+Every finished run is stored in a JSON file under --results and not repeated; an unfinished run is
+resumed.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from studies import STUDIES, find_study
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--table", choices=STUDIES, required=True, help="whose tables")
+    parser.add_argument("--table", choices=STUDIES, required=True, help="study or paper")
     parser.add_argument(
         "--rows",
         nargs="+",
         metavar="ROW",
-        help="cells, such as M6 M13 of bees, or the beginnings of their names, such as "
-        "few-shot-sst2 or given-trec (default: all; with bees those of Table 1, with supercontext "
-        "none of its large setting)",
+        help="cells, such as M6 M13 of bees, or prefixes of their names, such as few-shot-sst2 or "
+        "given-trec (default: all; those of Table 1 with bees; all but the large setting with "
+        "supercontext)",
     )
     parser.add_argument(
         "--further",
         action="store_true",
-        help="with bees also the models of the other tables and figures, and those with gradient "
-        "surgery",
+        help="include, with bees, the models of the other tables and figures and those with "
+        "gradient surgery",
     )
     parser.add_argument(
         "--seeds",
         type=typed(Count),
         metavar="N",
-        help="seeds of each cell (default: 1 with bees, which has five; else as many as the study "
-        "has; the papers on classification take more, but for their sweeps)",
+        help="number of seeds per cell (default: 1 of five with bees; else all of the study; the "
+        "papers on classification accept more, except for sweeps)",
     )
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
     parser.add_argument(
         "--limit",
         type=typed(Limit),
         metavar="N",
-        help="training examples of each task, or a share of them such as 0.25; with lacon of each "
-        "class; not of few-shot and imbalanced cells",
+        help="training examples per task, or a share of them such as 0.25; with lacon a number per "
+        "class; not for few-shot and imbalanced cells",
     )
     parser.add_argument(
         "--dev-limit",
@@ -59,22 +59,22 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--vectors",
         type=path,
         metavar="FILE",
-        help="word vectors of GloVe for the BiLSTMs of supercontext",
+        help="GloVe word vectors for the BiLSTMs of supercontext",
     )
     parser.add_argument(
         "--epochs",
         type=typed(Count),
         metavar="N",
-        help="number of epochs (default: the study's; not of few-shot and imbalanced cells)",
+        help="number of epochs (default: the study's); not for few-shot and imbalanced cells",
     )
     parser.add_argument(
         "--lr", type=typed(Positive), metavar="RATE", help="learning rate (default: the study's)"
     )
-    parser.add_argument("--encoder", type=path, default="minilm", help="(default: minilm)")
+    parser.add_argument("--encoder", type=path, default="minilm", help="encoder (default: minilm)")
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
-        help="default: fp32 of the papers on classification, else bf16",
+        help="precision (default: that of the study, fp32 or bf16)",
     )
     parser.add_argument(
         "--results",
@@ -88,7 +88,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kept-only",
         action="store_true",
-        help="write the tables of kept cells, without training",
+        help="write the tables of stored cells without training",
     )
 
 
@@ -128,7 +128,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def command(given: Mapping[str, Any]) -> str:
-    """Return the command as a reader would repeat it, with data of his own."""
+    """Return the command for reproducing the page, with placeholders for data files."""
     parts = ["python run.py --mode reproduce --table", given["table"], "--data DIR"]
     parts += ["--rows", *given["rows"]] if given["rows"] else []
     parts += ["--further"] if given["further"] else []

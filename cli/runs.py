@@ -14,7 +14,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=path,
         default="runs",
         metavar="DIR",
-        help="folder under which runs are looked for (default: runs)",
+        help="folder to search for runs (default: runs)",
     )
 
 

@@ -1,8 +1,8 @@
-"""Flags made from settings: each setting describes its own, those of methods in their classes.
+"""Flags generated from the settings of the configuration and of methods.
 
-A flag that is not given is None and takes the default of the configuration. A text that is no value
-of its setting stays as it was typed, so that the configuration refuses it by the same line as in
-Python. No torch is imported here.
+A flag that is not given is None; the configuration then uses its default. An invalid value is kept
+as the typed text, so that the configuration reports it with the same message as in Python. PyTorch
+is not imported here.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from multitask.methods import ROLES
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
-USE_AGAIN = "file with the methods of your own that the run was trained with"
-Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of each role of a mode, by name
+USE_AGAIN = "file with the user-defined methods that the run was trained with"
+Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role and name
 
 
 class Flags:
-    """The flags of a mode, in groups; without `everything` help shows only the common ones.
+    """The flags of a mode, in groups; without `everything`, help shows only the common ones.
 
-    `defaults` are those that the mode has instead of the settings' own.
+    `defaults` replace the defaults of the settings in this mode.
     """
 
     def __init__(
@@ -40,25 +40,25 @@ class Flags:
     ) -> None:
         self.parser, self.everything, self.defaults = parser, everything, defaults
         self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
-        self.hints: dict[str, Any] = {}  # of the settings that have a flag
-        self.methods: dict[str, list[str]] = {}  # names of those that the mode has
-        self.tasks: dict[str, type[TaskOptions]] = {}  # those with flags for their options
+        self.hints: dict[str, Any] = {}  # types of the settings with a flag
+        self.methods: dict[str, list[str]] = {}  # names of the mode's methods by role
+        self.tasks: dict[str, type[TaskOptions]] = {}  # tasks with flags for their options
 
     def add(self, key: str, group: str, help: str, common: bool = False, **more: Any) -> Any:
-        """A flag in a group; one that is not common is shown by --help-all."""
+        """Add a flag to a group; flags that are not common are shown only by --help-all."""
         if group not in self.groups:
             self.groups[group] = self.parser.add_argument_group(group)
         shown = help.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
         try:
             return self.groups[group].add_argument(flag(key), dest=key, help=shown, **more)
-        except argparse.ArgumentError as error:  # a method of a user has it, too
-            line = "expected another name for a setting, for the mode has such a flag"
+        except argparse.ArgumentError as error:  # a user-defined method has the same setting
+            line = "expected another name for a setting, because the mode has this flag"
             raise SettingsError(f"{key}: {line}") from error
 
     def add_setting(
         self, key: str, one: Field[Any], hint: Any, group: str, help: str | None = None
     ) -> None:
-        """The flag of a setting, once; methods may share it, and what help says of it."""
+        """Add the flag of a setting once; several methods may share it."""
         about = one.metadata
         if key in self.hints or about.get("flag") is False:
             return
@@ -78,14 +78,14 @@ class Flags:
         action.completer = lambda **_: names_of(hint)
 
     def add_config(self, keys: Iterable[str]) -> None:
-        """The flags of settings of the configuration itself."""
+        """Add the flags of settings of the configuration."""
         known = {one.name: one for one in fields(RunConfig)}
         for key in keys:
             group = known[key].metadata.get("group", "training")
             self.add_setting(key, known[key], hints_of(RunConfig)[key], group)
 
     def add_methods(self, chosen: Chosen, without: Sequence[str] = ()) -> None:
-        """The flag of each role, which names a method, and the flags of the methods' settings."""
+        """Add a flag per role, which selects a method, and the flags of the methods' settings."""
         self.methods = {role: list(several) for role, several in chosen.items()}
         known = {one.name: one for one in fields(RunConfig)}
         together = [method for several in chosen.values() for method in several.values()]
@@ -120,7 +120,7 @@ class Flags:
         action.completer = lambda **_: names
 
     def add_task_options(self, names: Iterable[str]) -> None:
-        """The options of tasks: `--sst-head`, and those that several tasks share."""
+        """Add the options of tasks, such as `--sst-head`, and those shared by several tasks."""
         self.tasks = {name: TASKS[name] for name in names} | {
             one.name: one
             for one in getattr(self.parser, "outside", ())
@@ -132,7 +132,7 @@ class Flags:
                 self.add_setting(key, one, hints_of(task)[one.name], "tasks")
 
     def given(self, args: argparse.Namespace, tasks: Sequence[str]) -> dict[str, Any]:
-        """The settings that were given, by name; options of `tasks` as `task_options`."""
+        """Return the given settings by name, with the options of `tasks` as `task_options`."""
         found = {key: vars(args)[key] for key in self.hints if vars(args).get(key) is not None}
         for key, value in found.items():
             if isinstance(value, list) and takes_names(self.hints[key]):
@@ -142,7 +142,7 @@ class Flags:
 
 
 def of_tasks(method: type[Settings]) -> bool:
-    """Whether a method is none of pre-training, which has tasks of its own."""
+    """Return whether a method is not one of pre-training, which sets `tasks` itself."""
     return not hasattr(method, "tasks")
 
 
@@ -151,12 +151,12 @@ def flag(key: str) -> str:
 
 
 def summary(method: type[Settings]) -> str:
-    """The first line of a method's description."""
+    """Return the first line of a method's docstring."""
     return (method.__doc__ or "").strip().partition("\n")[0]
 
 
 def shared_help(key: str, methods: Sequence[type[Settings]]) -> str:
-    """What help says of a setting: of methods that mean different things by it, each one's."""
+    """Return the help of a setting; texts that differ between methods are listed by method."""
     by_text: dict[str, list[str]] = {}
     for method in methods:
         text = method.by_key()[key].metadata.get("help", "")
@@ -167,7 +167,7 @@ def shared_help(key: str, methods: Sequence[type[Settings]]) -> str:
 
 
 def default_text(one: Field[Any], value: Any) -> str:
-    """The end of a help text that gives the default; nothing where there is none."""
+    """Return the default of a setting as the end of its help text, or an empty string."""
     if value in (None, False, (), {}, MISSING) or "(default" in one.metadata.get("help", ""):
         return ""
     shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
@@ -176,7 +176,7 @@ def default_text(one: Field[Any], value: Any) -> str:
 
 
 def scalars(hint: Any) -> Iterator[Any]:
-    """The plain types in a type: of a number by name the number."""
+    """Yield the scalar types in a type; for values by name, the types of the values."""
     for one in alternatives(hint):
         origin = get_origin(one)
         if origin is Annotated or origin is tuple:
@@ -188,7 +188,7 @@ def scalars(hint: Any) -> Iterator[Any]:
 
 
 def takes_names(hint: Any) -> bool:
-    """Whether a value may be one by name."""
+    """Return whether a setting accepts values by name."""
     return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
 
 
@@ -204,7 +204,7 @@ def metavar(hint: Any) -> str:
 
 
 def reader(hint: Any) -> Callable[[str], Any]:
-    """What a text of a flag spells: a number where one can be, a pair of name and number."""
+    """Return a function that parses the text of a flag: a number, or a name and a number."""
     kinds = (int, float) if {int, float} & set(scalars(hint)) else ()
 
     def number(text: str) -> Any:
@@ -223,7 +223,7 @@ def reader(hint: Any) -> Callable[[str], Any]:
 
 
 def by_name(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) -> Any:
-    """One value for all tasks, or values by task: `1`, `sst=1 sts=3`, `1 sts=3`."""
+    """Return one value for all tasks, or values by task: `1`, `sst=1 sts=3`, `1 sts=3`."""
     names = [name for name, _ in given]
     for name in names:
         if names.count(name) > 1:
@@ -237,7 +237,7 @@ def by_name(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) ->
 def task_options(
     found: dict[str, Any], tasks: Sequence[str], known: Mapping[str, type[TaskOptions]]
 ) -> dict[str, dict[str, Any]]:
-    """Take the options of tasks out of what was given; by task, those that are not the default."""
+    """Remove the options of tasks from `found`; return those other than defaults by task."""
     options: dict[str, dict[str, Any]] = {}
     for key in list(found):
         owners = [
@@ -263,14 +263,14 @@ def task_options(
 
 
 def path(text: str) -> str:
-    """The type of a flag with a file or folder, with `~` for the user's own."""
+    """Parse the path of a file or folder and expand `~`."""
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
     return os.path.expanduser(text)
 
 
 def typed(hint: Any) -> Callable[[str], Any]:
-    """The type of a flag that is no setting: a value, or one line that says what was expected."""
+    """Return the parser of a flag that is not a setting; its errors are one-line messages."""
     read = reader(hint)
 
     def parse(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""The sentences of a file nearest to a query: run.py --mode similar --input FILE --query TEXT"""
+"""Find the sentences nearest to a query: run.py --mode similar --input FILE --query TEXT"""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from common.settings import Count
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--query", required=True, metavar="TEXT", help="what is looked for")
+    parser.add_argument("--query", required=True, metavar="TEXT", help="text to search for")
     parser.add_argument(
-        "--top", type=typed(Count), default=10, metavar="N", help="how many sentences (default: 10)"
+        "--top", type=typed(Count), default=10, metavar="N", help="number of results (default: 10)"
     )
     add_corpus_flags(parser)
 

@@ -14,13 +14,13 @@ ROLES = ("combiner", "objective", "regularizers")
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(parser, ROLES, ("gradients", "select_by"))
-    add_task(flags, "the task to train", TASK_NAMES)
+    add_task(flags, "task to train", TASK_NAMES)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)
 
 
 def add_pcgrad(flags: Any) -> None:
-    """`--pcgrad`, as the project's brief has it."""
+    """Add `--pcgrad`, the short form of `--combiner pcgrad`."""
     text = "short for --combiner pcgrad"
     flags.add("pcgrad", "mixing", text, True, action="store_const", const="pcgrad")
 

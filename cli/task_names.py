@@ -1,4 +1,4 @@
-"""Tasks on the command line: built-in ones by name, own ones by a description of their files."""
+"""Task flags: built-in tasks by name, own tasks by a description of their files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
 
 @dataclass(frozen=True)
 class OwnTask:
-    """An own task as it was typed; its files are not read yet."""
+    """An own task as typed, before its files are read."""
 
     name: str
     given: dict[str, Any]
 
 
 def task(text: str) -> str | OwnTask:
-    """The type of `--task` and `--tasks`."""
-    if NAME.fullmatch(text):  # the configuration knows whether there is one of this name
+    """Parse a value of `--task` or `--tasks`."""
+    if NAME.fullmatch(text):  # the configuration checks that the task exists
         return text
     if "=" not in text:
         raise argparse.ArgumentTypeError(
@@ -41,11 +41,11 @@ def task(text: str) -> str | OwnTask:
 
 
 def add_task(flags: Flags, what: str, names: Sequence[str]) -> None:
-    """`--task` of modes with one; `names` are the built-in ones that suit it."""
+    """Add `--task` to a mode with one task; `names` are the built-in tasks it accepts."""
     flags.add(
         "task",
         "tasks",
-        f"{what} (required, here or by --config), of {', '.join(names)}; of own data {FORM} such "
+        f"{what} (required, here or by --config): {', '.join(names)}; or an own task {FORM} such "
         f"as {EXAMPLE}, or NAME=FILE.yaml",
         common=True,
         type=task,
@@ -54,12 +54,12 @@ def add_task(flags: Flags, what: str, names: Sequence[str]) -> None:
 
 
 def add_own_task(flags: Flags) -> None:
-    """`--task` beside `--tasks`: further ones, which only own ones need to be."""
+    """Add `--task` to a mode with `--tasks`, for further tasks such as own ones."""
     action = flags.add(
         "task",
         "tasks",
-        f"a task, without the default ones; of own data {FORM} such as {EXAMPLE}, or "
-        "NAME=FILE.yaml; beside those of --tasks, where it is given",
+        f"further task, or an own task {FORM} such as {EXAMPLE}, or NAME=FILE.yaml; "
+        "added to --tasks, or used instead of the default tasks",
         common=True,
         action="append",
         type=task,
@@ -69,7 +69,7 @@ def add_own_task(flags: Flags) -> None:
 
 
 def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """The name of the task of a mode with one, which a file of settings may have."""
+    """Return the task of a mode with one task, from `--task` or the file of settings."""
     given = [args.task] if args.task else settings_file(args).get("tasks", ())
     if len(given) != 1:
         parser.error(f"--task: expected one, found {', '.join(map(str, given)) or 'none'}")
@@ -82,9 +82,9 @@ def settled(
     given: Sequence[str | OwnTask],
     flag: str = "--tasks",
 ) -> tuple[str, ...]:
-    """The names of the tasks; `args.own_tasks` learns what the own ones are, from their files.
+    """Return the names of the tasks; set `args.own_tasks` to the own tasks, read from their files.
 
-    Raises DescriptionError and DataError, in one line.
+    Raises DescriptionError and DataError with a one-line message.
     """
     names = tuple(one if isinstance(one, str) else one.name for one in given)
     for name in names:
@@ -99,7 +99,7 @@ def settled(
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:
-        from tasks.task_inference import settle  # what reads files is not needed for --help
+        from tasks.task_inference import settle  # imported late: not needed for --help
 
         args.own_tasks = {one.name: settle(one.name, one.given).to_json() for one in own}
     return names

@@ -1,6 +1,6 @@
-"""The tasks there are, and what is read of them: run.py --mode tasks --data DIR
+"""List the tasks and the examples found for them: run.py --mode tasks --data DIR
 
-An own task is shown with --task, or checked before it is trained.
+With --task, an own task is listed and checked before it is trained.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tasks.readers import Examples
 
 SPLITS = ("train", "dev", "test")
-LONGEST = 200  # characters of a line about an example
+LONGEST = 200  # maximum characters of a line about an example or error
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_config(("data",))
     add_own_task(flags)
     parser.add_argument(
-        "--examples", action="store_true", help="show the first training example of each, too"
+        "--examples", action="store_true", help="show the first training example of each task"
     )
 
 
@@ -57,14 +57,14 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if args.examples and "train" in found:
             lines.append(f"{name}: {first_example(task, found['train'])}")
     print(text_table(["task", "reads", "kind", *SPLITS], rows))
-    print(f"\nexamples found in {folder}; nothing where there are no files")
+    print(f"\nexamples found in {folder}; empty if there are no files")
     for line in [*lines, *problems]:
         print(one_line(line)[:LONGEST])
     return 1 if problems else 0
 
 
 def splits_there(task: Task, folder: Path) -> dict[str, Examples]:
-    """Every split that has a file; DataError where one cannot be used."""
+    """Read every split that has a file; raise DataError if one cannot be used."""
     from tasks.text_files import is_there
 
     splits = task.source.splits
@@ -73,7 +73,7 @@ def splits_there(task: Task, folder: Path) -> dict[str, Examples]:
 
 
 def first_example(task: Task, examples: Examples) -> str:
-    """The texts of the first example and its label, as it is written or called."""
+    """Format the texts of the first example and its label or class name."""
     texts = " | ".join(column[0] for column in examples.texts)
     if examples.targets is None:
         return texts

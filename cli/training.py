@@ -1,4 +1,4 @@
-"""Flags that training modes share, the configuration that they make, and what is done with it."""
+"""Flags shared by training modes, their configuration, and the start of training."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ TRAINING = (
     *("precision", "device", "linear", "preset"),
 )
 MACHINE = ("device", "linear")
-VERBOSE = "report which linear layers are used, and why"
+VERBOSE = "report the kernel of linear layers and the reason for its choice"
 LEAKS = (
-    "leave out training examples that are in dev or test of their task and, with all (default), of "
-    "sst, qqp or sts; only of the task itself with own"
+    "leave out training examples that are in dev or test: of their task only with own, also of "
+    "sst, qqp and sts with all (default)"
 )
 
-CONFIG = "file of settings, .json or .yaml, such as a run's config.json; an explicit flag wins"
+CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
 Fits = Callable[[type[Settings]], bool]
 
 
@@ -50,9 +50,9 @@ def training_flags(
     without: tuple[str, ...] = (),
     defaults: Mapping[str, Any] | None = None,
 ) -> Flags:
-    """Flags of a mode that trains: of the configuration, and of methods of some `roles` that fit.
+    """Add the flags of a training mode: settings, and methods of some `roles` that fit.
 
-    Methods' settings that the mode sets itself stay `without` a flag.
+    `without` are settings of methods that get no flag, because the mode sets them.
     """
     flags = Flags(parser, parser.everything, defaults or {})
     add_use(flags)
@@ -69,18 +69,18 @@ def training_flags(
 
 
 def add_use(flags: Flags) -> None:
-    """`--use`; the file is read before its methods' flags are known."""
-    text = "file with methods of your own, which then have names and flags like the others"
+    """Add `--use`, whose file is read before the flags are parsed."""
+    text = "file with user-defined methods, which get names and flags like built-in methods"
     flags.add("use", "training", text, metavar="FILE.py", action="append")
 
 
 def add_output_flags(flags: Flags) -> None:
-    """Where to, and what becomes of a run that is there."""
+    """Add the flags of the output folder and of existing runs."""
     group = "output"
     flags.add(
         "output",
         group,
-        "folder of the run (default: one under runs/ named by the configuration)",
+        "folder of the run (default: a folder in runs/ named after the configuration)",
         common=True,
         metavar="DIR",
         type=path,
@@ -88,12 +88,12 @@ def add_output_flags(flags: Flags) -> None:
     flags.add(
         "dry_run",
         group,
-        "show examples, passes, steps and expected time of every epoch, and train nothing",
+        "show examples, passes, steps and expected time of every epoch without training",
         common=True,
         action="store_true",
     )
     flags.add(
-        "resume", group, "go on from the last checkpoint of the run", True, action="store_true"
+        "resume", group, "resume from the last checkpoint of the run", True, action="store_true"
     )
     flags.add(
         "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
@@ -102,8 +102,8 @@ def add_output_flags(flags: Flags) -> None:
     flags.add(
         "checkpoint_every",
         group,
-        "write a checkpoint after N steps, or a time such as 90s, 10m or 2h, as well as with the "
-        "score of each epoch and when interrupted (default: 10m)",
+        "write a checkpoint every N steps or after a time such as 90s, 10m or 2h, in addition to "
+        "those at each evaluation and interruption (default: 10m)",
         metavar="N|TIME",
         type=every,
         default=RunControl.checkpoint_every,
@@ -111,8 +111,8 @@ def add_output_flags(flags: Flags) -> None:
     flags.add(
         "skip_limit",
         group,
-        "stop after N steps in a row with a loss or gradient that is not finite; fewer are left "
-        f"out and counted (default: {RunControl.skip_limit})",
+        "stop after N consecutive steps whose loss or gradient is not finite; fewer are skipped "
+        f"and counted (default: {RunControl.skip_limit})",
         metavar="N",
         type=typed(Count),
         default=RunControl.skip_limit,
@@ -120,7 +120,7 @@ def add_output_flags(flags: Flags) -> None:
 
 
 def every(text: str) -> Every:
-    """How often, in steps or in time."""
+    """Parse an interval in steps or time."""
     try:
         return parse_every(text)
     except ValueError as error:
@@ -128,7 +128,7 @@ def every(text: str) -> Every:
 
 
 def run_control(args: argparse.Namespace) -> RunControl:
-    """What the flags of the group "output" set."""
+    """Return the control options given by the flags of the group "output"."""
     if args.resume and args.overwrite:
         raise SettingsError("resume and overwrite: expected at most one of them")
     return RunControl(
@@ -144,7 +144,7 @@ def run_control(args: argparse.Namespace) -> RunControl:
 def config_of(
     args: argparse.Namespace, parser: Any, flags: Flags, tasks: tuple[str, ...], **mode: Any
 ) -> RunConfig:
-    """The configuration that the flags of a mode describe; SettingsError in one line."""
+    """Build the configuration from the flags of a mode; raise SettingsError if it is invalid."""
     given = flags.given(args, tasks)
     from_file = settings_file(args)
     check_use(checked("use", dict[str, str], from_file.pop("use", {})), parser.outside)
@@ -168,7 +168,7 @@ def config_of(
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
-    """The settings in the JSON or YAML file of `--config`; none without it."""
+    """Return the settings in the file of `--config`, or none without it."""
     if not hasattr(args, "from_file"):
         content = as_now(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
         checked("tasks", tuple[Name, ...], content.get("tasks", ()))
@@ -178,11 +178,10 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
-    """Train into the run's folder, or show a finished run again; prints a table at the end."""
-
+    """Train a run in its folder and print its metrics; a finished run is only printed."""
     folder = Path(args.output) if args.output else default_folder(config)
     if not is_main_process():
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open to the end of the process)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
     control = run_control(args)
     if args.dry_run:
         return show_plan(config)
@@ -191,7 +190,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
         result = complete(config, folder, control)
     except KeyboardInterrupt:
-        told = "interrupted; --resume goes on from the last checkpoint, where there is one"
+        told = "interrupted; --resume continues from the last checkpoint, if there is one"
         return tell("run.py", told, 130)
     from reports.summary import summary
 
@@ -202,7 +201,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 
 def show_plan(config: RunConfig) -> int:
-    """Examples, passes, steps and expected time of every epoch and task, without training."""
+    """Print examples, passes, steps and expected time of every epoch and task."""
     from multitask.dry_run import planned
     from multitask.presets import preset_of
     from reports.tables import text_table

@@ -1,1 +1,1 @@
-"""Tables and figures of runs, and what is kept of them."""
+"""Tables, figures and stored results of runs."""

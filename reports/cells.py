@@ -1,4 +1,4 @@
-"""One small JSON a finished run, to be kept under results/: python -m reports.cells RUN FILE"""
+"""Write the results of a finished run to a JSON file: python -m reports.cells RUN FILE"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REMEDY = "delete it and run its command again"
 
 
 def cell(run: Path) -> dict[str, Any]:
-    """Configuration, environment and metrics of a run; folders are named without their path.
+    """Return configuration, environment and metrics of a run, with folders given by name only.
 
     Raises RunError if the run is not finished.
     """
@@ -31,9 +31,9 @@ def cell(run: Path) -> dict[str, Any]:
 
 
 def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON in which folders are named without their path.
+    """Convert a configuration to JSON, with folders given by name only.
 
-    An encoder that is no folder here is one of the hub's, whose owner is a part of its name.
+    An encoder that is not a local folder is a model of the hub and keeps its full name.
     """
     found = config.to_json() if isinstance(config, RunConfig) else dict(config)
     for key in (*places(), "encoder"):
@@ -43,15 +43,15 @@ def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_cell(file: Path, content: Mapping[str, Any]) -> None:
-    """Keep figures, with their checksum."""
+    """Write a cell with its checksum."""
     write_sealed(file, content)
 
 
 def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
-    """What `write_cell` wrote.
+    """Read a file that `write_cell` wrote.
 
-    UserError if it was edited, has no checksum where that is `required`, or holds figures that are
-    not finite or out of the range of their metric.
+    Raises UserError if it was edited, lacks a `required` checksum, or has figures that are not
+    finite or out of the range of their metric.
     """
     content = read_sealed(file, UserError, REMEDY, required)
     figures = {k: v for k, v in content.items() if k not in ("config", "environment")}
@@ -63,7 +63,7 @@ def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
 def check_config(
     file: Path, config: RunConfig, kept: Mapping[str, Any], ignored: tuple[str, ...]
 ) -> None:
-    """UserError where a cell's file was made with another configuration.
+    """Raise UserError if a cell was made with another configuration.
 
     Settings that the configuration does not use may differ.
     """
@@ -76,7 +76,7 @@ def check_config(
 
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:
-    """Whether a folder holds the finished run of this configuration."""
+    """Return whether a folder holds the finished run of this configuration."""
     stored = RunFolder(folder).stored()
     if stored is None or not (folder / "metrics.json").exists():
         return False

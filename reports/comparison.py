@@ -1,4 +1,4 @@
-"""A system beside another: differences on the same examples or cells, and whether they are real."""
+"""Comparison of two systems on the same examples or cells, with significance tests."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tasks.metrics import METRICS
 
 @dataclass(frozen=True)
 class Difference:
-    """A system against the first one on a task: the main metric's mean over seeds, and tests."""
+    """The difference of a system from the first one on a task: mean over seeds, and tests."""
 
     system: str
     task: str
     metric: str
     difference: float
     interval: tuple[float, float]  # 95 %, over examples
-    mcnemar: float | None  # of one run each; None for similarities
-    seeds: tuple[int, int]  # of these runs
+    mcnemar: float | None  # p of one run of each system; None for similarities
+    seeds: tuple[int, int]  # the seeds of these two runs
 
 
 def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
-    """Over the same dev examples, found by their ids."""
+    """Compare two systems on the same dev examples, matched by their ids."""
     kind = first.system.task(task).kind
     both = (first, other)
 
@@ -67,16 +67,16 @@ def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
 
 
 def seeds_to_pair(first: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
-    """The smallest seed that both have; the smallest of each where they share none."""
+    """Return the smallest common seed twice, or the smallest of each if they share none."""
     common = set(first) & set(other)
     return (min(common), min(common)) if common else (min(first), min(other))
 
 
 def relative_gain(first: Scored, other: Scored) -> float | None:
-    """The mean relative gain of the main metrics over the tasks both have; None without any.
+    """Compute the mean relative gain of the main metrics over the common tasks, in per cent.
 
-    The multi-task gain of Maninis et al. (2019), Eq. 2, in per cent. None, too, where the first
-    system has 0 somewhere: nothing is relative to that.
+    This is the multi-task gain of Maninis et al. (2019), Eq. 2. It is None if there are no common
+    tasks, or if a score of the first system is 0.
     """
     gains = []
     for task in first.system.tasks:
@@ -90,7 +90,7 @@ def relative_gain(first: Scored, other: Scored) -> float | None:
 
 
 def paired_cells(first: Scored, other: Scored) -> list[float]:
-    """Differences of the main metric over the (task, seed) cells that both systems have."""
+    """Return differences of the main metric over the (task, seed) cells of both systems."""
     return [
         other.metrics[task][seed][metric] - first.metrics[task][seed][metric]
         for task in first.system.tasks
@@ -101,7 +101,7 @@ def paired_cells(first: Scored, other: Scored) -> list[float]:
 
 
 def signed_ranks(first: Scored, others: Sequence[Scored]) -> list[tuple[float | None, int]]:
-    """Wilcoxon's p of each system over its cells, adjusted after Holm, and how many it has."""
+    """Return Wilcoxon's p (Holm-adjusted) and the number of cells of each system."""
     cells = [paired_cells(first, other) for other in others]
     adjusted = holm([signed_rank(differences) for differences in cells])
     return [(p, len(found)) for p, found in zip(adjusted, cells, strict=True)]

@@ -17,7 +17,7 @@ OVERALL = ("overall", "overall_plain_mean")
 
 
 def score_table(systems: Sequence[Scored]) -> Table:
-    """Every metric, mean ± standard deviation over the seeds, and the gain on the first system."""
+    """Return the table of all metrics over the seeds, and of gains relative to the first system."""
     columns = [(task, metric) for task in tasks_of(systems) for metric in metrics_of(task, systems)]
     totals = [name for name in OVERALL if any(one.overall_values(name) for one in systems)]
     rows = []
@@ -37,7 +37,7 @@ def score_table(systems: Sequence[Scored]) -> Table:
 
 
 def metrics_of(task: str, systems: Sequence[Scored]) -> list[str]:
-    """The main metric first."""
+    """Return the metrics of a task, the main metric first."""
     main = task_of(task, runs_of(systems)).kind.main_metric
     found = dict.fromkeys(
         metric
@@ -49,7 +49,7 @@ def metrics_of(task: str, systems: Sequence[Scored]) -> list[str]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean ± standard deviation (number of seeds)."""
+    """Format values as mean ± standard deviation (number of seeds)."""
     if not values:
         return ""
     found = mean_and_spread(values, 4)
@@ -57,7 +57,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def test_table(systems: Sequence[Scored]) -> Table:
-    """Each system against the first one, task by task."""
+    """Return the table that compares each system with the first one on each task."""
     first, rows = systems[0], []
     for other in systems[1:]:
         for task in first.system.tasks:
@@ -86,7 +86,7 @@ def mcnemar_text(found: Difference) -> str:
 
 
 def cell_table(systems: Sequence[Scored]) -> Table:
-    """Wilcoxon's test of each system against the first one over (task, seed) cells."""
+    """Return Wilcoxon's test of each system against the first one over (task, seed) cells."""
     others = systems[1:]
     rows = [
         [one.system.name, str(cells), "not testable" if p is None else p_text(p)]
@@ -100,7 +100,7 @@ def p_text(p: float) -> str:
 
 
 def sections(systems: Sequence[Scored]) -> Sections:
-    """Titles and tables of a comparison; the intervals of many runs take a while."""
+    """Return titles and tables of a comparison; the bootstrap of many runs is slow."""
     found = [("Scores on dev", score_table(systems))]
     if len(systems) > 1:
         name = systems[0].system.name
@@ -111,7 +111,7 @@ def sections(systems: Sequence[Scored]) -> Sections:
 
 
 def left_out_table(one: Scored) -> Table:
-    """How many examples of each task chose the members of an ensemble in the comparison."""
+    """Return a table of the dev examples on which members of an ensemble were selected."""
     rows = [
         [task, f"{count:,}", f"{count + len(one.scores[task, seeds[0]].ids):,}"]
         for task, count in one.left_out.items()
@@ -121,13 +121,12 @@ def left_out_table(one: Scored) -> Table:
 
 
 NOTES = (
-    "Mean ± standard deviation over the seeds (their number). The relative gain is the mean over "
-    "the tasks of the main metric's relative change (Maninis et al., 2019). Intervals: paired "
+    "Mean ± standard deviation over the seeds (number of seeds). The relative gain is the mean "
+    "over the tasks of the main metric's relative change (Maninis et al., 2019). Intervals: paired "
     "bootstrap over the examples, 2,000 samples, of the difference of the means over the seeds. "
-    "McNemar's test is exact, of one run each, with the seed or seeds named; it and the intervals "
-    "are not adjusted for being several. Wilcoxon's signed-rank test needs six pairs; p adjusted "
-    "after Holm. Cells of several tasks that one multi-task run gave, or one pre-training lies "
-    "behind, are not independent: its p is then too small."
+    "McNemar's exact test compares one run of each system, with the given seeds; this test and the "
+    "intervals are not adjusted for multiple tests. Wilcoxon's signed-rank test needs six pairs; p "
+    "is Holm-adjusted, and too small for cells that come from one multi-task run or pre-training."
 )
 
 
@@ -137,12 +136,12 @@ def as_markdown(found: Sections) -> str:
 
 
 def as_latex(found: Sections) -> str:
-    """Tables for the package booktabs."""
+    """Return LaTeX tables for the package booktabs."""
     parts = [latex_table(*table, caption=title) for title, table in found]
     return "\n".join([*parts, f"% {NOTES}"]) + "\n"
 
 
 def compared(folders: Sequence[Path]) -> str:
-    """Scores, gains over the first system and tests; runs that differ only in seed are one."""
+    """Return the tables of a comparison as text; runs of different seeds form one system."""
     scored = score_systems(group_runs([(None, read_run(folder)) for folder in folders]))
     return "\n\n".join(f"{title}\n\n{text_table(*table)}" for title, table in sections(scored))

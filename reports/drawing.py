@@ -1,4 +1,4 @@
-"""What all figures share."""
+"""Functions that all figures use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def blank_figure(width: float, height: float) -> Figure:
-    """A figure without panels, drawn without a display."""
+    """Return a figure without panels that needs no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -23,12 +23,12 @@ def blank_figure(width: float, height: float) -> Figure:
 
 
 def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure with one panel."""
+    """Return a figure with one panel."""
     figure = blank_figure(width, height)
     return figure, figure.subplots()
 
 
 def save_figure(figure: Figure, file: Path) -> None:
-    """Write under a temporary name, then rename: the file is never half there."""
+    """Write the file atomically: under a temporary name, then renamed."""
     with written_aside(file) as new:
         figure.savefig(new, dpi=130, format=file.suffix.removeprefix("."))

@@ -1,4 +1,4 @@
-"""Ensembles and soups of runs on disk: predictions or weights merged, and written as a run."""
+"""Ensembles and soups of runs: predictions or weights are merged and written as a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPLITS = ("dev", "test")
 
 
 def tasks_of_run(run: Path) -> tuple[str, ...]:
-    """Tasks with dev scores in a folder: a finished run's, or a bare one of predictions."""
+    """Return the tasks with dev scores in a finished run or a folder of predictions."""
     if RunFolder(run).stored() is not None and read_run(run).metrics is None:
         raise PredictionError(f"{run}: expected a finished run, found no metrics.json")
     found = tuple(
@@ -43,7 +43,7 @@ def tasks_of_run(run: Path) -> tuple[str, ...]:
 
 
 def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
-    """The own tasks that these runs describe, which must agree on what their answers mean."""
+    """Return the own tasks of the runs; raise PredictionError if definitions differ."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in runs:
         if RunFolder(run).stored() is None:
@@ -54,14 +54,14 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
             for key in mine:
                 if mine[key] != theirs[key]:
                     raise PredictionError(
-                        f"{run}: {name}: {key}: expected {mine[key]}, as of another run, found "
+                        f"{run}: {name}: {key}: expected {mine[key]}, as in another run, found "
                         f"{theirs[key]}"
                     )
     return found
 
 
 def classes_of(task: str, runs: Sequence[Path]) -> str | None:
-    """How many classes of a task these runs have, all of them the same; None for all."""
+    """Return the common number of classes of a task, or None for all of its classes."""
     found = {
         run: read_run(run).classes(task) for run in runs if RunFolder(run).stored() is not None
     }
@@ -69,16 +69,16 @@ def classes_of(task: str, runs: Sequence[Path]) -> str | None:
     for run, count in found.items():
         if count != known:
             raise PredictionError(
-                f"{run}: {task}: expected {known or 'all'} classes, as of another run, "
+                f"{run}: {task}: expected {known or 'all'} classes, as in another run, "
                 f"found {count or 'all'}"
             )
     return known
 
 
 def names_of(runs: Sequence[Path]) -> dict[str, Path]:
-    """A name a run: its folder's, or the whole path where two would be the same."""
+    """Return a unique name for each run: the name of its folder, or else its whole path."""
     every = list(dict.fromkeys(runs))
-    names = [run.resolve().name for run in every]  # "." has a name, too
+    names = [run.resolve().name for run in every]  # resolved, so that "." has a name
     return {
         name if names.count(name) == 1 else str(run): run
         for name, run in zip(names, every, strict=True)
@@ -88,7 +88,7 @@ def names_of(runs: Sequence[Path]) -> dict[str, Path]:
 def read_splits(
     task: str, runs: Mapping[str, Path], classes: int | None
 ) -> dict[str, dict[str, Scores]]:
-    """Split -> run -> its scores of a task; a split is there if every run has it, or it is told."""
+    """Return scores of a task by split and run; skip test with a message if some runs lack it."""
     files = {
         split: {name: run / "predictions" / scores_name(task, split) for name, run in runs.items()}
         for split in SPLITS
@@ -99,7 +99,7 @@ def read_splits(
         if split == "dev" or not without:
             found[split] = {name: read_scores_of(file, classes) for name, file in several.items()}
         elif len(without) < len(runs):
-            print(f"{task}: no {split} predictions, for there are none of {', '.join(without)}")
+            print(f"{task}: {split} skipped, no predictions found in {', '.join(without)}")
     return found
 
 
@@ -112,7 +112,7 @@ def ensemble_runs(
 ) -> dict[str, Any]:
     """Merge each task's runs and write prediction files, scores and metrics.json into `folder`.
 
-    Returns what metrics.json holds. Raises PredictionError or RunError, with one line for the user.
+    Returns the content of metrics.json. Raises PredictionError or RunError.
     """
     own = own_tasks_of(dict.fromkeys(run for runs in members.values() for run in runs))
     own = {name: described for name, described in own.items() if name in members}
@@ -143,7 +143,7 @@ def ensemble_runs(
 
 
 def described(found: Merged) -> dict[str, Any]:
-    """What is kept of an ensemble of one task beside its metrics."""
+    """Return the entry of one task in `members` of metrics.json."""
     return {
         "weights": dict(found.weights),
         "dev": dict(found.members),
@@ -153,10 +153,10 @@ def described(found: Merged) -> dict[str, Any]:
 
 
 def ensemble_table(result: Mapping[str, Any]) -> str:
-    """Members, how often each counts, their main metric; the ensemble's and its gain."""
+    """Return a table of the members' weights and main metrics, and of the ensemble's gain."""
     rows = []
     for task, found in result["members"].items():
-        # A kind's first metric is its main one.
+        # The first metric is the main one.
         metric = next(iter(result["dev"][task]))
         scores = {name: metrics[metric] for name, metrics in found["dev"].items()}
         for name, score in scores.items():
@@ -172,7 +172,7 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
 
 
 def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
-    """The runs of each task, in the tasks' usual order."""
+    """Return the runs of each task, in the usual order of tasks."""
     found: dict[str, list[Path]] = {}
     for text in runs:
         wanted, run = task_and_run(text)
@@ -191,27 +191,27 @@ def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
 
 
 def task_and_run(text: str) -> tuple[str | None, Path]:
-    """`TASK=RUN` in parts; a folder that is there under the whole text is taken as it is."""
+    """Split `TASK=RUN`; a text that is the path of an existing folder is not split."""
     task, sign, rest = text.partition("=")
     if not sign or Path(text).exists() or not (task in TASK_NAMES or NAME.fullmatch(task)):
         return None, Path(text)
     return task, Path(rest)
 
 
-SOUP = ""  # its name among its members', which are never empty
+SOUP = ""  # the soup's name beside those of its members, which are never empty
 
 
 def soup_runs(
     runs: Sequence[Path], greedy: bool, seed: int, folder: Path, overwrite: bool = False
 ) -> dict[str, Any]:
-    """Average the runs' weights and write `folder` as a run's, with checkpoint and predictions.
+    """Average the runs' weights and write `folder` as a run with checkpoint and predictions.
 
-    Returns what metrics.json holds; figures are of all dev examples or, for a greedy soup, of the
-    half that its members were not selected on.
+    Returns the content of metrics.json. Metrics are over all dev examples or, for a greedy soup,
+    over the half on which its members were not selected.
     """
     method = "greedy-soup" if greedy else "soup"
     for run in runs:
-        tasks_of_run(run)  # or it is not finished
+        tasks_of_run(run)  # raises PredictionError for an unfinished run
     base = replace(soup_config(runs), seed=seed)
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
     check_output(folder, config, runs, overwrite)
@@ -243,7 +243,7 @@ def soup_runs(
 
 
 def score_soup(soup: Soup, name: str) -> dict[str, Scores]:
-    """What the soup says of each split of a task."""
+    """Return the soup's scores for each split of a task."""
     task, splits = soup.built.tasks[name], soup.built.splits[name]
     found = {}
     for split in SPLITS:

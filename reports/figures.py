@@ -1,4 +1,4 @@
-"""Figures of a comparison, each drawn from runs on disk; `svg` makes one part of a page."""
+"""Figures of a comparison, drawn from runs on disk, and their conversion to SVG."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-POINTS = 60  # of a curve over steps: each is the mean of the steps around it
+POINTS = 60  # per curve over steps; each is the mean of nearby steps
 
 
 def svg(figure: Figure, title: str, number: int = 0) -> str:
-    """The figure as an SVG element that scales with the page; `title` is what a reader hears.
+    """Convert a figure to an SVG element that scales with the page, with `title` as its label.
 
-    `number` tells figures of one title apart: their parts may not share names.
+    `number` distinguishes figures with the same title, so that element ids are unique.
     """
     from html import escape
 
     buffer = io.StringIO()
-    # The same figure has the same bytes: no date, and names of its parts that do not change.
+    # Without a date and with fixed element ids, the same figure has the same bytes.
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": "comparison", "svg.fonttype": "path"}):
@@ -46,7 +46,7 @@ def svg(figure: Figure, title: str, number: int = 0) -> str:
 
 
 def learning_curves(systems: Sequence[Scored]) -> list[Figure]:
-    """The main dev metric over the epochs, a figure a task, a line a run."""
+    """Draw the main dev metric over the epochs: one figure per task, one line per run."""
     found = [learning_curve(systems, task) for task in tasks_of(systems)]
     return [figure for figure in found if figure is not None]
 
@@ -80,7 +80,7 @@ def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
 
 
 def confusions(systems: Sequence[Scored], task: str = "sst") -> list[Figure]:
-    """Labels against predictions, a figure a system, its seeds together (BEES, Figure 4)."""
+    """Draw a confusion matrix per system, summed over its seeds (BEES, Figure 4)."""
     return [confusion(one, task) for one in systems if task in one.metrics]
 
 
@@ -98,7 +98,7 @@ def confusion(one: Scored, task: str) -> Figure:
 
 
 def confusion_counts(one: Scored, task: str, seed: int) -> np.ndarray:
-    """Examples by label and prediction (C, C)."""
+    """Count examples by label and prediction (C, C)."""
     scores = one.scores[task, seed]
     classes = scores.values.shape[1]
     assert scores.targets is not None
@@ -108,7 +108,7 @@ def confusion_counts(one: Scored, task: str, seed: int) -> np.ndarray:
 
 
 def similarity_distribution(systems: Sequence[Scored], task: str = "sts") -> Figure | None:
-    """How often each similarity is predicted and true (BEES, Figure 5), of the first seed."""
+    """Draw histograms of labels and predictions of the first seed (BEES, Figure 5)."""
     having = [one for one in systems if task in one.metrics]
     if not having:
         return None
@@ -127,13 +127,13 @@ def similarity_distribution(systems: Sequence[Scored], task: str = "sts") -> Fig
 
 
 def telemetry_of(run: StoredRun) -> list[dict[str, Any]]:
-    """The steps of a run, none where it left no telemetry."""
+    """Return the logged steps of a run, or none if it has no telemetry."""
     file = run.folder / "telemetry.jsonl"
     return list(read_steps(file)) if file.exists() else []
 
 
 def conflict_map(run: StoredRun) -> Figure | None:
-    """Mean cosine of the objectives' gradients, by pair and part of the encoder."""
+    """Draw the mean cosine of gradients, by pair of objectives and part of the encoder."""
     found: dict[str, dict[str, list[float]]] = {}
     for line in telemetry_of(run):
         for layer, pairs in line.get("layers", {}).items():
@@ -157,7 +157,7 @@ def conflict_map(run: StoredRun) -> Figure | None:
 
 
 def weights_over_time(run: StoredRun) -> Figure | None:
-    """The combiner's weight of each objective over the steps, where it is ever other than 1."""
+    """Draw the combiner's weights over the steps; return None if all weights are 1."""
     points: dict[str, list[tuple[int, float]]] = {}
     for line in telemetry_of(run):
         if len(line["weights"]) > 1:
@@ -175,7 +175,7 @@ def weights_over_time(run: StoredRun) -> Figure | None:
 
 
 def all_figures(systems: Sequence[Scored]) -> Mapping[str, list[Figure]]:
-    """Title -> figures, where there is something to draw."""
+    """Return figures by title; titles without figures are left out."""
     found: dict[str, list[Figure | None]] = {
         "Learning curves": [*learning_curves(systems)],
         "Sentiment: labels and predictions": [*confusions(systems)],
@@ -191,12 +191,12 @@ def all_figures(systems: Sequence[Scored]) -> Mapping[str, list[Figure]]:
 
 
 METHODS = ("pca", "tsne")
-TASK = "sst"  # whose examples are one sentence with a class
-COUNT = 1000  # examples at most: t-SNE of more takes minutes
+TASK = "sst"  # one sentence with a class per example
+COUNT = 1000  # maximum number of examples: t-SNE of more takes minutes
 
 
 def embedding_maps(systems: Sequence[Scored], method: str) -> list[Figure]:
-    """A figure a system: its first run that has sentiment, weights, and its data still there."""
+    """Draw one figure per system, from its first run with sentiment, weights and data."""
     found = []
     for one in systems:
         maps = (embedding_map(one.system.name, run, method) for run in one.system.runs)
@@ -206,7 +206,7 @@ def embedding_maps(systems: Sequence[Scored], method: str) -> list[Figure]:
 
 
 def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
-    """Dev sentences, a dot each, coloured by label; None where the run cannot give them."""
+    """Draw the dev sentences coloured by label; return None without weights or data."""
     data = run.config.get("data")
     if data is None or TASK not in run.config["tasks"]:
         return None
@@ -231,7 +231,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
 
 
 def project(embeddings: np.ndarray, method: str) -> np.ndarray:
-    """(N, H) -> (N, 2)."""
+    """Project embeddings (N, H) to (N, 2)."""
     if method == "tsne":
         from sklearn.manifold import TSNE
 

@@ -1,6 +1,6 @@
-"""Pareto fronts: how near each point lies to its ray, the volume they cover, and a figure.
+"""Pareto fronts: distances of points from their rays, hypervolumes, and a figure.
 
-Sweeps side by side, in one figure and table: python -m reports.front FOLDER FOLDER --output FIGURE
+Compare sweeps in one figure and table: python -m reports.front FOLDER FOLDER --output FIGURE
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from reports.tables import text_table
 
 @dataclass(frozen=True)
 class Front:
-    """n points of one method: losses (n, m) that were found for preferences (n, m).
+    """The n points of one method: losses (n, m) for preferences (n, m).
 
-    Losses are looked at relative to `reference` (m,), which also bounds the volume that is counted.
-    A preference r names the ray of relative losses along 1 / r.
+    Losses are divided by `reference` (m,), which is also the reference point of the hypervolume.
+    A preference r stands for the ray of relative losses along 1 / r.
     """
 
     method: str
@@ -45,7 +45,7 @@ class Front:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, with each point's distance from its ray and the volume."""
+        """Return all fields, the distance of each point from its ray, and the hypervolume."""
         return {
             "method": self.method,
             "objectives": list(self.objectives),
@@ -58,26 +58,26 @@ class Front:
 
     @property
     def relative(self) -> np.ndarray:
-        """Losses over their reference: (n, m)."""
+        """Losses divided by their reference: (n, m)."""
         return self.losses / self.reference
 
     def distances(self) -> np.ndarray:
-        """Non-uniformity mu of each point with regard to its preference: (n,)."""
+        """Compute the non-uniformity mu (n,) of each point with respect to its preference."""
         pairs = zip(self.relative, self.preferences, strict=True)
         return np.array([non_uniformity(losses, wish) for losses, wish in pairs])
 
     def hypervolume(self) -> float:
-        """Volume between the points and the reference, as a share of the whole to zero losses."""
+        """Compute the volume between points and reference, as a share of that of zero losses."""
         import moocore
 
         return float(moocore.hypervolume(self.relative, ref=np.ones_like(self.reference)))
 
 
 def reachable(fronts: Sequence[Front]) -> np.ndarray:
-    """Which of the common preferences have a ray between the outermost points: (n,) of bool.
+    """Return a mask (n,) of the common preferences whose ray is between the outermost points.
 
-    The points of all `fronts` together, so give all that are to be compared. For two objectives;
-    with more, all rays count.
+    The outermost points are those of all `fronts`, so pass all fronts that are compared. With
+    more than two objectives, all rays count as reachable.
     """
     first = fronts[0]
     if len(first.objectives) != 2:
@@ -89,7 +89,7 @@ def reachable(fronts: Sequence[Front]) -> np.ndarray:
 
 
 def front_table(fronts: Sequence[Front]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: each method's mean distance from its reachable rays, and its volume."""
+    """Return header and rows: mean distance from reachable rays and hypervolume per method."""
     inside = reachable(fronts)
     rows = [
         [
@@ -104,18 +104,18 @@ def front_table(fronts: Sequence[Front]) -> tuple[list[str], list[list[str]]]:
 
 
 def distance_text(front: Front, inside: np.ndarray) -> str:
-    """Mean distance of the points from the rays that count."""
+    """Format the mean distance of the points from their reachable rays."""
     return f"mean μ {front.distances()[inside].mean():.4f}" if inside.any() else "no ray reachable"
 
 
 def label(front: Front, objective: int) -> str:
-    """What an axis shows."""
+    """Return the label of an axis."""
     name = f"loss of {front.objectives[objective]}"
     return name if front.reference[objective] == 1 else f"{name} / before training"
 
 
 def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = None) -> None:
-    """One panel a method and pair of objectives: points, each joined to its ray; `curve` behind."""
+    """Draw a panel per method and pair of objectives: points, their rays, and `curve` behind."""
     inside = reachable(fronts)
     pairs = list(combinations(range(len(fronts[0].objectives)), 2))
     figure = blank_figure(3.6 * len(fronts), 3.5 * len(pairs))
@@ -140,9 +140,9 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
 
 
 def read_fronts(folders: Sequence[Path]) -> list[Front]:
-    """The fronts of finished sweeps; UserError unless they can be compared.
+    """Read the fronts of finished sweeps; raise UserError if they cannot be compared.
 
-    Those of older versions have no checksum.
+    A checksum is not required, because fronts of older versions have none.
     """
     files = [folder / "front.json" for folder in folders]
     fronts = [Front.from_json(read_cell(file, required=False)) for file in files]

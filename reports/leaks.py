@@ -1,4 +1,4 @@
-"""The leak audit: which sentences and pairs of dev and test are in text that is trained on."""
+"""The leak audit: which sentences and pairs of dev and test are in the training text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Table = tuple[list[str], list[list[str]]]  # header, rows
 
 @dataclass(frozen=True)
 class Part:
-    """Distinct sentences of a body of text, and its pairs, whichever sentence comes first.
+    """Distinct sentences and unordered pairs of a corpus.
 
-    Sentences count as the same if their letters and digits are, whatever case and marks.
+    Sentences are equal if their letters and digits are, regardless of case and punctuation.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Part:
 
 
 def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
-    """Columns of texts, one or two or more, as a part; blank ones are left out."""
+    """Build a part from columns of texts; blank texts are left out."""
     columns = [[bare(text) for text in column] for column in texts]
     sentences = frozenset(text for column in columns for text in column if text)
     pairs = (
@@ -38,7 +38,7 @@ def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
 
 
 def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[Part], list[str]]:
-    """What is trained on and what is held out, and why files that are there cannot be read.
+    """Return training parts, held-out parts, and the errors of files that cannot be read.
 
     A split without a file is left out.
     """
@@ -63,12 +63,11 @@ def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[
 def audit(
     tasks: Sequence[str], folder: Path, further: Mapping[str, Sequence[Sequence[str]]] | None = None
 ) -> tuple[Table, Table, list[str]]:
-    """Tables of sentences and of pairs: a row a held-out split, a column a body of training text.
+    """Return the tables of sentences and of pairs, and one error line per unreadable file.
 
-    And what could not be read, a line a file.
-
-    `further` are other texts that were trained on, by name, such as those of pre-training. Test
-    splits are also compared with dev, which chooses epochs.
+    A table has one row per held-out split and one column per training corpus. `further` are other
+    training texts by name, such as those of pre-training. Test splits are also compared with dev,
+    which selects the best epoch.
     """
     seen, held, damaged = parts_of_data(tasks, folder)
     seen += [part_of(name, texts) for name, texts in (further or {}).items()]

@@ -1,4 +1,4 @@
-"""The folder of what was made of several runs: a run's, so that it is compared or merged again."""
+"""The folder of a merge of several runs, in the form of a run, for comparison or merging."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tasks.predictions import (
 def check_output(
     folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
 ) -> None:
-    """PredictionError if the folder is a member's, or holds another run that is not to go."""
+    """Raise PredictionError if the folder is a member's or holds a run not to be replaced."""
     for member in members:
         if folder.resolve() == member.resolve():
             raise PredictionError(f"{folder}: expected another --output than a member's folder")
@@ -41,16 +41,16 @@ def write_merged_run(
     tables: Mapping[str, Mapping[str, Scores]],
     save_model: Callable[[Path], None] | None = None,
 ) -> None:
-    """Task -> split -> scores, the metrics and, of a soup, the model; a run that is there goes.
+    """Write scores by task and split, metrics and, for a soup, the model; replace a run there.
 
-    RunError where a run is at work in it.
+    Raises RunError if another process uses the folder.
     """
     place = RunFolder(folder)
     with place.owned():
         if place.run_or_nothing() is not None:
             place.remove()
         folder.mkdir(parents=True, exist_ok=True)
-        place.write_config(config)  # first: it makes the rest a run's
+        place.write_config(config)  # first: it marks the folder as a run
         target = place.predictions
         target.mkdir(exist_ok=True)
         if save_model is not None:

@@ -1,4 +1,4 @@
-"""A comparison as one HTML page: tables, figures, the examples on which systems disagree."""
+"""A comparison as one HTML page: tables, figures, and examples on which systems disagree."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHOWN = 8  # examples a task
+SHOWN = 8  # examples per task
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One example: its texts, its label, and what each system says."""
+    """One example: its texts, its label, and the prediction of each system."""
 
     texts: tuple[str, ...]
     label: str
@@ -36,17 +36,17 @@ class Disagreement:
 def disagreements(
     systems: Sequence[Scored], task: str, count: int = SHOWN
 ) -> list[Disagreement] | None:
-    """Examples on which two systems predict differently: other classes, or other second decimals.
+    """Return examples on which systems predict other classes, or other similarities (2 decimals).
 
-    By the largest distance of two systems' probabilities (total variation) or similarities, of each
-    system's first seed. None where fewer than two systems have the task or the data that the runs
-    were made from is not there.
+    They are sorted by the largest distance between two systems' probabilities (total variation)
+    or similarities, from the first seed of each. Returns None if fewer than two systems have the
+    task, or if the data of the runs cannot be found.
     """
     having = [one for one in systems if task in one.metrics]
     if len(having) < 2:
         return None
     known = [run.config.get("data") for one in having for run in one.system.runs]
-    data = next((one for one in known if one is not None), None)  # merged runs tell none
+    data = next((one for one in known if one is not None), None)  # merged runs record none
     if data is None:
         return None
     try:
@@ -64,10 +64,10 @@ def disagreements(
     found: list[Disagreement] = []
     for row in np.lexsort((table.ids, -distance)):
         if (place := row_of.get(str(table.ids[row]))) is None:
-            return None  # other data than the runs'
+            return None  # the data is not that of the runs
         said = table.predictions[:, row]
         shown = tuple(f"{value:z.2f}" if similarities else f"{value:.0f}" for value in said)
-        if len(set(shown)) > 1:  # the probabilities of one class may be far apart, too
+        if len(set(shown)) > 1:  # probabilities may differ although the class is the same
             texts = tuple(column[place] for column in examples.texts)
             found.append(Disagreement(texts, f"{table.targets[row]:g}", shown))
         if len(found) == count:
@@ -76,7 +76,7 @@ def disagreements(
 
 
 def apart(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Distance of two models' similarities (N,), total variation of probabilities (N, C)."""
+    """Return distances (N,) of similarities (N,), or total variation of probabilities (N, C)."""
     distance = np.abs(values.astype(np.float64) - others)
     return distance if distance.ndim == 1 else distance.sum(1) / 2
 
@@ -89,9 +89,9 @@ def comparison_page(
     tables: Sections,
     further: Mapping[str, Sequence[Figure]] | None = None,
 ) -> str:
-    """The page's text; `further` figures, by title, follow those that every comparison has.
+    """Return the HTML text; `further` figures by title follow those of every comparison.
 
-    Whatever stands in data, names of runs and settings is escaped.
+    Text from data, names of runs and settings is escaped.
     """
     from jinja2 import Environment
     from markupsafe import Markup
@@ -109,7 +109,7 @@ def comparison_page(
         summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
         tables=[(title, *table) for title, table in tables],
         notes=NOTES,
-        # Our own drawings are markup; their texts were escaped when they were drawn.
+        # The figures are markup; their texts were escaped when they were drawn.
         figures=[
             (title, [Markup(svg(figure, title, i)) for i, figure in enumerate(several)])
             for title, several in figures.items()

@@ -1,4 +1,4 @@
-"""Whether two systems differ: tests and intervals over the same examples, or over paired cells."""
+"""Significance tests and confidence intervals over the same examples or over paired cells."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 RESAMPLES = 2000
-DECIMALS = 9  # of a difference of scores
+DECIMALS = 9  # to which differences of scores are rounded
 FEWEST_PAIRS = 6  # fewer cannot reach p < 0.05 in a two-sided signed-rank test
 
 
 def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> float:
-    """Exact two-sided p that both systems are right equally often, of booleans (N,) each.
+    """Compute McNemar's exact two-sided p for two systems (McNemar, 1947).
 
-    Only examples on which one is right and the other wrong count (McNemar, 1947).
+    The arguments (N,) are true for right predictions. Only examples where they differ count.
     """
     from scipy.stats import binomtest
 
@@ -26,10 +26,10 @@ def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> float:
 
 
 def signed_rank(differences: Sequence[float]) -> float | None:
-    """Two-sided p of Wilcoxon's test that paired cells differ by nothing; None below six pairs.
+    """Compute the two-sided p of Wilcoxon's signed-rank test; None for fewer than six pairs.
 
-    Pairs without a difference take part in the ranking and are then left out (Pratt, 1959);
-    differences are rounded, or 0.48 - 0.47 and 0.47 - 0.46 would not be the tie they are.
+    Pairs without a difference are ranked and then left out (Pratt, 1959). Differences are rounded,
+    because 0.48 - 0.47 and 0.47 - 0.46 would not be a tie otherwise.
     """
     from scipy.stats import wilcoxon
 
@@ -42,7 +42,7 @@ def signed_rank(differences: Sequence[float]) -> float | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """p values adjusted for being several (Holm, 1979), in their order; None stays None."""
+    """Adjust p values for multiple tests (Holm, 1979), in their order; None stays None."""
     tested = [i for i, p in enumerate(p_values) if p is not None]
     ranked = sorted(tested, key=lambda i: p_values[i] or 0.0)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -59,10 +59,10 @@ def paired_bootstrap(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> tuple[float, float]:
-    """95 % percentile interval of a difference of two scores over the same examples.
+    """Compute the 95 % percentile bootstrap interval of a difference of two scores.
 
-    `difference(rows)` gives it for a sample of rows. Examples are drawn in the order of their ids,
-    so that the order in which they stand changes nothing (Efron and Tibshirani, 1993, section 13).
+    `difference(rows)` computes it for a sample of rows. Samples are drawn from the examples sorted
+    by id, so that their order changes nothing (Efron and Tibshirani, 1993, section 13).
     """
     draw = np.random.default_rng(seed)
     order = np.argsort(ids, kind="stable")

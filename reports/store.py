@@ -1,4 +1,4 @@
-"""The runs in a folder: what each is, how far it came, what it scored."""
+"""Stored runs: configuration, state and metrics, and a table of all runs in a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tasks.metrics import LEADERBOARD, MAIN_METRICS, impossible
 if TYPE_CHECKING:
     from tasks.base import Task
 
-# Settings that the table shows in columns of their own, or that say nothing of the result.
+# Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
@@ -51,23 +51,23 @@ class StoredRun:
         return self.config.get("own_tasks", {})
 
     def task(self, name: str) -> Task:
-        """The task of this name as the run has it: described by it, with as many classes."""
+        """Return the task of this name with the description and number of classes of the run."""
         classes = self.classes(name)
         with settings_of(self.folder):
             return find_task(name, self.own_tasks, **({"classes": classes} if classes else {}))
 
     def main_metric(self, task: str) -> str:
-        """Of a task as the run has it, without PyTorch; `task(name).kind` has the same."""
+        """Return the main metric of a task without importing PyTorch."""
         plain = "similarity" if task in SIMILARITIES else "classification"
         return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", plain)]
 
     def classes(self, task: str) -> str | None:
-        """How many classes are not left out; None for all of them."""
+        """Return the number of classes in use, or None for all of them."""
         return self.config.get("task_options", {}).get(task, {}).get("classes")
 
     @property
     def state(self) -> str:
-        """finished; finished, half of dev (what its figures are of); epoch 2 of 3; begun."""
+        """Progress: finished; finished, half of dev (used for its metrics); epoch 2 of 3; begun."""
         if self.metrics is not None:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
@@ -83,7 +83,7 @@ class StoredRun:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What differs from the defaults, beside what every table shows; how runs were merged."""
+        """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
         plain = default_values() | {
             "batches_per_step": step_batches(self.config),
             "similarity_scale": default_scale(self.config),
@@ -101,7 +101,7 @@ class StoredRun:
 
 
 def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
-    """Every run under a folder, by path, and what is wrong with those that cannot be read."""
+    """Return all runs under a folder, sorted by path, and the errors of unreadable ones."""
     found, problems = [], []
     for file in sorted(root.rglob("config.json")):
         if any(part in ("checkpoint", "tensorboard") for part in file.relative_to(root).parts):
@@ -115,10 +115,10 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 
 def read_run(folder: Path) -> StoredRun:
-    """The run in a folder; UserError if there is none."""
+    """Read the run in a folder; raise UserError if there is none."""
     config, file = RunFolder(folder).stored_config(), folder / "config.json"
     if not {"mode", "tasks"} <= config.keys():
-        raise UserError(f"{file}: expected a run's, found another program's")
+        raise UserError(f"{file}: expected the file of a run, found that of another program")
     try:
         check_stored(config)
     except UserError as error:
@@ -127,13 +127,13 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def read_metrics(folder: Path) -> dict[str, Any] | None:
-    """Return the metrics of a run, None without any; UserError where they have another form."""
+    """Return the metrics of a run or None; raise UserError if the file is not valid."""
     found, file = RunFolder(folder).read_metrics(), folder / "metrics.json"
     if found is None:
         return None
     for key, hint in METRICS.items():
         if key in found and not accepts(hint, found[key]):
-            raise UserError(f"{file}: {key}: expected a run's, found {str(found[key])[:60]!r}")
+            raise UserError(f"{file}: {key}: expected metrics, found {str(found[key])[:60]!r}")
     for task, metrics in found.get("dev", {}).items():
         if isinstance(metrics, float) != task.startswith("overall"):
             raise UserError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
@@ -145,7 +145,7 @@ def read_metrics(folder: Path) -> dict[str, Any] | None:
 
 
 def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
-    """A line a run, with the main metric of every task on dev."""
+    """Return a table with one line per run and the main dev metric of each task."""
     rows, columns = [], columns_of(runs)
     for run in runs:
         dev = (run.metrics or {}).get("dev", {})
@@ -173,9 +173,9 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
 
 
 def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
-    """Tasks with their main metrics: the leaderboard's, then those that any of the runs has.
+    """Return pairs of a task and its main metric: those of the leaderboard and of the runs.
 
-    Own tasks of one name may be of different types.
+    Own tasks with the same name may have different types, and hence several pairs.
     """
     found = set(LEADERBOARD.items())
     for run in runs:

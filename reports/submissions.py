@@ -1,4 +1,4 @@
-"""Leaderboard files: checked byte by byte against the data, scored, packed."""
+"""Leaderboard files: exact checks against the data, scores and packing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import PredictionFile, read_scores_of, scores_name
 
-SHOWN = 5  # problems of one kind that are told with their line
+SHOWN = 5  # problems per file that are reported one by one
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What is wrong with a prediction file; if nothing, its values (N,) in the order asked for."""
+    """Problems of a prediction file or, without any, its values (N,) in the order of the ids."""
 
     file: Path
     rows: int
@@ -29,9 +29,9 @@ class Checked:
 
 
 def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) -> Checked:
-    """Whether a file holds the header's bytes and one well-formed row for each of `ids`, no other.
+    """Check that a file has the exact header and one well-formed row for each of `ids`.
 
-    Each problem is one line that names file and line.
+    Each problem is one line of text with the file and the line number.
     """
     if not file.is_file():
         return Checked(file, 0, (f"{file}: expected a prediction file, found none",), None)
@@ -52,7 +52,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
                 raise ValueError(f"expected each id once, found {name} again")
             if name not in wanted:
                 raise ValueError(f"expected an id of the data, found {name}")
-            found[name] = 0.0  # it is there, whatever its value
+            found[name] = 0.0  # the id is present, even if its value is invalid
             found[name] = output.parse(text)
         except ValueError as error:
             problems.add(number, str(error))
@@ -65,7 +65,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
 
 
 def split_row(line: bytes) -> tuple[str, str]:
-    """`ID , VALUE ` -> id and value; ValueError says what is wrong."""
+    """Split `ID , VALUE ` into id and value; raise ValueError for a malformed row."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
@@ -77,7 +77,7 @@ def split_row(line: bytes) -> tuple[str, str]:
 
 
 class Problems:
-    """Problems of a file; beyond the first few they are only counted."""
+    """Problems of a file; after the first `SHOWN` they are only counted."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.found = file, list[str]()
@@ -93,14 +93,14 @@ class Problems:
 
 
 SPLITS = ("dev", "test")
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip: the same files make the same bytes
+EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the same bytes
 
 
 @dataclass(frozen=True)
 class FileScore:
-    """A prediction file, and its metrics where it is sound and there are labels.
+    """A checked prediction file, with its metrics if it is valid and labels are known.
 
-    `notes` are what a reader of the metrics has to know.
+    `notes` are remarks for the reader of the metrics.
     """
 
     task: str
@@ -117,10 +117,10 @@ def check_folder(
     wanted: Sequence[str] | None = None,
     every_split: bool = False,
 ) -> list[FileScore]:
-    """The files of every split of which one is there; DataError where gold data cannot be read.
+    """Check the prediction files in a folder; raise DataError if the gold data cannot be read.
 
-    With `wanted`, files of these tasks, which have to be there; else those that are. With
-    `every_split` those of a split of which there is none are missing, too.
+    With `wanted`, the files of these tasks are required; otherwise the existing files are checked.
+    A split without any file is skipped, or reported as missing with `every_split`.
     """
     found = []
     for split in SPLITS:
@@ -136,7 +136,7 @@ def check_folder(
 
 
 def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
-    """One file against the ids and labels of the data."""
+    """Check one file against the ids and labels of the data."""
     examples = task.read(gold, split)
     assert task.output is not None
     checked = check_predictions(file, task.output, examples.ids)
@@ -149,7 +149,7 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
 
 
 def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:
-    """What is strange about a file, though it may be sound."""
+    """Yield remarks on a file, which may be valid nevertheless."""
     if blank:
         yield f"{task.name} {split}: {blank} rows of the data have no label and are left out"
     scale = task.output.scale if task.output is not None else None
@@ -157,7 +157,7 @@ def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -
         outside = int(((checked.values < scale[0]) | (checked.values > scale[1])).sum())
         if outside:
             span = scale[1] - scale[0]
-            yield f"{file}: {outside} values are outside of the scale, whose length is {span:g}"
+            yield f"{file}: {outside} values are outside of the scale, whose range is {span:g}"
     scores = file.parent / scores_name(task.name, split)
     if scores.exists():
         selected = read_scores_of(scores, task.kind.classes).selected_on
@@ -169,7 +169,7 @@ def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -
 
 
 def score_table(found: Sequence[FileScore]) -> str:
-    """A line a file and metric, and both overall scores of a split with all three tasks."""
+    """Return a table by file and metric, with overall scores of splits with all three tasks."""
     rows = []
     for one in found:
         count, state = f"{one.checked.rows:,}", "wrong" if one.checked.problems else "sound"
@@ -185,7 +185,7 @@ def score_table(found: Sequence[FileScore]) -> str:
 
 
 def pack(files: Sequence[Path], target: Path) -> None:
-    """The files, without their folders, in a zip that is the same for the same files."""
+    """Write the files, without their folders, into a reproducible zip archive."""
     with written_aside(target) as new, zipfile.ZipFile(new, "x", zipfile.ZIP_DEFLATED) as archive:
         for file in files:
             info = zipfile.ZipInfo(file.name, EPOCH)

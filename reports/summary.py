@@ -1,4 +1,4 @@
-"""What a finished run prints: the metrics of its best epoch, and what its combiner did."""
+"""The summary of a finished run: metrics of its best epoch, and statistics of its combiner."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from reports.tables import text_table
 
 
 def shown(value: float | None) -> str:
-    """A figure; nothing where there is none, as of a test without labels."""
+    """Format a score; None, as for a test set without labels, becomes an empty string."""
     return "" if value is None else f"{value:.4f}"
 
 
 def summary(result: dict[str, Any]) -> str:
-    """Metrics of the best epoch, what the combiner did, and which tasks were in conflict.
+    """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
 
-    `test` has a column where its labels are known.
+    There is a column for `test` if its labels are known.
     """
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = [
@@ -45,7 +45,7 @@ def summary(result: dict[str, Any]) -> str:
         for pair, found in result.get("conflicts", {}).items()
     ]
     for task, found in further.get("before", {}).items():
-        metric = next(iter(found))  # the one that selects
+        metric = next(iter(found))  # the metric that selects the best epoch
         if result["dev"][task][metric] < found[metric]:
             lines.append(f"{task}: the encoder was better before, by {metric} on dev")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""How systems of runs score on dev, read from their folders."""
+"""Dev scores of systems, read from the folders of their runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tasks.predictions import Scores, read_scores_of, scores_name
 
 @dataclass(frozen=True)
 class Scored:
-    """Metrics of a system by task, seed and name, and the scores behind them by task and seed.
+    """Metrics of a system by task, seed and name, and its scores by task and seed.
 
-    `left_out` counts the dev examples of a task that are in neither.
+    `left_out` is the number of dev examples of each task that neither includes.
     """
 
     system: System
@@ -29,15 +29,15 @@ class Scored:
     left_out: Mapping[str, int]
 
     def predictions(self, task: str, seed: int) -> np.ndarray:
-        """Those written beside the scores, or those that follow from them."""
+        """Return the stored predictions, or those computed from the scores."""
         return self.scores[task, seed].predicted(self.system.task(task).kind.predictions)
 
     def values(self, task: str, metric: str) -> list[float]:
-        """One a seed."""
+        """Return the metric of each seed."""
         return [found[metric] for found in self.metrics.get(task, {}).values()]
 
     def overall_values(self, name: str) -> list[float]:
-        """One for each seed that has all three tasks."""
+        """Return the overall score of each seed that has all three tasks."""
         if not self.metrics.keys() >= set(CS224N):
             return []
         several = {task: self.metrics[task] for task in CS224N}
@@ -49,7 +49,7 @@ class Scored:
 
 
 def tasks_of(systems: Sequence[Scored]) -> tuple[str, ...]:
-    """Those that any of the systems has, in their usual order."""
+    """Return the tasks of all systems, in their usual order."""
     return in_order(task for one in systems for task in one.metrics)
 
 
@@ -58,9 +58,9 @@ def runs_of(systems: Sequence[Scored]) -> list[StoredRun]:
 
 
 def score_systems(systems: Sequence[System]) -> list[Scored]:
-    """Dev scores read from the runs' folders, and their metrics.
+    """Read dev scores from the runs' folders and compute the metrics.
 
-    Examples on which any of the systems was selected are left out of all of them.
+    Examples on which any of the systems was selected are left out for all systems.
     """
     scores = {
         (task, seed, folder): read_scores_of(
@@ -91,11 +91,11 @@ def score_systems(systems: Sequence[System]) -> list[Scored]:
 def score_system(
     system: System, scores: Mapping[tuple[str, int], Scores], left_out: Mapping[str, int]
 ) -> Scored:
-    """Metrics of a system's scores by task and seed."""
+    """Compute the metrics of a system by task and seed."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
         kind = system.task(task).kind
-        # The same examples with the same labels, or their mean says nothing.
+        # Raises an error unless all seeds have the same examples and labels.
         cells = {str(system.cells[task, s]): scores[task, s] for s in system.seeds(task)}
         aligned(cells, kind.predictions)
         for seed in system.seeds(task):

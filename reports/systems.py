@@ -1,4 +1,4 @@
-"""Runs of one way to train, over tasks and seeds."""
+"""Systems: runs of one training method, over tasks and seeds."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reports.store import StoredRun, read_run, shown
 from tasks import in_order
 from tasks.base import Task
 
-# Settings in which the runs of one system may differ: single-task runs of several tasks and seeds
-# are a system, as a multi-task run of each seed is.
+# Settings in which the runs of one system may differ. Single-task runs of several tasks and seeds
+# form a system, as do multi-task runs of several seeds.
 OF_A_RUN = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
-NO_SEED = -1  # of merged runs whose members no seed chose
-UNKNOWN = "a run that is not here"
+NO_SEED = -1  # for merged runs whose members were not selected by a seed
+UNKNOWN = "a run that cannot be found"
 
 
 @dataclass(frozen=True)
 class System:
-    """Runs of one way to train; `cells` are their folders by task and seed."""
+    """Runs of one training method; `cells` are their folders by task and seed."""
 
     name: str
     runs: tuple[StoredRun, ...]
@@ -34,7 +34,7 @@ class System:
         return in_order(task for task, _ in self.cells)
 
     def task(self, name: str) -> Task:
-        """As its runs have it."""
+        """Return the task as its runs define it."""
         return task_of(name, self.runs)
 
     def seeds(self, task: str) -> list[int]:
@@ -42,15 +42,15 @@ class System:
 
 
 def task_of(name: str, runs: Iterable[StoredRun]) -> Task:
-    """The task of this name, as the first of the runs that has it."""
+    """Return the task of this name as defined by the first run that has it."""
     return next(run for run in runs if name in run.config["tasks"]).task(name)
 
 
 def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
-    """Runs, each with the name of its system or None, as systems in the order of their coming.
+    """Group runs, each with the name of its system or None, into systems in their order.
 
-    Without a name, runs belong together that differ in tasks, seeds and what follows from these.
-    Raises UserError for a run that is not finished, or a second one of the same task and seed.
+    Runs without a name form a system if they differ only in the settings `OF_A_RUN`. Raises
+    UserError for an unfinished run, or for two runs of the same task and seed.
     """
     found: dict[str, list[StoredRun]] = {}
     every = [set(traits(run)) for _, run in runs]
@@ -71,7 +71,7 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
 
 
 def check_alike(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
-    """UserError for a run that differs from others of its system in more than tasks and seed."""
+    """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
         for key in ("data", "options of", "start"):
             for task in sorted(set(run.config["tasks"]) & set(other.config["tasks"])):
@@ -80,13 +80,13 @@ def check_alike(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
                     what = f"{key} {task}" if key == "options of" else key
                     raise UserError(
                         f"{run.folder}: expected, as a run of the system {name}, {what} "
-                        f"{theirs!r}, which {other.folder} has, found {mine!r}; NAME=RUN tells "
-                        "systems apart"
+                        f"{theirs!r}, which {other.folder} has, found {mine!r}; NAME=RUN "
+                        "distinguishes systems"
                     )
 
 
 def told(run: StoredRun, key: str, task: str) -> Any:
-    """A setting that is not among the traits; of where a run starts what that run was."""
+    """Return the data, the options of a task, or a description of the initial run of a run."""
     if key == "data":
         return run.config.get("data")
     if key == "options of":
@@ -103,7 +103,7 @@ def told(run: StoredRun, key: str, task: str) -> Any:
 
 
 def seed_of(run: StoredRun) -> int:
-    """That of a run; of merged ones only where it chose their members."""
+    """Return the seed of a run, or `NO_SEED` for a merge without random selection."""
     if run.config.get("members") and not str(run.config.get("method")).startswith("greedy"):
         return NO_SEED
     return int(run.config.get("seed", 0))
@@ -117,14 +117,14 @@ def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
             if cell in cells:
                 raise UserError(
                     f"{run.folder}: expected one run of {task} with seed {cell[1]} in the system "
-                    f"{name}, found {cells[cell]} too; NAME=RUN tells systems apart"
+                    f"{name}, found {cells[cell]} too; NAME=RUN distinguishes systems"
                 )
             cells[cell] = run.folder
     return System(name, runs, cells)
 
 
 def traits(run: StoredRun) -> list[str]:
-    """The settings that tell a system; where a run starts is told, not from which folder."""
+    """Return the settings that define a system, with `pre-trained` instead of a folder."""
     found = ["pre-trained"] if run.config.get("init") else []
     weights = [f"{one.prefix}weight" for one in methods("regularizers").values()]
     for key, value in run.settings.items():

@@ -1,4 +1,4 @@
-"""Tables in plain text, Markdown and LaTeX, and the figures in their cells."""
+"""Tables in plain text, Markdown and LaTeX, and the format of their cells."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from common.errors import harmless
 
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:
-    """`0.51 ± 0.02`, the standard deviation of a sample; the mean alone of a single value."""
+    """Format mean and sample standard deviation, `0.51 ± 0.02`, or a single value."""
     mean = f"{fmean(values):.{digits}f}"
     return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
 def beside(printed: str, ours: str) -> str:
-    """A paper's figure and ours, of which either may be missing."""
+    """Format a published score and ours; either may be empty."""
     return f"{printed} / {ours}" if printed or ours else ""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell; the last one, of figures, to the right.
+    """Format a table as plain text; the last column is right-aligned.
 
-    Each cell is one line: names and texts of foreign files do no harm to a terminal.
+    Each cell is one line, and control characters are escaped for the terminal.
     """
     cells = [[harmless(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
@@ -38,7 +38,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as a Markdown table."""
+    """Format a table as Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
@@ -46,7 +46,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """The same for LaTeX with booktabs."""
+    """Format a table as LaTeX with booktabs."""
     lines = [" & ".join(map(escaped, cells)) + r" \\" for cells in (header, *rows)]
     return "\n".join(
         [
@@ -75,5 +75,5 @@ LATEX = {
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX shows as it is."""
+    """Escape the special characters of LaTeX."""
     return "".join(LATEX.get(mark, mark) for mark in text)

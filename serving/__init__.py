@@ -1,4 +1,4 @@
-"""What trained models are for: predicting, finding, exporting, showing.
+"""Use of trained models: prediction, search, export and a demo.
 
 >>> from serving import MultiTaskModel
 >>> model = MultiTaskModel.load("runs/my-run")
@@ -15,7 +15,7 @@ __all__ = ["MultiTaskModel", "Prediction"]
 
 
 def __getattr__(name: str) -> Any:
-    """PyTorch is loaded when a name is first used."""
+    """Import a public name on first use, so that importing the package does not load PyTorch."""
     if name not in __all__:
         raise AttributeError(f"module 'serving' has no attribute {name!r}")
     from serving import model

@@ -1,6 +1,6 @@
-"""Predictions for the texts of a file, written row by row: a table, or a file for GLUE.
+"""Writing the predictions for a file of texts, row by row, as a table or as a GLUE submission.
 
-No torch is imported here.
+This module does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from tasks.base import Task
 
 
-# Tasks of GLUE's leaderboard; WNLI is none of ours, and AX is predicted by a head of MNLI.
+# Tasks of GLUE's leaderboard. WNLI is not supported; AX is predicted by the head of MNLI.
 SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What is written: the predictions of `tasks`, by default of all that fit the texts.
+    """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
-    `label` is the column of the right answers of one task, which its metrics need; `glue` writes
-    the file that GLUE's leaderboard takes.
+    `label` is the column with the labels of one task, from which its metrics are computed. With
+    `glue`, the output is a submission file for GLUE's leaderboard.
     """
 
     tasks: Sequence[str] | None = None
@@ -55,15 +55,15 @@ def write_answers(
     machine: RunConfig,
     outside: tuple[type[Settings], ...] = (),
 ) -> tuple[int, float, str]:
-    """Write a row for each of the source's; their number, when the model was loaded, the metrics.
+    """Write one row per input row; return their number, the time after loading, and the metrics.
 
-    `machine` has the precision and the device. Raises DataError where the source changes meanwhile.
+    `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
     """
     from common.progress import bar
     from serving.model import MultiTaskModel
 
     version, rows = source.version(), source.rows()
-    first = next(rows, None)  # what is wrong with the input is reported before the model is loaded
+    first = next(rows, None)  # reports faulty input before the model is loaded
     model = MultiTaskModel.load(run, machine.device, machine.linear, outside)
     loaded = time.perf_counter()
     if first is None:
@@ -77,7 +77,7 @@ def write_answers(
 
     writer = csv.writer(file, delimiter=wanted.separator, lineterminator="\n")
     count = 0
-    total = None if file is sys.stdout else 0  # a bar without an end, beside a file only
+    total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
             chain([first], rows), wanted.tasks, machine.precision, progress.update
@@ -97,32 +97,32 @@ def write_answers(
                     writer.writerow(shown_in(file, line))
             file.flush()
             count += len(window)
-    source.check_unchanged(version)  # after the last row, too: a shorter file ends early
+    source.check_unchanged(version)  # again after the last row: the file may have become shorter
     judged = shown(task, values, targets) if task and targets is not None else ""
     return count, loaded, judged
 
 
 def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
-    """The one that the label, or the file for GLUE, is of."""
+    """Return the one task that the labels or the GLUE submission belong to."""
     from multitask.errors import RunError
 
     names = model.chosen(wanted.tasks, texts)
     if len(names) != 1:
         flag = "--label" if wanted.label else "--glue"
-        raise RunError(f"{flag}: expected one of {', '.join(names)} by --tasks")
+        raise RunError(f"{flag}: expected one task, found {', '.join(names)}; choose by --tasks")
     if wanted.glue and names[0] not in SUBMITTED:
         raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
     return model.tasks_by_name[names[0]]
 
 
 def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
-    """The fields of a row as they are; with their texts harmless where the file is a terminal."""
+    """Return the fields of a row, with control characters escaped if the file is a terminal."""
     fields = list(row)
     return [harmless(str(one)) for one in fields] if file.isatty() else fields
 
 
 def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
-    """The next indices and what is predicted, a class as GLUE's files write it."""
+    """Return rows of an index and a prediction, with classes written as in GLUE's files."""
     from tasks import DECLARED
 
     if task.kind.classes is None:
@@ -132,7 +132,7 @@ def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[lis
 
 
 def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
-    """Names of what is answered: `sst`, and `sst: positive` for a probability."""
+    """Return the column names: `sst`, and `sst: positive` for a probability."""
     names = []
     for task, one in found.items():
         names.append(task)
@@ -142,7 +142,7 @@ def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
 
 
 def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
-    """Of one row."""
+    """Return the predictions of one row."""
     values: list[Any] = []
     for one in found.values():
         values.append(one.labels[place])
@@ -152,7 +152,7 @@ def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> li
 
 
 def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
-    """The task's metrics over the rows with a label, as a table."""
+    """Return the task's metrics over the rows with a label, as a table."""
     from reports.tables import text_table
 
     metrics = metrics_of(task, np.concatenate(values), targets)
@@ -161,18 +161,18 @@ def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
 
 
 def metrics_of(task: Task, values: np.ndarray, targets: np.ndarray) -> dict[str, float]:
-    """The task's metrics of what is predicted (n,), over the rows with a label."""
+    """Compute the task's metrics of predictions (n,) over the rows with a label."""
     known = ~np.isnan(targets)
     wanted = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
     return task.kind.metrics(values[known], wanted)
 
 
 def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
-    """Labels, each after the place where it stands, as numbers (n,), on the scale of predictions.
+    """Return the labels as numbers (n,) on the scale of predictions.
 
-    A class is written as in the task's own files or as people call it; a similarity is any number.
-    NaN are blank labels and, of a task with its first classes alone, those of the others. Raises
-    DataError with the place of a label that is none, and where all are NaN.
+    `labels` are pairs of a position in the file and a label: a class as in the task's files, a
+    class name, or for similarities any number. Blank labels and labels of classes that the task
+    leaves out become NaN. Raises DataError for an invalid label, and if all labels are NaN.
     """
     names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
     found = []

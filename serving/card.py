@@ -1,4 +1,4 @@
-"""The model card of an export: what it was made of, what it scored, how to use it, its limits."""
+"""The model card of an export: usage, training settings, scores and limits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tasks.described import FILES
 from tasks.heads import PoolsTokens
 
 FLATTERED = (
-    "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its figures of "
-    "qqp are flattered."
+    "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its scores on "
+    "qqp are too high."
 )
 RESHUFFLED = (
     "The CS224N split of STS reshuffles STS-B: an encoder that has seen official STS-B has seen "
@@ -40,7 +40,7 @@ inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_ten
 inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
 (embeddings,) = InferenceSession("{folder}/model.onnx").run(None, inputs)
 ```"""
-# Folders before a name, from the root, from home, or up from where a command was given.
+# The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
 LIBRARIES = {
     "sentence-transformers": "sentence-transformers",
@@ -57,7 +57,7 @@ model.predict([{example}])
 
 
 def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
-    """Markdown, with the header that the hub reads."""
+    """Return the card as Markdown, with the metadata header of the Hugging Face hub."""
     config = model.config
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
@@ -70,7 +70,7 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         + own_pooling(model),
         "## Use",
         USES[kind].format(folder="DIR"),
-        "The heads are in `heads.safetensors`; the toolkit that made them reads them:",
+        "The heads are in `heads.safetensors`, which this toolkit loads:",
         HEADS.format(folder="DIR", example=example(model)),
         "## Training",
         markdown_table(["setting", "value"], settings(model) + lengths(model, metrics)),
@@ -82,20 +82,20 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         parts.append("The best epoch was chosen on the dev examples whose scores these are.")
     caveats = [FLATTERED] if config.encoder == "minilm" and "qqp" in model.tasks else []
     caveats += [RESHUFFLED] if "sts" in model.tasks else []
-    caveats.append("It knows the language and the kind of text of its data, no others.")
+    caveats.append("The model was trained for the language and the kind of text of its data only.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
 
 
 def own_pooling(model: MultiTaskModel) -> str:
-    """Which heads do not use the embeddings that an export gives."""
+    """Return a sentence about the heads that do not use the exported embeddings."""
     names = [name for name in model.tasks if isinstance(model.model.heads[name], PoolsTokens)]
     if not names:
         return ""
-    return f" The head of {' and of '.join(names)} pools the tokens itself, not so."
+    return f" The head of {' and of '.join(names)} pools the tokens itself instead."
 
 
 def without_places(command: str) -> str:
-    """A command with the names alone of files that lie anywhere on a machine."""
+    """Return a command in which paths are shortened to the file name."""
     return PLACE.sub("", command)
 
 
@@ -105,7 +105,7 @@ def example(model: MultiTaskModel) -> str:
 
 
 def settings(model: MultiTaskModel) -> list[list[str]]:
-    """What decides most, and the data of the tasks."""
+    """Return rows with the main settings and the data of the tasks."""
     config = model.config
     kept = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
     flat = config.flat()
@@ -117,7 +117,7 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
 
 
 def data(config: RunConfig) -> list[list[str]]:
-    """The folder of the built-in tasks, if any, and the names of the files of own tasks."""
+    """Return rows with the data folder of built-in tasks and the file names of own tasks."""
     built_in = [name for name in config.tasks if name not in config.own_tasks]
     title = f"data of {', '.join(built_in)}" if config.own_tasks else "data"
     rows = [[title, Path(config.data).name]] if built_in else []
@@ -128,7 +128,7 @@ def data(config: RunConfig) -> list[list[str]]:
 
 
 def lengths(model: MultiTaskModel, metrics: Mapping[str, Any]) -> list[list[str]]:
-    """The encoder's limit, and how many training texts were cut to it, if the run counted them."""
+    """Return rows with the encoder's token limit and the number of training texts cut to it."""
     rows = [["longest text", f"{model.model.bi_encoder.tokenizer.max_tokens} tokens"]]
     if counts := metrics.get("cut_texts"):
         shown = [f"{name} {cut:,} of {texts:,}" for name, (cut, texts) in counts.items()]
@@ -141,7 +141,7 @@ def figure(value: float | None) -> str:
 
 
 def scores(metrics: Mapping[str, Any]) -> list[list[str]]:
-    """A line a task and metric; overall scores last."""
+    """Return one row per task and metric, then the overall scores."""
     test = metrics.get("test", {})
     rows = [
         [task, name, f"{value:.4f}", figure(test.get(task, {}).get(name))]

@@ -1,4 +1,4 @@
-"""The demo's server: so many connections at a time, and so long for a request on each."""
+"""The demo's server, with limits on the number of connections and the time for a request."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-ACCEPTED = 16  # connections taken at once, of those that wait
-UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # what a client's side is in before its request is whole
+ACCEPTED = 16  # length of the queue of connections that wait to be accepted
+UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
 ANSWER = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 @dataclass
 class Bounds:
-    """The number of connections, and the seconds for headers and body of a request.
+    """The maximum number of connections, and of seconds for the headers and body of a request.
 
-    `reported`: whether a refused connection was reported since the last time that all had ended.
+    `reported` is true after a refused connection was logged, until all connections have ended.
     """
 
     connections: int = 64
@@ -30,10 +30,10 @@ class Bounds:
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP, which by itself waits without end for the rest of a request.
+    """uvicorn's HTTP protocol with a deadline for each request and a limit on connections.
 
-    Its `limit_concurrency` counts a connection only when it has sent a request, and
-    `timeout_keep_alive` one that has had an answer.
+    uvicorn itself waits forever for the rest of a request: its `limit_concurrency` counts only
+    connections that have sent a request, `timeout_keep_alive` applies only after a response.
     """
 
     def __init__(self, bounds: Bounds, **uvicorns: Any) -> None:
@@ -48,7 +48,7 @@ class BoundedProtocol(H11Protocol):
             if not self.bounds.reported:
                 self.bounds.reported = True
                 logging.getLogger("uvicorn.error").warning(
-                    "%d connections are open: more are refused until one ends",
+                    "%d connections are open: new ones are refused until one ends",
                     self.bounds.connections,
                 )
             return
@@ -66,7 +66,7 @@ class BoundedProtocol(H11Protocol):
         self.expect_request()
 
     def expect_request(self) -> None:
-        """From now on a whole request has to come in time."""
+        """Start the deadline for the next complete request."""
         self.forget_deadline()
         self.deadline = self.loop.call_later(self.bounds.seconds, self.check_request)
 
@@ -85,8 +85,8 @@ class BoundedProtocol(H11Protocol):
 
 
 def server_of(app: Any, bounds: Bounds | None = None) -> uvicorn.Server:
-    """The server of an application; `run(sockets=[...])` starts it."""
+    """Return a server for an application; its `run(sockets=[...])` starts it."""
     protocol = partial(BoundedProtocol, bounds or Bounds())
-    # No WebSocket: the application has none, and it would not be counted.
+    # No WebSockets: the application has none, and they would not be counted.
     config = uvicorn.Config(app, http=protocol, ws="none", backlog=ACCEPTED, log_level="warning")
     return uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""One local page that shows what a run does: its heads, and the nearest sentences of a file."""
+"""A local web page for trying the heads of a run and searching the sentences of a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POLICY = (
 
 
 class PredictRequest(BaseModel):
-    """A task, and its text or texts."""
+    """A task and its one or two texts."""
 
     task: str
     texts: list[str] = Field(min_length=1, max_length=2)
@@ -45,7 +45,7 @@ class SearchRequest(BaseModel):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences that can be searched, with embeddings of unit length (n, H)."""
+    """Sentences to search, with embeddings of unit length (n, H)."""
 
     name: str
     sentences: list[str]
@@ -53,15 +53,15 @@ class Corpus:
 
 
 class BusyError(Exception):
-    """More requests wait than may."""
+    """Raised when the queue of waiting requests is full."""
 
 
 class BadError(Exception):
-    """A request that cannot be answered, told to whoever made it."""
+    """An invalid request; the message is sent to the client."""
 
 
 class Queue:
-    """One request at the model at a time, a few waiting, no more."""
+    """A queue of at most `longest` requests, of which one runs at a time."""
 
     def __init__(self, longest: int) -> None:
         self.longest, self.waiting, self.turn = longest, 0, asyncio.Lock()
@@ -83,10 +83,10 @@ def make_app(
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
     queue: int = 8,
 ) -> FastAPI:
-    """The page at `/`, and what it asks: `/about`, `/predict`, `/similar`; answers are JSON.
+    """Build the application: the page at `/`, and its JSON API `/about`, `/predict`, `/similar`.
 
-    At most `queue` requests wait; more get status 503. Requests for other `hosts` are refused, so
-    that no page from elsewhere can ask.
+    At most `queue` requests wait or run; further ones get status 503. Only requests for `hosts`
+    are accepted, so that pages of other sites cannot send any.
     """
     app, turn = FastAPI(docs_url=None, redoc_url=None, openapi_url=None), Queue(queue)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
@@ -118,7 +118,7 @@ def make_app(
     @app.post("/similar")
     async def similar(request: SearchRequest) -> dict[str, Any]:
         if corpus is None:
-            raise BadError("expected a page started with --input, found one without")
+            raise BadError("expected a demo started with --input, found none")
         check_text("query", request.query)
         rows, cosines = await turn(lambda: search(model, corpus, request))
         return {
@@ -132,7 +132,7 @@ def make_app(
 
 
 def check(model: MultiTaskModel, request: PredictRequest) -> None:
-    """BadError, in a line, for what the model cannot answer."""
+    """Raise BadError with a one-line message for a request that the model cannot answer."""
     task = model.tasks_by_name.get(request.task)
     if task is None:
         raise BadError(f"task: expected {', '.join(model.tasks)}, found {request.task[:40]!r}")
@@ -148,7 +148,7 @@ def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tup
 
 
 def check_text(name: str, text: str) -> None:
-    """BadError for a text that is blank, too long or no Unicode."""
+    """Raise BadError for a text that is blank, too long or not valid Unicode."""
     found = len(text.strip())
     if not found or len(text) > LONGEST:
         raise BadError(f"{name}: expected 1 to {LONGEST} characters, found {found}")
@@ -157,15 +157,15 @@ def check_text(name: str, text: str) -> None:
 
 
 def add_refusals(app: FastAPI) -> None:
-    """What is wrong with a request, in one line of JSON."""
+    """Add handlers that answer an invalid request with a one-line message in JSON."""
 
     @app.middleware("http")
     async def limit(
         request: Request, call_next: Callable[[Request], Awaitable[Response]]
     ) -> Response:
         length = request.headers.get("content-length")
-        if "transfer-encoding" in request.headers:  # whose length nobody knows before
-            return refusal(411, "expected a Content-Length alone, found Transfer-Encoding")
+        if "transfer-encoding" in request.headers:  # its length is unknown
+            return refusal(411, "expected only a Content-Length, found Transfer-Encoding")
         if request.method == "POST" and (length is None or not length.isdecimal()):
             return refusal(411, "expected a Content-Length, found none")
         if length is not None and length.isdecimal() and int(length) > BODY:

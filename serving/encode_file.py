@@ -1,4 +1,4 @@
-"""A file of sentences -> an array of embeddings on the disk, window by window."""
+"""Embedding a file of sentences into an array on disk, window by window."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def encode_file(
     compiled: bool = False,
     verbose: bool = False,
 ) -> str:
-    """Write the array of `total` sentences window by window; returns a line that says how fast."""
+    """Write the embeddings of `total` sentences to `target`; return a line with the speed."""
     import numpy as np
 
     from tasks.tables import read_sentences
 
     with ThreadPoolExecutor(1) as meanwhile:
-        # Checks the weights' hash while PyTorch is loaded.
+        # Check the weights' hash while PyTorch is imported.
         meanwhile.submit(find_folder, config.encoder)
         from minbert.bi_encoder import BiEncoder
         from minbert.device import choose_device, warn_if_slow
@@ -43,12 +43,12 @@ def encode_file(
     model = BiEncoder.from_pretrained(config.encoder, config.pooling, choice.kernel)
     model.to(device)
     if compiled:
-        compiler = (os.environ.get("CXX") or "g++").split()[0]  # it may come with flags
+        compiler = (os.environ.get("CXX") or "g++").split()[0]  # CXX may contain flags
         if device.type == "cpu" and shutil.which(compiler) is None:
             raise UserError("--compile: expected a C++ compiler such as g++, found none")
         model.encoder.compile_layers()
     array = np.lib.format.open_memmap(target, "w+", np.float32, (total, model.width))
-    if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and a crash in the array
+    if hasattr(os, "posix_fallocate"):  # a full disk raises OSError here, not a crash later
         with target.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
     sentences = read_sentences(source, column)

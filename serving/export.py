@@ -1,4 +1,4 @@
-"""A run as a folder that other libraries open: encoder, heads, model card, ONNX graph."""
+"""Export of a run to a folder for other libraries: encoder, heads, model card, ONNX graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INPUTS = ["input_ids", "attention_mask"]
 
 
 class Padded(nn.Module):
-    """transformers' model with our pooling and normalisation."""
+    """A model of transformers, followed by the run's pooling and normalisation."""
 
     def __init__(self, model: nn.Module, pooling: str, normalize: bool) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Padded(nn.Module):
 
 
 def check_exportable() -> None:
-    """UserError where there is nothing to trace it with."""
+    """Raise UserError if the package onnx is not installed."""
     if util.find_spec("onnx") is None:
         raise UserError(
             "--format onnx: expected the package onnx, found none: "
@@ -59,7 +59,7 @@ def check_exportable() -> None:
 
 
 def write_onnx(model: BiEncoder, file: Path) -> None:
-    """Write the file; batch and length are free."""
+    """Write the ONNX graph, in which the sizes of batch and sequence are dynamic."""
     from transformers import AutoModel
     from transformers.utils import logging
 
@@ -75,7 +75,7 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
     mask[1, 5:] = 0
     free = {name: {0: "batch", 1: "tokens"} for name in INPUTS} | {"embeddings": {0: "batch"}}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the tracer, about branches on shapes
+        warnings.simplefilter("ignore")  # the tracer warns of branches on shapes
         torch.onnx.export(
             padded,
             (ids, mask),
@@ -88,7 +88,7 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
         )
 
 
-# All that an export may hold; a folder with anything else is not replaced.
+# File names of an export; a folder with any other file is not replaced.
 OWN = (
     *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "model.onnx"),
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
@@ -97,11 +97,11 @@ OWN = (
 
 
 def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Outside = ()) -> None:
-    """Write `folder`, whole or not at all: encoder, tokenizer, heads, configuration, card.
+    """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
-    `sentence-transformers` and `onnx` have pooling and normalisation, too; `onnx` adds
-    `model.onnx`, from ids and mask (B, T) to embeddings (B, H). What a killed export was replacing
-    is put back first. Raises RunError, or UserError where the folder holds something else.
+    The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
+    `model.onnx`, from ids and mask (B, T) to embeddings (B, H). A folder that a killed export was
+    replacing is restored first. Raises RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -119,7 +119,7 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Out
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:
-    """UserError where something is there that is not to go."""
+    """Raise UserError if the folder has content that must not be replaced."""
     if folder.is_relative_to(run.resolve()):
         raise UserError(f"{folder}: expected a folder outside of the run {run}")
     recover(folder)
@@ -129,23 +129,23 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
     strange = [name for name in there if name not in OWN]
     if strange or (there and EXPORTED not in there):
         found = (strange or there)[0]
-        raise UserError(f"{folder}: expected a new folder or an export alone, found {found}")
+        raise UserError(f"{folder}: expected a new folder or only an export, found {found}")
     if there and not overwrite:
         raise UserError(f"{folder}: found an export; --overwrite would replace it")
 
 
 def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str) -> None:
-    """Fill an empty folder."""
+    """Write all files of the export into an empty folder."""
     if kind == "transformers":
         save_encoder(model.model.bi_encoder.encoder, folder)
         model.model.bi_encoder.tokenizer.save(folder)
         model.model.save_heads(folder)
-        # Not of transformers' layout, and in nobody's way: the limit that the run had.
+        # The run's token limit, in a file that transformers does not read.
         tokenizer = model.model.bi_encoder.tokenizer
         write_limit(folder, tokenizer.max_tokens, tokenizer.lower)
     else:
         model.model.save(folder)
-    # As it is: an encoder's plain folder does not tell its pooling.
+    # The actual pooling, which the folder of an encoder alone does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, public(config))
     (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
@@ -156,7 +156,7 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
 
 
 def public(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without places on this machine: names of files and folders alone."""
+    """Return the configuration with all paths shortened to the file or folder name."""
     names = {key: Path(config[key]).name for key in places() if config.get(key)}
     if Path(config["encoder"]).expanduser().exists():
         names["encoder"] = Path(config["encoder"]).name

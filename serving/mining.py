@@ -1,4 +1,4 @@
-"""The most similar pairs of n sentences, and the nearest to a query: exact, in blocks."""
+"""Exact search, in blocks, for the most similar pairs of sentences and the nearest to a query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasks.tables import read_sentences
 
 
 def sentences_of(file: Path, column: str | None = None) -> list[str]:
-    """All of them, in order; UserError where there is none."""
+    """Return all sentences of a file, in order; raise UserError if there are none."""
     found = list(read_sentences(file, column))
     if not found:
         raise UserError(f"{file}: expected at least one sentence, found none")
@@ -27,7 +27,7 @@ def sentences_of(file: Path, column: str | None = None) -> list[str]:
 def embeddings_of(
     sentences: list[str], model: BiEncoder, kept: Path | None = None, precision: str = "fp32"
 ) -> np.ndarray:
-    """Of unit length (n, H); from `kept`, an array that --mode encode wrote, where given."""
+    """Return embeddings of unit length (n, H), read from `kept` (of --mode encode) if given."""
     if kept is None:
         return model.encode(sentences, precision, normalize=True, progress=True)
     check_regular(kept)
@@ -39,8 +39,8 @@ def embeddings_of(
         raise UserError(f"{kept}: expected an array of --mode encode, found several")
     if array.shape != (len(sentences), model.width) or array.dtype != np.float32:
         raise UserError(
-            f"{kept}: expected {len(sentences)} x {model.width} float32, one row a sentence, found "
-            f"{' x '.join(map(str, array.shape))} {array.dtype}"
+            f"{kept}: expected {len(sentences)} x {model.width} float32, one row per sentence, "
+            f"found {' x '.join(map(str, array.shape))} {array.dtype}"
         )
     if not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array).all(1))[0]) + 1
@@ -49,9 +49,9 @@ def embeddings_of(
     return np.asarray(array / np.maximum(lengths, 1e-12), np.float32)
 
 
-ROUNDING = 1e-6  # of cosines in float32: pairs that are equal may come out a hair apart
-BLOCK = 2048  # rows of a product; its result has BLOCK x BLOCK scores
-CHUNK = 1 << 18  # pairs offered at a time: at first, every one of a block counts
+ROUNDING = 1e-6  # error of cosines in float32: equal pairs may differ slightly
+BLOCK = 2048  # rows per matrix product, which has BLOCK x BLOCK scores
+CHUNK = 1 << 18  # pairs offered at a time: in the first block, every pair may qualify
 
 
 class Pairs(NamedTuple):
@@ -63,7 +63,7 @@ class Pairs(NamedTuple):
 
 
 class Best:
-    """The `count` best pairs of those that were offered, and the cosine below which none counts."""
+    """The `count` best of all pairs offered, and the cosine below which a pair is dropped."""
 
     def __init__(self, count: int, threshold: float) -> None:
         self.count, self.threshold = count, threshold
@@ -77,7 +77,7 @@ class Best:
             self.keep()
 
     def keep(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Let go of all but the best; of equal ones those of the first rows stay."""
+        """Drop all but the best pairs; of equal pairs, keep those with the smallest rows."""
         if not self.parts:
             nothing = torch.zeros(0, dtype=torch.long)
             return nothing, nothing, torch.zeros(0)
@@ -86,7 +86,7 @@ class Best:
         kept = first[order], second[order], cosines[order]
         self.parts, self.held = [kept], len(order)
         if len(order) == self.count:
-            # Only what is above it can still count, or equal to it with earlier rows.
+            # Only a larger cosine can still count, or an equal one of smaller rows.
             self.threshold = max(self.threshold, float(kept[2][-1]))
         return kept
 
@@ -94,14 +94,14 @@ class Best:
 def mine(
     embeddings: np.ndarray, count: int, threshold: float = -1.0, progress: bool = False
 ) -> Pairs:
-    """The `count` pairs of rows of unit length (n, H) with the largest cosines.
+    """Return the `count` pairs of rows of unit length (n, H) with the largest cosines.
 
-    Every pair is looked at, once; memory is that of a block and of twice `count` pairs. Of pairs of
-    the same cosine, those of the first rows.
+    Every pair is compared once. Memory holds one block and about twice `count` pairs. Of pairs
+    with equal cosines, those with the smallest rows are returned.
 
     Args:
-        threshold: pairs below it do not count.
-        progress: show a bar with pairs/s.
+        threshold: smallest cosine of a pair.
+        progress: show a progress bar with pairs/s.
     """
     best, rows = Best(count, threshold - ROUNDING), torch.from_numpy(embeddings)
     n = len(rows)
@@ -121,11 +121,11 @@ def mine(
 def compare(
     block: Tensor, others: Tensor, begin: int, other: int, best: Best, scores: Tensor
 ) -> None:
-    """Offer the pairs of two blocks that may still count."""
+    """Offer the pairs of two blocks that reach the threshold of `best`."""
     found = scores[: len(block), : len(others)]
     torch.mm(block, others.T, out=found)
-    found.clamp_(-1, 1)  # which rounding leaves by a hair
-    if begin == other:  # each pair once, and no sentence with itself
+    found.clamp_(-1, 1)  # rounding may exceed 1 slightly
+    if begin == other:  # each pair once, no sentence with itself
         found.masked_fill_(~torch.ones_like(found, dtype=torch.bool).triu(1), -2)
     if float(found.max()) < best.threshold:
         return
@@ -133,12 +133,12 @@ def compare(
     for part in range(0, len(left), CHUNK):
         one, two = left[part : part + CHUNK], right[part : part + CHUNK]
         cosines = found[one, two]
-        above = cosines >= best.threshold  # which earlier parts may have raised
+        above = cosines >= best.threshold  # earlier parts may have raised the threshold
         best.offer(one[above] + begin, two[above] + other, cosines[above])
 
 
 def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[Any, Any]:
-    """Rows (q, k) and cosines (q, k) of the `count` nearest of n rows to each query, best first."""
+    """Return rows (q, k) and cosines (q, k) of the `count` nearest rows to each query."""
     rows, wanted = torch.from_numpy(np.ascontiguousarray(embeddings)), torch.from_numpy(queries)
     cosines, places = torch.topk(wanted @ rows.T, min(count, len(rows)), dim=1)
     return places.numpy(), cosines.numpy()

@@ -1,4 +1,4 @@
-"""A trained model in use: texts -> what every head says of them, in one pass of the encoder."""
+"""A trained model for inference: one encoder pass and the predictions of every head."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from serving.together import embed_together
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
-Columns = Sequence[Sequence[str]]  # one or two of them, of n texts each
+Columns = Sequence[Sequence[str]]  # one or two columns of n texts
 Texts = Sequence[str] | Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one head says of n texts or pairs.
+    """Predictions of one head for n texts or pairs.
 
-    `values` (n,) are classes as numbers, or similarities on the scale of the task's files; `labels`
-    the same as people write them. `probabilities` (n, C) of the classes in `class_names`, None for
+    `values` (n,) are class indices, or similarities on the scale of the task's files; `labels` are
+    the same as text. `probabilities` (n, C) are those of the classes in `class_names`, or None for
     similarities.
     """
 
@@ -47,7 +47,7 @@ class Prediction:
 
 
 class MultiTaskModel:
-    """An encoder with the heads of its run, for new texts.
+    """A trained encoder with the heads of its run, for prediction on new texts.
 
     Example:
         >>> model = MultiTaskModel.load("runs/my-run")
@@ -69,16 +69,16 @@ class MultiTaskModel:
         linear: str | None = None,
         use: Outside = (),
     ) -> MultiTaskModel:
-        """Open a run's folder, or one that was exported.
+        """Load a run or an exported run.
 
         Args:
-            folder: with `checkpoint/best`, or with `run.json` beside the weights.
+            folder: folder with `checkpoint/best`, or with `run.json` beside the weights.
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
-            linear: float32 product on a CPU, `mkl`, `onednn` or `auto`; None for the run's own.
-            use: methods from outside the tree that the run was trained with.
+            linear: float32 kernel on a CPU, `mkl`, `onednn` or `auto`; None for that of the run.
+            use: user-defined methods that the run was trained with.
 
         Raises:
-            RunError, EncoderError: one line, naming what was expected.
+            RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
         folder = Path(folder)
         config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
@@ -93,32 +93,32 @@ class MultiTaskModel:
         return tuple(self.tasks_by_name)
 
     def readers(self, columns: int) -> list[str]:
-        """The tasks that can read rows of so many texts; single-text ones read the first text."""
+        """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
         return [name for name in self.tasks_by_name if self.tasks_by_name[name].texts <= columns]
 
     def predict(
         self, texts: Texts, tasks: Sequence[str] | None = None, precision: str = "fp32"
     ) -> dict[str, Prediction]:
-        """What the heads say, by task; each distinct text goes through the encoder once.
+        """Return the predictions by task.
 
         Args:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
-            tasks: some of the run's; by default all that can read such texts.
+            tasks: tasks of the run to predict; by default all that can read such texts.
             precision: `fp32`, or `bf16` for an encoder in bfloat16.
 
         Raises:
-            RunError: for a task that the run does not have, or that wants pairs.
+            RunError: if a task is not in the run, or needs pairs and `texts` are single texts.
 
         Warns:
-            minbert.encoding.TruncationWarning: with the number of rows that are longer than the
-                encoder's limit, and were cut to it.
+            minbert.encoding.TruncationWarning: if rows are longer than the encoder's limit and
+                are cut to it; the message gives their number.
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
         pairs = [(one,) if isinstance(one, str) else tuple(one) for one in texts]
         width = len(pairs[0]) if pairs else 1
         if any(len(row) != width for row in pairs) or width not in (1, 2):
-            raise ValueError("texts: expected texts alone or pairs alone, found both")
+            raise ValueError("texts: expected only texts or only pairs, found both")
         columns = [[row[place] for row in pairs] for place in range(width)]
         names = self.chosen(tasks, width)
         parts: dict[str, list[Prediction]] = {name: [] for name in names}
@@ -135,7 +135,7 @@ class MultiTaskModel:
     def encode(
         self, sentences: Sequence[str], precision: str = "fp32", normalize: bool | None = None
     ) -> np.ndarray:
-        """Embeddings (n, H), float32, by the encoder: see `BiEncoder.encode`."""
+        """Return embeddings (n, H) in float32; see `BiEncoder.encode`."""
         return self.model.bi_encoder.encode(list(sentences), precision, normalize)
 
     def predict_stream(
@@ -145,10 +145,10 @@ class MultiTaskModel:
         precision: str = "fp32",
         count: Callable[[int], object] | None = None,
     ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
-        """`predict` for rows without end: a few thousand with their predictions at a time.
+        """Yield windows of a few thousand rows with their predictions, for a stream of any length.
 
-        `count` is called with how many rows are done, for a progress bar. Warns as `predict` does,
-        after the last.
+        `count` is called with the number of rows of each window, for a progress bar. The warning
+        of `predict` is issued after the last row.
         """
         window: list[tuple[str, ...]] = []
         number, cut = 0, 0
@@ -184,7 +184,7 @@ class MultiTaskModel:
         return found
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
-        """The tasks asked for; RunError for one that is not here, or cannot read such rows."""
+        """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
         able = self.readers(columns)
         for name in tasks or ():
             if name not in self.tasks_by_name:
@@ -199,7 +199,7 @@ class MultiTaskModel:
     def predict_window(
         self, columns: Columns, names: Sequence[str], precision: str
     ) -> tuple[dict[str, Prediction], int]:
-        """All rows at once; how many of them have a text that was cut."""
+        """Return the predictions for all rows, and the number of rows with a text that was cut."""
         tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
         vectors = embed_together(self.model, self.encoder(precision), tokens)
         found = {}
@@ -211,7 +211,7 @@ class MultiTaskModel:
         return found, int(np.sum(cut))
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
-        """Of each text that the task reads, cleaned as its files are."""
+        """Return the tokens of each text that the task reads, after the cleaning of its files."""
         clean, tokenizer = files_of(task.source).clean_text, self.model.bi_encoder.tokenizer
         cleaned = [[clean(text) for text in column] for column in columns[: task.texts]]
         return [tokenizer(*cleaned)] if task.joint else [tokenizer(one) for one in cleaned]
@@ -225,7 +225,7 @@ class MultiTaskModel:
 
 
 def prediction(task: Task, scores: np.ndarray) -> Prediction:
-    """Scores (n, C) or (n,) as people want them."""
+    """Convert scores (n, C) or (n,) to values and labels."""
     values, names = task.kind.predictions(scores), task.kind.class_names
     show = task.output.show if task.output else str
     if task.kind.classes is None:
@@ -237,7 +237,7 @@ def prediction(task: Task, scores: np.ndarray) -> Prediction:
 
 
 def joined(parts: Sequence[Prediction]) -> Prediction:
-    """One prediction of all windows."""
+    """Concatenate the predictions of all windows."""
     first = parts[0]
     probabilities = None
     if first.probabilities is not None:

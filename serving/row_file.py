@@ -1,4 +1,4 @@
-"""What is predicted: a file of texts, one or two per row, or standard input."""
+"""The input of a prediction: a file with one or two texts per row, or standard input."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tasks.text_files import DataError, decoded, decoded_lines
 
 @dataclass(frozen=True)
 class RowFile:
-    """Texts of a file, in `columns`, or one per line without any; of standard input for None.
+    """Texts in `columns` of a file, or one text per line without columns.
 
-    `index` is the column of a number for each row, in a test file of GLUE.
+    `file` is None for standard input. `index` is the column of row numbers in a GLUE test file.
     """
 
     file: str | None
@@ -24,7 +24,7 @@ class RowFile:
     quoted: bool = True
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """The texts, one or two per row."""
+        """Yield the one or two texts of each row."""
         if self.file is None:
             yield from standard_input()
         elif self.columns:
@@ -38,52 +38,52 @@ class RowFile:
                 yield (line.rstrip("\r\n"),)
 
     def labels(self, column: str) -> Iterator[tuple[str, str]]:
-        """Each row's place and label."""
+        """Yield the position and the label of each row."""
         for line, row in self.named([column]):
             yield f"{self.file}, line {line}: {column}", row[column]
 
     def indices(self) -> Iterator[str]:
-        """The number of each row, as GLUE has it."""
-        assert self.index is not None, "only asked for with a column"
+        """Yield the index of each row of a GLUE test file; raise DataError if it is not unique."""
+        assert self.index is not None, "indices need a column"
         known = set()
         for line, row in self.named([self.index]):
             index = row[self.index].strip()
             if not index.isdecimal() or index in known:
                 raise DataError(
-                    f"{self.file}, line {line}: {self.index}: expected a whole number of its own, "
+                    f"{self.file}, line {line}: {self.index}: expected a unique whole number, "
                     f"found {index!r}"
                 )
             known.add(index)
             yield index
 
     def named(self, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-        """The columns of these names, each row after its line."""
-        assert self.file is not None, "columns have names in files only"
+        """Yield the line number and the named columns of each row."""
+        assert self.file is not None, "only files have named columns"
         comma = Path(self.file).suffix.lower() == ".csv"
         return rows_by_name(Path(self.file), list(names), comma, quoted_tabs=self.quoted)
 
     def version(self) -> tuple[tuple[int, int], ...]:
-        """Size and time of the file, or of each file of a folder; nothing of standard input."""
+        """Return size and time of the file or of each file of a folder; () for standard input."""
         if self.file is None:
             return ()
         source = Path(self.file)
         try:
             files = sorted(source.rglob("*")) if source.is_dir() else [source]
             found = [file.stat() for file in files]
-        except OSError:  # it is not there: whoever reads it reports that
+        except OSError:  # a missing file is reported when it is read
             return ()
         return tuple((one.st_size, one.st_mtime_ns) for one in found)
 
     def check_unchanged(self, version: tuple[tuple[int, int], ...]) -> None:
-        """DataError where the file is not what it was: rows, labels and indices are read apart."""
+        """Raise DataError if the file changed: rows, labels and indices are read separately."""
         if self.version() != version:
             raise DataError(f"{self.file}: expected the same file to the end, found it changed")
 
 
 def standard_input() -> Iterator[tuple[str, ...]]:
-    """A text per line, or two with a tab between them."""
+    """Yield one text per line, or two with a tab between them."""
     if sys.stdin is None:
-        raise DataError("standard input: expected a text a line, found it closed")
+        raise DataError("standard input: expected one text per line, found it closed")
     for number, line in decoded(sys.stdin.buffer, "standard input"):
         texts = tuple(line.rstrip("\r\n").split("\t"))
         if len(texts) > 2:

@@ -1,4 +1,4 @@
-"""Texts of several tasks through the encoder together, each distinct sequence once."""
+"""Embedding the texts of several tasks together; each distinct sequence is encoded once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from multitask.model import EncoderWithHeads
 def embed_together(
     model: EncoderWithHeads, encoder: AnyEncoder, tokens: Mapping[str, Sequence[TokenLists]]
 ) -> dict[str, tuple[Tensor, ...]]:
-    """Task -> its texts' tokens of n examples -> their embeddings, each (n, H).
+    """Map the tokens of each task's texts, of n examples, to embeddings, each (n, H).
 
-    Tasks whose heads pool tokens themselves have a pass of their own.
+    A task whose head pools the tokens itself is encoded in a separate pass.
     """
     found: dict[str, tuple[Tensor, ...]] = {}
     groups: dict[tuple[str | None, bool], list[str]] = {}
@@ -35,7 +35,7 @@ def embed_together(
 def embed_once(
     model: EncoderWithHeads, encoder: AnyEncoder, several: Sequence[TokenLists], task: str | None
 ) -> list[Tensor]:
-    """The embeddings (n, H) of each list of sequences; equal sequences share theirs."""
+    """Return the embeddings (n, H) of each list of sequences; encode equal sequences once."""
     tokens = concatenated(several)
     rows, which = tokens.distinct()
     vectors = model.bi_encoder.encode_window(
@@ -51,7 +51,7 @@ def embed_once(
 
 
 def concatenated(several: Sequence[TokenLists]) -> TokenLists:
-    """Lists of sequences as one; all have segments or none has."""
+    """Concatenate lists of sequences; either all of them have segments or none has."""
     lengths = np.concatenate([one.lengths for one in several])
     segments = [one.segments for one in several if one.segments is not None]
     return TokenLists(

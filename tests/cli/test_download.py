@@ -57,7 +57,7 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run):
             if part != "test":
                 assert set(examples.targets) >= {0, 1} if name != "sts" else True
     assert task.read(folder, "train").texts[0][3] == "premise 3 x"
-    assert "sst: left alone, for" in run(*command, "--tasks", "sst").stdout
+    assert "sst: skipped, " in run(*command, "--tasks", "sst").stdout
     sizes = [len(build_task("sts").read(folder, part)) for part in ("train", "dev", "test")]
     assert sizes == [70, 10, 20]
     parts = [build_task("sts").read(folder, part).texts[0] for part in ("train", "dev", "test")]
@@ -93,7 +93,7 @@ def test_a_file_that_is_there_stays(source, tmp_path, run):
     file.parent.mkdir()
     file.write_text("precious")
     command = ("--mode", "download", "--tasks", "sst", "--source", source, "--output", file.parent)
-    assert f"sst: left alone, for {file} is there" in run(*command).stdout
+    assert f"sst: skipped, {file} exists" in run(*command).stdout
     assert file.read_text() == "precious"
     assert run(*command, "--overwrite").returncode == 0
     assert file.read_text() != "precious"

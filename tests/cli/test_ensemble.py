@@ -133,7 +133,7 @@ def test_a_split_that_a_run_lacks_is_told(make_run, ensemble, tmp_path):
     (tmp_path / "b" / "predictions" / scores_name("sst", "test")).unlink()
     status, folder, said = ensemble("--runs", *runs)
     assert status == 0
-    assert "sst: no test predictions, for there are none of " in said.out
+    assert "sst: test skipped, no predictions found in " in said.out
     assert not (folder / "predictions" / scores_name("sst", "test")).exists()
 
 

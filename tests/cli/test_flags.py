@@ -353,7 +353,7 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
         ([*SST, "--resume", "--overwrite"], "expected at most one"),
         ([*SST, "--keep", "last", "--patience", "2"], "expected at most one"),
         ([*ONE, "--gradients", "representation", "--batches-per-step", "2"], "expected --batches-"),
-        (["--mode", "pareto", "--resume"], "always goes on"),
+        (["--mode", "pareto", "--resume"], "always resumes"),
         (["--mode", "pareto", "--dry-run"], "--dry-run: expected --mode multitask"),
         ([*SST, "--sampling", "annealed"], "--sampling"),
         ([*SST, "stray"], "stray"),

@@ -179,11 +179,11 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, run, tm
         (("--output", "o.tsv", "--probabilities"), 2, "expected at most one"),
         (("--output", "o.tsv", "--glue", ""), 2, "--glue: expected a name, found ''"),
         (("--output", "o.tsv", "--quotes", "yes"), 2, "expected --quotes no"),
-        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
+        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one task, found sst"),
         (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
         ((*SAID_OF_PAIRS, "--glue", "number"), 1, "expected a column 'number', found index, a, b"),
-        ((*SAID_OF_PAIRS, "--glue", "a"), 1, "t.tsv, line 2: a: expected a whole number of its"),
-        (SAID_OF_PAIRS, 1, "t.tsv, line 3: index: expected a whole number of its own, found '4'"),
+        ((*SAID_OF_PAIRS, "--glue", "a"), 1, "t.tsv, line 2: a: expected a unique whole number"),
+        (SAID_OF_PAIRS, 1, "t.tsv, line 3: index: expected a unique whole number, found '4'"),
         ((*SAID_OF_PAIRS, "--input", "none.tsv"), 1, "none.tsv: expected rows to predict"),
     ],
 )
@@ -202,7 +202,7 @@ def test_what_glue_does_not_take(finished, refused, tmp_path, monkeypatch, flags
         ("a,stars\nx,1\ny,7\n", (), 1, "l.csv, line 3: stars: expected a whole number from 0 to 4"),
         ("a,stars\nx,\n", (), 1, "sst: expected a row with a label, found none"),
         ("a,star\nx,1\n", (), 1, "stars"),
-        ("a,stars\nx,1\n", ("--column", "a", "stars"), 1, "one of sst, qqp, sts by --tasks"),
+        ("a,stars\nx,1\n", ("--column", "a", "stars"), 1, "expected one task, found sst, qqp, sts"),
         ("a,stars\nx,1\n", ("--column",), 2, "expected at least one argument"),
     ],
 )
@@ -263,7 +263,7 @@ def test_the_most_similar_pairs(sentences, run, tmp_path):
     assert "expected an array" in run(*mine, "--embedded", array).stderr
     np.save(array, np.zeros((3, 32), np.float32))
     line = run(*mine, "--embedded", array).stderr.splitlines()[-1]
-    assert "expected 5 x 32 float32, one row a sentence, found 3 x 32" in line
+    assert "expected 5 x 32 float32, one row per sentence, found 3 x 32" in line
 
 
 def test_the_sentences_nearest_to_a_query(sentences, finished, run, refused):

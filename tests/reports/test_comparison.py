@@ -246,5 +246,5 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
     assert len(others) == 3
     other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
-    with pytest.raises(PredictionError, match="trec: expected 3 classes, as of another run, fo"):
+    with pytest.raises(PredictionError, match="trec: expected 3 classes, as in another run, fo"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")

@@ -75,7 +75,7 @@ def test_more_connections_than_may_be_are_refused_with_one_line(capsys):
         for _ in range(20):
             with connect(port) as further:
                 assert answer(further).startswith(b"HTTP/1.1 503 Service Unavailable")
-        line = "WARNING:  3 connections are open: more are refused until one ends\n"
+        line = "WARNING:  3 connections are open: new ones are refused until one ends\n"
         assert capsys.readouterr().err == line
         idle[0].sendall(REQUEST[-2:])
         assert idle[0].recv(15) == b"HTTP/1.1 200 OK"

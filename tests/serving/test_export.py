@@ -127,10 +127,10 @@ def test_what_is_there_stays(exported, trained, tmp_path):
     assert (folder / "modules.json").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match=r"expected a new folder or an export alone, found notes"):
+    with pytest.raises(UserError, match=r"expected a new folder or only an export, found notes"):
         export(trained, tmp_path / "mine", "transformers", overwrite=True)
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match=r"expected a new folder or an export alone, found notes"):
+    with pytest.raises(UserError, match=r"expected a new folder or only an export, found notes"):
         export(trained, folder, "transformers", overwrite=True)
     with pytest.raises(UserError, match="outside of the run"):
         export(trained, trained / "export", "transformers")
