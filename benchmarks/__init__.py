@@ -1,1 +1,1 @@
-"""This toolkit beside named peers, in one run, as ratios."""
+"""Benchmarks of this toolkit against other libraries, as ratios of one run."""

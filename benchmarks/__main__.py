@@ -1,4 +1,4 @@
-"""python -m benchmarks NAME: measure us beside named peers in one run and print ratios."""
+"""python -m benchmarks NAME: compare this toolkit with other libraries and print ratios."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def main() -> None:
         epilog="\n".join(f"  {name:<12} {text}" for name, text in BENCHMARKS.items()),
     )
     parser.add_argument("name", choices=BENCHMARKS)
-    parser.add_argument("--repetitions", type=int, default=7, help="of each side (default: 7)")
+    parser.add_argument("--repetitions", type=int, default=7, help="rounds (default: 7)")
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument(
         "--texts",
         type=int,
         default=2000,
-        help="at most so many of a set (default: 2000)",
+        help="maximum number of texts per data set (default: 2000)",
     )
     parser.add_argument(
         "--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"]
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def quiet_peers() -> None:
-    """Loading bars and the exporter's warnings would hide the table."""
+    """Silence progress bars and the exporter's warnings, which would hide the table."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -81,7 +81,7 @@ def quiet_peers() -> None:
 
 
 def table(sides: dict[str, dict[str, Any]]) -> str:
-    """A row a side: its spread, its ratio to the first peer, and what else was found."""
+    """Format one row per side: spread, ratio to the reference peer, and further figures."""
     extras = [key for key in EXTRAS if any(side.get(key) is not None for side in sides.values())]
     rows = [
         [name]

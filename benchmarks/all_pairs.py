@@ -1,8 +1,8 @@
 """Scoring all pairs of n sentences as a bi-encoder and as a cross-encoder with the same weights.
 
-BEES, section 2, and Reimers and Gurevych (2019): n passes and n (n - 1) / 2 products, or as many
-passes as pairs. (BEES counts 499,500 pairs for n = 10,000; that is n = 1,000.) The cross-encoder is
-timed on some random pairs, and its time for all of them is that many times as long.
+BEES, section 2, and Reimers and Gurevych (2019): n passes and n (n - 1) / 2 products, or one pass
+per pair. (BEES counts 499,500 pairs for n = 10,000; this is the number for n = 1,000.) The
+cross-encoder is timed on random pairs, and its time is scaled to all pairs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from minbert.bi_encoder import BiEncoder
 from tasks import build_task, data_folder
 
 SIZES = (1_000, 10_000)
-PAIRS = 512  # on which the cross-encoder is timed
+PAIRS = 512  # for timing the cross-encoder
 BLOCK = 1_000  # rows of the similarity matrix at a time
-REPETITIONS = 3  # at most: a side takes half a minute
+REPETITIONS = 3  # maximum, because a side takes half a minute
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """A group a number of sentences, of Quora's training questions; fewer if there are fewer."""
+    """Measure each number of Quora training questions, at most as many as the data have."""
     model = BiEncoder.from_pretrained("minilm").to(torch.device(args.device)).eval()
     examples = build_task("qqp").read(data_folder(args.data), "train")
     texts = list(dict.fromkeys(text for column in examples.texts for text in column))
@@ -40,7 +40,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def compare(texts: Sequence[str], model: BiEncoder, repetitions: int) -> dict[str, Any]:
-    """Seconds of each way, and how many times longer than the bi-encoder's."""
+    """Return the seconds of each method, and their ratio to the bi-encoder's."""
     pairs = len(texts) * (len(texts) - 1) // 2
     draw = np.random.default_rng(0)
     first, second = ([texts[i] for i in draw.integers(len(texts), size=PAIRS)] for _ in range(2))
@@ -61,7 +61,7 @@ def compare(texts: Sequence[str], model: BiEncoder, repetitions: int) -> dict[st
 
 
 def all_similarities(model: BiEncoder, texts: Sequence[str]) -> float:
-    """Cosines of all pairs, a block of rows at a time; the largest of two different sentences."""
+    """Compute the cosines of all pairs in blocks of rows; return the largest off the diagonal."""
     embeddings = torch.from_numpy(model.encode(texts, normalize=True))
     largest = -1.0
     for begin in range(0, len(embeddings), BLOCK):
@@ -72,6 +72,6 @@ def all_similarities(model: BiEncoder, texts: Sequence[str]) -> float:
 
 
 def joint_embeddings(model: BiEncoder, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Both sentences in one sequence through the encoder; a score would be a product more."""
+    """Encode two sentences as one sequence; a score would need one more product."""
     tokens = model.tokenizer(first, second)
     return model.encode_window(model.encoder, tokens, False, lambda _: None)

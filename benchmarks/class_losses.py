@@ -1,8 +1,8 @@
 """Milliseconds and memory of losses over the classes of a batch, forward and backward.
 
-Ours beside pytorch-metric-learning's. Embeddings are random, for a loss sees nothing else; triplets
-have a smaller batch, for the peer writes each of them down. LaCon's losses grow with the number of
-examples, those over pairs of examples with its square.
+Our losses are compared with pytorch-metric-learning's on random embeddings, their only input.
+Triplets have a smaller batch, because the peer stores every triplet. The cost of LaCon's losses
+grows linearly with the number of examples, that of losses over pairs quadratically.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from losses import (
 )
 
 CLASSES, WIDTH, TEMPERATURE, MARGIN, HARD = 5, 512, 0.1, 0.2, 50
-LABEL_HEADS = 4  # six do not divide this width
+LABEL_HEADS = 4  # six heads do not divide this width
 SENTENCES, TRIPLET_SENTENCES = 800, 200
 GROWING = (200, 800, 3200)
 Loss = Callable[[Tensor, Tensor], Tensor]  # embeddings (N, H), classes (N,)
@@ -78,7 +78,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 class LabelAnchored:
-    """LaCon's three losses beside labels of its own."""
+    """LaCon's three losses with their own label embeddings."""
 
     def __init__(self) -> None:
         self.labels = torch.randn(CLASSES, WIDTH, requires_grad=True)
@@ -93,14 +93,14 @@ class LabelAnchored:
 
 
 def step(loss: Loss, embeddings: Tensor, classes: Tensor) -> None:
-    """Forward and backward."""
+    """Run one forward and one backward pass."""
     embeddings.grad = None
     loss(embeddings, classes).backward()
     synchronize(embeddings.device)
 
 
 def peak_megabytes(work: Callable[[], None], device: torch.device) -> float:
-    """The most that `work` holds at a time beyond what there was before it."""
+    """Return the peak memory of `work` in megabytes, minus the memory before it."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)

@@ -1,7 +1,7 @@
 """Examples/s of a training step with contrastive terms (SCL-MOO) or label embeddings (LaCon).
 
-EPO needs a gradient an objective: at the embeddings three small ones and one pass back through the
-encoder, at the parameters three passes back.
+EPO needs one gradient per objective: at the embeddings three small gradients and one backward pass
+through the encoder, at the parameters three backward passes.
 """
 
 from __future__ import annotations

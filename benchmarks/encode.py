@@ -1,4 +1,4 @@
-"""Sentences/s of encoding real text, tokenisation included, and how near the embeddings are."""
+"""Sentences/s of encoding real text with tokenisation, and the embeddings' similarity."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from minbert.bi_encoder import BiEncoder
 from tasks import build_task, data_folder
 
 PEER = "sentence-transformers fp32, batch 32"
-BATCH_SIZES = (16, 32, 64, 128)  # among which sentence-transformers' best is looked for
+BATCH_SIZES = (16, 32, 64, 128)  # candidates for sentence-transformers' best
 LAYERS = 6
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """One group a task: first texts of the dev pairs of QQP, then the dev sentences of SST."""
+    """Measure one group per task: the first dev texts of QQP, then the dev sentences of SST."""
     device = torch.device(args.device)
     model = BiEncoder.from_pretrained("minilm").to(device)
     groups = {}
@@ -72,7 +72,7 @@ def compare(
 def build_sides(
     texts: list[str], model: BiEncoder, precisions: list[str], device: torch.device
 ) -> dict[str, peers.Encode]:
-    """Every way to encode, by its name; sentence-transformers also with its best batch size."""
+    """Return all encoders by name; sentence-transformers also with its best batch size."""
     tokenizer = peers.plain_tokenizer()
     sides: dict[str, peers.Encode] = {}
     for precision in dict.fromkeys(["fp32", *precisions]):
@@ -94,13 +94,13 @@ def build_sides(
             if find_spec("onnxruntime"):
                 sides["ONNX Runtime fp32, bucketed 64"] = peers.onnx_encode(tokenizer, 64)
             else:
-                print("onnxruntime is not installed: left out")
+                print("onnxruntime is not installed: its side is skipped")
         sides[f"ours {precision}"] = partial(model.encode, precision=precision)
     return sides
 
 
 def best_batch_size(model: Any, texts: list[str]) -> int:
-    """The fastest of `BATCH_SIZES` on some of the texts, best of two."""
+    """Return the fastest of `BATCH_SIZES` on the first texts, best of two runs."""
     some = texts[:256]
 
     def seconds(size: int) -> float:
@@ -111,7 +111,7 @@ def best_batch_size(model: Any, texts: list[str]) -> int:
 
 
 def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Cosine of each pair of rows in float64: (n,)."""
+    """Return the cosine of each pair of rows in float64: (n,)."""
     one, other = one.astype(np.float64), other.astype(np.float64)
     norms = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     return (one * other).sum(1) / norms

@@ -1,7 +1,7 @@
-"""Sentences/s of a BiLSTM in training, forward and backward, beside PyTorch's own.
+"""Sentences/s of training a BiLSTM, forward and backward, compared with PyTorch's LSTM.
 
-Without a way back the encoder is PyTorch's own, packed. PyTorch's LSTM takes packed sequences, as
-here, or padded ones; its states over padding are others, for its way back begins in the padding.
+Our recurrence needs gradients, unequal lengths and a CPU; otherwise our encoder is PyTorch's packed
+LSTM. Padding changes PyTorch's states, because its reverse direction begins in the padding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minbert.words import vocabulary_of, word_tokenizer
 from tasks import build_task, data_folder
 
 SHAPES = {"1 x 128": (1, 128), "3 x 512": (3, 512)}  # layers, units: SuperConText's two
-BATCH, STEPS = 200, 1  # sentences of a step, steps of a repetition
+BATCH, STEPS = 200, 1  # sentences per step, steps per repetition
 PEER = "PyTorch, packed"
 
 
@@ -59,13 +59,13 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def our_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray) -> Tensor:
-    """(T, 2U)"""
+    """Return the states (T, 2U) of our encoder."""
     batch = pack([tokens], rows).to(encoder.embeddings.word.weight.device)
     return encoder(batch)
 
 
 def pytorch_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray, packed: bool) -> Tensor:
-    """(T, 2U) from the same weights."""
+    """Return the states (T, 2U) of PyTorch's LSTM with the same weights."""
     device = encoder.embeddings.word.weight.device
     batch = pack([tokens], rows)
     ids = pad_sequence(list(batch.ids.split(batch.lengths.tolist())))
@@ -84,7 +84,7 @@ def pytorch_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray, packed
 def side(
     states: Callable[[np.ndarray], Tensor], encoder: BiLSTM, count: int, device: torch.device
 ) -> Callable[[], float]:
-    """Seconds a sentence, forward and backward."""
+    """Return a function that measures seconds per sentence, forward and backward."""
     batches = random_rows(count, min(BATCH, count))
 
     def step() -> int:
@@ -102,7 +102,7 @@ def apart(
     theirs: Callable[[np.ndarray], Tensor],
     rows: np.ndarray,
 ) -> float:
-    """Norm of the difference of two gradients over the norm of the second."""
+    """Return the norm of the difference of two gradients, divided by the second's norm."""
     found = []
     for states in (ours, theirs):
         encoder.zero_grad(set_to_none=True)

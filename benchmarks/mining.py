@@ -1,9 +1,9 @@
-"""The most similar pairs of very many sentences: time and memory, beside paraphrase_mining.
+"""Time and memory of mining similar sentence pairs, compared with paraphrase_mining.
 
     python -m benchmarks.mining --data DIR --sentences 100000 --output results/scale/mining.json
 
-Real sentences of Quora, STS and SST-2, each in a process of its own that is looked at twenty times
-a second; ours is `--mode mine`. What it finds is held against brute force on a sample of the rows.
+The sentences are from Quora, STS and SST-2. Each side runs in its own process, whose memory is
+sampled twenty times per second. Ours is `--mode mine`, checked by brute force on a sample of rows.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from multitask.environment import environment
 from tasks import build_task, data_folder
 
 TASKS = ("qqp", "sts", "sst2")
-SAMPLE = 500  # rows held against brute force
+SAMPLE = 500  # rows compared with brute force
 
 
 def sentences_of(folder: Path, count: int) -> list[str]:
-    """Distinct sentences of the tasks' training files that are there."""
+    """Return distinct sentences of the available training files."""
     found: dict[str, None] = {}
     for name in TASKS:
         task = build_task(name)
@@ -45,7 +45,7 @@ def sentences_of(folder: Path, count: int) -> list[str]:
 
 
 def watched(command: list[str]) -> dict[str, Any]:
-    """Seconds of a process, its peaks of memory, and what it said."""
+    """Run a process; return its seconds, peak memory and output."""
     begin = time.perf_counter()
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -63,9 +63,9 @@ def watched(command: list[str]) -> dict[str, Any]:
 
 
 def missed(sentences: list[str], found: list[list[str]]) -> int:
-    """Of the pairs of some rows that brute force in float64 finds above the least, those not there.
+    """Count pairs above the lowest score, of sampled rows, that only float64 brute force finds.
 
-    Pairs within rounding of the least may be on either side.
+    Pairs within rounding of the lowest score are ignored.
     """
     embeddings = BiEncoder.from_pretrained("minilm").encode(sentences, normalize=True)
     rows = np.random.default_rng(0).permutation(len(sentences))[:SAMPLE]
@@ -86,7 +86,7 @@ def main() -> None:
     )
     parser.add_argument("--data", required=True, help="folder with the CS224N files and glue/")
     parser.add_argument("--sentences", type=int, default=100_000)
-    parser.add_argument("--top", type=int, default=10_000, help="pairs")
+    parser.add_argument("--top", type=int, default=10_000, help="number of pairs")
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
     sentences = sentences_of(data_folder(args.data), args.sentences)

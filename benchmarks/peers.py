@@ -1,4 +1,4 @@
-"""The peers as their users call them, on all-MiniLM-L6-v2 from the same local folder."""
+"""Other libraries, called as their users do, on all-MiniLM-L6-v2 from the same local folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from minbert.sources import minilm_folder
 
 WIDTH = 384
-MAX_TOKENS = 256  # what sentence-transformers reads from the folder
+MAX_TOKENS = 256  # the value that sentence-transformers reads
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 Encode = Callable[[Sequence[str]], np.ndarray]
 
@@ -48,7 +48,7 @@ def plain_model(precision: str, device: torch.device) -> Any:
 
 
 def mean_pooled(states: Tensor, mask: Tensor) -> Tensor:
-    """(B, L, H), (B, L) -> (B, H) in float32."""
+    """Average states (B, L, H) over a mask (B, L): (B, H) in float32."""
     mask = mask[..., None].float()
     return (states.float() * mask).sum(1) / mask.sum(1)
 
@@ -56,9 +56,9 @@ def mean_pooled(states: Tensor, mask: Tensor) -> Tensor:
 def padded_encode(
     states_of: Callable[[Any], Tensor], tokenizer: Any, batch_size: int, bucketed: bool
 ) -> Encode:
-    """Padded batches in the order of the texts, or sorted by their number of tokens.
+    """Return an encoder of padded batches, in text order or sorted by number of tokens.
 
-    `states_of` gives the last hidden states (B, L, H) of a padded batch, on the CPU or a GPU.
+    `states_of` returns the last hidden states (B, L, H) of a padded batch, on the CPU or a GPU.
     """
 
     @torch.inference_mode()
@@ -91,7 +91,7 @@ def pad(tokenizer: Any, lists: list[list[int]]) -> Any:
 
 
 def onnx_encode(tokenizer: Any, batch_size: int) -> Encode:
-    """ONNX Runtime in float32 on the CPU, all its graph optimisations on, batches sorted."""
+    """Return an ONNX Runtime encoder: float32, CPU, all graph optimisations, sorted batches."""
     import onnxruntime
 
     with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +107,7 @@ def onnx_encode(tokenizer: Any, batch_size: int) -> Encode:
 
 
 class LastStates(torch.nn.Module):
-    """The one output that is exported."""
+    """A model with the last hidden states as its only output, for export."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()

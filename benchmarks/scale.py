@@ -2,10 +2,10 @@
 
     python -m benchmarks.scale --pairs 1000000 --output results/scale/one-million-pairs.json
 
-Writes questions of made-up words, as long as Quora's and as unevenly frequent as words are, trains
-on them in a process of its own, and looks at that process' memory twenty times a second. Anonymous
-memory is what the process holds for itself; pages of mapped files, which the system takes back
-when it needs them, are counted apart. Needs Linux' /proc.
+Write questions of random words, as long as Quora's and with a Zipf distribution of words. Train on
+them in a separate process and sample its memory twenty times per second. Anonymous memory belongs
+to the process; pages of mapped files, which the system can reclaim, are counted separately. This
+benchmark requires Linux' /proc.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from multitask.environment import environment
 
 ROOT = Path(__file__).parents[1]
 WORDS = 30_000
-LENGTH = 11.0  # words of a question, on average
+LENGTH = 11.0  # mean number of words per question
 FIELDS = {"RssAnon": "anonymous", "RssFile": "of files"}
 
 
 def write_pairs(file: Path, count: int, seed: int, labelled: bool = True) -> None:
-    """`count` pairs in the layout of the Quora files."""
+    """Write `count` pairs in the format of the Quora files."""
     draw = np.random.default_rng(seed)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = np.array(["".join(draw.choice(letters, draw.integers(2, 9))) for _ in range(WORDS)])
@@ -52,12 +52,12 @@ def write_pairs(file: Path, count: int, seed: int, labelled: bool = True) -> Non
 
 
 def peaks_of(process: subprocess.Popen[str]) -> dict[str, float]:
-    """Largest memory of a process until it ends, in MiB."""
+    """Return the peak memory of a process until it ends, in MiB."""
     peaks = dict.fromkeys(FIELDS.values(), 0.0)
     while process.poll() is None:
         try:
             lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-        except OSError:  # it ended just now
+        except OSError:  # the process has ended
             break
         for line in lines:
             name, _, rest = line.partition(":")

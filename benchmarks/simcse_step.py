@@ -1,4 +1,4 @@
-"""Sentences/s of a SimCSE step: each sentence goes through the encoder twice, dropout differs."""
+"""Sentences/s of a SimCSE step: two encodings per sentence, with different dropout masks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder, autocast
 from tasks import build_task, data_folder
 
-BATCH, STEPS = 64, 2  # sentences of a step, steps of a repetition
+BATCH, STEPS = 64, 2  # sentences per step, steps per repetition
 PEER = "transformers fp32, two passes"
 
 
@@ -46,7 +46,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def our_side(texts: list[str], precision: str, device: torch.device) -> Callable[[], float]:
-    """Both views in one packed pass."""
+    """Return our side, which encodes both views in one packed pass."""
     model = BiEncoder.from_pretrained("minilm").to(device).train()
     tokens = model.tokenizer(texts)
     batches = bucketed_rows(tokens.lengths, BATCH)

@@ -1,7 +1,7 @@
 """Examples/s of a training step with and without SMART: ours, and smart-pytorch on transformers.
 
-One inner step. The floor of the ratio is 8/3: a plain step is a forward and a backward of twice its
-work; SMART adds a forward and half a backward for the noise, and a whole step for the term.
+SMART has one inner step. The ratio is at least 8/3: a plain step is a forward pass and a backward
+pass of twice its work; the noise adds a forward and half a backward pass, the term a whole step.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
                 name = f"ours {precision}" + (", SMART" if weight else "")
                 sides[name] = our_side(task, precision, weight, args)
         peer = f"ours {args.precisions[0]}"
-        if task == "sst" and has_peer:  # it perturbs a single text
+        if task == "sst" and has_peer:  # the peer perturbs a single text
             sides["transformers fp32"] = plain_side(False, args)
             sides[PEER] = plain_side(True, args)
         found = rate_table(in_turns(sides, args.repetitions), 1.0, peer)
@@ -44,21 +44,21 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             side["times_plain"] = found[plain]["median"] / side["median"]
         groups[f"{task}, {BATCH} examples a step, fused AdamW"] = found
     if not has_peer:
-        print("smart-pytorch is left out: pip install --no-deps smart-pytorch==0.0.4 brings it")
+        print("smart-pytorch is skipped: run pip install --no-deps smart-pytorch==0.0.4")
     return described(args, "examples/s", groups)
 
 
 def our_side(
     task: str, precision: str, weight: float, args: argparse.Namespace
 ) -> Callable[[], float]:
-    """The toolkit's own gradient and optimiser."""
+    """Return our side: the toolkit's own gradient and optimiser."""
     config = RunConfig(
         mode="single",
         tasks=(task,),
         data=args.data,
         batch_size=BATCH,
         precision=precision,
-        similarity_scale=1.0,  # the labels of the other sides
+        similarity_scale=1.0,  # as on the other sides
         device=args.device,
         smart_weight={task: weight} if weight else {},
     )
@@ -66,7 +66,7 @@ def our_side(
 
 
 def plain_side(smart: bool, args: argparse.Namespace) -> Callable[[], float]:
-    """A hand-written loop on SST in length buckets, with smart-pytorch's loss or without."""
+    """Return a hand-written loop on SST in length buckets, with or without smart-pytorch's loss."""
     from smart_pytorch import SMARTLoss, kl_loss, sym_kl_loss
 
     device = torch.device(args.device)
@@ -84,7 +84,7 @@ def plain_side(smart: bool, args: argparse.Namespace) -> Callable[[], float]:
         mask = inputs["attention_mask"]
 
         # smart-pytorch's example for BERT and mt-dnn perturb the output of the embedding module.
-        seen = mask[:, None, None, :].bool()  # by every head and token
+        seen = mask[:, None, None, :].bool()  # broadcast over heads and tokens
 
         def logits(embedded: torch.Tensor) -> torch.Tensor:
             states = encoder.encoder(embedded, attention_mask=seen).last_hidden_state

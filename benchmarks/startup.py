@@ -1,8 +1,8 @@
-"""From process start to a result: ours beside sentence-transformers'.
+"""Time from process start to a result, compared with sentence-transformers.
 
-Two results: the first training step (all-MiniLM-L6-v2, bundled STS sample, AdamW, batches of 16
-pairs) and one encoded sentence. Both sides read the same local folder. They run in turns, each in
-a process of its own, and the clock is the parent's.
+There are two results: the first training step (all-MiniLM-L6-v2, bundled STS sample, AdamW, batches
+of 16 pairs) and one encoded sentence. Both sides read the same local folder. They run in turns,
+each in its own process, timed by the parent process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def commands(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Group -> side -> command; each writes what it computes under `folder`."""
+    """Return group -> side -> command; each command writes its result under `folder`."""
     sentence = folder / "sentence.txt"
     sentence.write_text("A cat sleeps on the sofa.\n")
     target = str(folder / "sentence.npy")
@@ -48,7 +48,7 @@ def commands(folder: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Seconds from starting a process until it ends, having done what it says."""
+    """Return the seconds from the start of a process to its end; raise if it fails."""
     quiet = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"}
     shutil.rmtree(command[-1], ignore_errors=True)  # an earlier repetition's run folder
     begin = time.perf_counter()
@@ -60,7 +60,7 @@ def seconds_of(command: list[str]) -> float:
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Seconds, and how many times faster than sentence-transformers, by group."""
+    """Return seconds and speed-ups over sentence-transformers, by group."""
     with tempfile.TemporaryDirectory() as folder:
         groups = {
             group: seconds_table(

@@ -1,4 +1,4 @@
-"""What benchmarks of training steps share: losses, batches for transformers, gradient checks."""
+"""Shared parts of training-step benchmarks: losses, transformers' batches, gradient checks."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # two (B, H) -> scalar
 
 
 def cosine_loss(targets: Tensor) -> Loss:
-    """Squared error of the cosine, as sentence-transformers' CosineSimilarityLoss has it."""
+    """Return the squared error of the cosine, as in sentence-transformers' CosineSimilarityLoss."""
     return lambda u, v: F.mse_loss(F.cosine_similarity(u, v), targets)
 
 
 def info_nce(u: Tensor, v: Tensor) -> Tensor:
-    """SimCSE's loss at its temperature of 0.05 (Gao et al., 2021, Eq. 1)."""
+    """Return SimCSE's loss at its temperature of 0.05 (Gao et al., 2021, Eq. 1)."""
     cosines = F.normalize(u) @ F.normalize(v).T / 0.05
     return F.cross_entropy(cosines, torch.arange(len(u), device=u.device))
 
 
 def endless(batches: Callable[[np.random.Generator], list[np.ndarray]]) -> Iterator[np.ndarray]:
-    """Batches of rows, pass after pass."""
+    """Yield batches of rows, one pass over the data after another."""
     generator = np.random.default_rng(0)
     while True:
         yield from batches(generator)
 
 
 def random_rows(count: int, size: int) -> Iterator[np.ndarray]:
-    """Batches in random order, as a DataLoader makes them; the last short one is left out."""
+    """Yield batches in random order, like a DataLoader that drops the last short batch."""
     return endless(lambda g: list(g.permutation(count)[: count - count % size].reshape(-1, size)))
 
 
@@ -57,12 +57,12 @@ def tokenised(tokenizer: Any, texts: list[str]) -> list[list[int]]:
 
 
 def own_step(config: RunConfig, steps: int) -> Callable[[], float]:
-    """Gradient and optimiser of the toolkit's loop; seconds an example.
+    """Return a function that times the toolkit's gradient and optimiser, in seconds per example.
 
-    As the hand-written peers: without clipping, schedule and telemetry.
+    Like the hand-written peers, it has no clipping, schedule or telemetry.
     """
     (task,) = config.tasks
-    # It writes nothing before a step of its own.
+    # The trainer writes nothing before its own first step.
     trainer = make_trainer(config, Path())
     trainer.model.train()
     gradient, optimizer = trainer.gradient, trainer.optimizer
@@ -81,7 +81,7 @@ def own_step(config: RunConfig, steps: int) -> Callable[[], float]:
 def plain_embeddings(
     model: Any, tokenizer: Any, texts: list[list[list[int]]], one_pass: bool
 ) -> list[Tensor]:
-    """Two lists of token ids -> their embeddings, in one padded pass or in two."""
+    """Return the embeddings of each column of token ids, in one padded pass or one per column."""
     passes = [texts[0] + texts[1]] if one_pass else texts
     found = []
     for lists in passes:
@@ -92,7 +92,7 @@ def plain_embeddings(
 
 
 def seconds_per_example(step: Callable[[], int], steps: int, device: torch.device) -> float:
-    """Mean over `steps` calls of `step`, which returns its number of examples."""
+    """Return the mean over `steps` calls of `step`, which returns its number of examples."""
     synchronize(device)
     begin = time.perf_counter()
     examples = sum(step() for _ in range(steps))
@@ -101,7 +101,7 @@ def seconds_per_example(step: Callable[[], int], steps: int, device: torch.devic
 
 
 def stepper(model: Any, loss_of: Callable[[], tuple[Tensor, int]]) -> Callable[[], int]:
-    """One optimiser step with fused AdamW: forward, backward, step."""
+    """Return a training step with fused AdamW: forward, backward, optimiser step."""
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, fused=True)
 
     def step() -> int:
@@ -115,7 +115,7 @@ def stepper(model: Any, loss_of: Callable[[], tuple[Tensor, int]]) -> Callable[[
 
 
 def gradient_difference(ours: BiEncoder, peer: Any) -> float:
-    """Norm of the difference of two models' gradients over the norm of the peer's."""
+    """Return the norm of the difference of two models' gradients over the norm of the peer's."""
     theirs = {name: p.grad for name, p in peer.named_parameters() if p.grad is not None}
     parameters = dict(ours.encoder.named_parameters())
     apart = total = 0.0
@@ -139,9 +139,9 @@ def plain_side(
     device: torch.device,
     one_pass: bool,
 ) -> Callable[[], float]:
-    """A hand-written loop around transformers; with one pass, also buckets of like length.
+    """Return a hand-written loop with transformers; `one_pass` also means length buckets.
 
-    `loss_of(rows)` is the loss of the embeddings of these rows of both columns.
+    `loss_of(rows)` returns the loss for the embeddings of these rows of both columns.
     """
     tokenizer, model = plain_tokenizer(), plain_model("fp32", device).train()
     texts = [tokenised(tokenizer, column) for column in columns]
@@ -162,7 +162,7 @@ def plain_side(
 def check_gradient(
     columns: Sequence[list[str]], loss: Loss, precision: str, one_pass: bool
 ) -> float:
-    """Our gradient of one batch against transformers' in float32, dropout off, on the CPU."""
+    """Compare one batch's gradient with transformers' in float32, without dropout, on the CPU."""
     tokenizer, peer = plain_tokenizer(), plain_model("fp32", torch.device("cpu"))
     ours = BiEncoder.from_pretrained("minilm")
     lists = [tokenised(tokenizer, column) for column in columns]

@@ -1,8 +1,8 @@
-"""A three-task step with PCGrad: ours, plain backwards, and TorchJD, on two encoders.
+"""A three-task step with PCGrad: ours, plain backward passes, and TorchJD, on two encoders.
 
-SST 16 sentences, Quora 16 pairs, STS 16 pairs, the same batch for all; forward, gradients, fused
-AdamW. Both encoders have the same weights and the same heads. Peak memory is that of a process of
-its own.
+All sides use the same batch of 16 SST sentences, 16 Quora pairs and 16 STS pairs. A step consists
+of forward passes, gradients and fused AdamW. Both encoders have the same weights and heads. Peak
+memory is measured in a separate process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tasks.data import Split
 from tasks.readers import Examples
 
 BATCH, MEMORY_STEPS = 16, 3
-ORDER = [[1, 2], [0, 2], [0, 1]]  # of PCGrad's projections, the same for all sides
+ORDER = [[1, 2], [0, 2], [0, 1]]  # order of PCGrad's projections on all sides
 ROOT = Path(__file__).parents[1]
 
 
@@ -51,19 +51,19 @@ class Setting:
     embed: Mapping[str, Callable[[], Embeddings]]
     losses: Mapping[str, Callable[[Embeddings], Tensor]]
     models: tuple[nn.Module, ...]
-    step: Callable[[], object] | None = None  # the toolkit's own, on its own encoder
+    step: Callable[[], object] | None = None  # the toolkit's whole step, on its own encoder
 
     def everything(self) -> list[nn.Parameter]:
         return [*self.shared, *(p for head in self.heads.values() for p in head.parameters())]
 
     def train(self, mode: bool) -> None:
-        """Dropout on or off."""
+        """Turn dropout on or off."""
         for model in (*self.models, *self.heads.values()):
             model.train(mode)
 
 
 class FixedOrder(Combiner):
-    """PCGrad in an order that the peer can be given as well."""
+    """PCGrad with a fixed order of projections, which the peer can use as well."""
 
     needs_rows = True
 
@@ -72,7 +72,7 @@ class FixedOrder(Combiner):
 
 
 def setting(encoder: str, data: str) -> Setting:
-    """The encoder of `transformers`, or `ours`, each loaded alone."""
+    """Load only the encoder of `transformers` or only `ours`, and return its setting."""
     tasks = {name: build_task(name) for name in CS224N}
     examples = {n: task.read(data_folder(data), "train").some(BATCH) for n, task in tasks.items()}
     return (our_setting if encoder == "ours" else peer_setting)(tasks, examples)
@@ -84,7 +84,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
     splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
     config = RunConfig(mode="multitask", tasks=CS224N)
     gradient = StepGradient(model, tasks, splits, FixedOrder(), {}, config)
-    inner.embeddings.word.sparse = False  # until surgery asks for it
+    inner.embeddings.word.sparse = False  # until surgery sets it
     rows = np.arange(BATCH)
 
     def embed(name: str) -> Embeddings:
@@ -134,13 +134,13 @@ def task_losses(
 
 
 def backwards(parts: Setting) -> None:
-    """Three plain backwards, their gradients added up."""
+    """Run one plain backward pass per task and add up the gradients."""
     for name, loss in parts.losses.items():
         loss(parts.embed[name]()).backward()
 
 
 def surgery(parts: Setting, rows: GradientRows) -> None:
-    """PCGrad as the toolkit does it: its whole step, or its rows on another encoder."""
+    """Run the toolkit's PCGrad: its whole step, or its gradient rows on another encoder."""
     if parts.step is not None:
         parts.step()
         return
@@ -152,7 +152,7 @@ def surgery(parts: Setting, rows: GradientRows) -> None:
 
 
 def torchjd(parts: Setting, optimize_gramian: bool) -> None:
-    """TorchJD's call for several tasks on shared features, one row of the Jacobian at a time."""
+    """Call TorchJD for several tasks on shared features, one row of the Jacobian at a time."""
     from torchjd.aggregation import PCGrad
     from torchjd.autojac import jac_to_grad, mtl_backward
 
@@ -170,7 +170,7 @@ def torchjd(parts: Setting, optimize_gramian: bool) -> None:
 
 
 def side(encoder: str, method: str, data: str) -> tuple[Callable[..., None], Setting]:
-    """A method on an encoder: `step()`, or `step(False)` for its gradient alone; its setting."""
+    """Return a method's step on an encoder and its setting; `step(False)` keeps the weights."""
     parts = setting(encoder, data)
     parts.train(True)
     optimizer = torch.optim.AdamW(parts.everything(), LEARNING_RATE, fused=True)
@@ -205,7 +205,7 @@ NAMES = {
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Seconds of a step and peak memory; ratios to TorchJD's fastest call on transformers."""
+    """Measure seconds per step and peak memory; ratios are to TorchJD's fastest on transformers."""
     sides = {
         f"{NAMES[method]}, {encoder} encoder": (encoder, method)
         for encoder in ("transformers", "ours")
@@ -226,7 +226,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def difference(encoder: str, data: str) -> float:
-    """Our combined gradient of the encoder and heads against TorchJD's, over its norm."""
+    """Return the relative difference of our combined gradient, heads included, to TorchJD's."""
     gradients = []
     for method in ("surgery", "torchjd"):
         step, parts = side(encoder, method, data)
@@ -239,16 +239,16 @@ def difference(encoder: str, data: str) -> float:
 
 
 def peak_memory(encoder: str, method: str, data: str) -> float:
-    """Megabytes that a process takes at most which does nothing but a few such steps."""
+    """Return the peak memory in megabytes of a process that runs only a few such steps."""
     command = [sys.executable, "-m", "benchmarks.surgery", encoder, method, data]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return float(ended.stdout.split()[-1])
 
 
 def resident_peak() -> float:
-    """Megabytes this process took at most.
+    """Return the peak resident memory of this process in megabytes.
 
-    Not `getrusage`'s figure, which begins with what the process took that started this one.
+    `getrusage` is not suitable: its figure starts with the memory of the parent process.
     """
     text = Path("/proc/self/status").read_text()
     return float(text.split("VmHWM:")[1].split()[0]) / 1024

@@ -1,4 +1,4 @@
-"""Sides measured in turns, and their medians and ratios."""
+"""Interleaved measurements of several sides, their medians and ratios."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ GEMM_TOKENS = 2048
 
 
 def in_turns(sides: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
-    """What each side returns, `repetitions` times in turns, after a warming round not kept.
+    """Return each side's results of `repetitions` interleaved rounds, after a warm-up round.
 
-    A machine's speed drifts; in turns the drift meets all sides alike. Each round has an order of
-    its own, for what one side leaves in caches and allocator helps or hinders the next.
+    A machine's speed drifts; interleaving spreads the drift over all sides. The order is random in
+    each round, because the caches and the allocator after one side affect the next.
     """
     found: dict[str, list[float]] = {name: [] for name in sides}
     generator = random.Random(0)
@@ -38,21 +38,21 @@ def in_turns(sides: Mapping[str, Callable[[], float]], repetitions: int) -> dict
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds that `work` takes."""
+    """Return the seconds that `work` takes."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
 
 
 def seconds_table(found: Mapping[str, list[float]], peer: str) -> dict[str, Any]:
-    """Spread of each side's seconds, and how many times faster than `peer` its median is."""
+    """Return the spread of each side's seconds, and its median's speed-up over `peer`."""
     reference = statistics.median(found[peer])
     return {name: spread(values) | {"ratio": reference / statistics.median(values)}
             for name, values in found.items()}  # fmt: skip
 
 
 def rate_table(found: Mapping[str, list[float]], amount: float, peer: str) -> dict[str, Any]:
-    """The same for rates: `amount` of work over each side's seconds."""
+    """Return the same for rates: `amount` of work over each side's seconds."""
     rates = {name: [amount / value for value in values] for name, values in found.items()}
     reference = statistics.median(rates[peer])
     return {name: spread(values) | {"ratio": statistics.median(values) / reference}
@@ -64,7 +64,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def described(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> dict[str, Any]:
-    """What a benchmark on real text returns: its tables, and on what they were measured."""
+    """Return a benchmark's result: its tables, and the data and kernel of the measurement."""
     linear = choose_linear()
     return {
         "unit": unit,
@@ -76,9 +76,9 @@ def described(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> di
 
 
 def gemm_seconds(tokens: float, layers: int, precision: str, device: torch.device) -> float:
-    """Seconds that the linear layers' products alone take on this machine, its fastest kernel.
+    """Return the seconds of only the linear layers' products, with this machine's fastest kernel.
 
-    The limit of any encoder of MiniLM's width on `tokens` tokens: measured products, nothing else.
+    This is the limit of any encoder of MiniLM's width on `tokens` tokens.
     """
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     kernels = LINEARS if has_onednn() and device.type == "cpu" else LINEARS[:1]
@@ -95,7 +95,7 @@ def gemm_seconds(tokens: float, layers: int, precision: str, device: torch.devic
 
 
 def timed_on(work: Callable[[], object], device: torch.device) -> float:
-    """The fastest of five, with the device's queue emptied before and after."""
+    """Return the fastest of five calls, with the device synchronised before and after."""
     work()
     values = []
     for _ in range(5):

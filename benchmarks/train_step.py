@@ -30,9 +30,9 @@ from tasks import build_task, data_folder
 from tasks.data import load_split
 from tasks.readers import Examples
 
-BATCH, STEPS = 32, 4  # pairs of a step, steps of a repetition
+BATCH, STEPS = 32, 4  # pairs per step, steps per repetition
 PEER = "sentence-transformers trainer fp32"
-OPTIONS = {"head": "cosine", "activation": "none"}  # the cosine itself, as the peers have it
+OPTIONS = {"head": "cosine", "activation": "none"}  # the plain cosine, as in the peers
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def our_side(data: str, precision: str, device: torch.device, folder: Path) -> Callable[[], float]:
-    """The loop that `run.py --mode single --task sts` runs."""
+    """Return the training loop of `run.py --mode single --task sts`."""
     config = RunConfig(
         mode="single",
         tasks=("sts",),
@@ -79,7 +79,7 @@ def our_side(data: str, precision: str, device: torch.device, folder: Path) -> C
         batch_size=BATCH,
         lr=LEARNING_RATE,
         precision=precision,
-        similarity_scale=1.0,  # the labels of the other sides
+        similarity_scale=1.0,  # as on the other sides
         epochs=1000,
     )
     task = build_task("sts", **OPTIONS)
@@ -96,7 +96,7 @@ def our_side(data: str, precision: str, device: torch.device, folder: Path) -> C
 def trainer_side(
     examples: Examples, precision: str, device: torch.device, folder: str
 ) -> Callable[[], float]:
-    """The trainer of sentence-transformers; the clock runs from its first step's end."""
+    """Return sentence-transformers' trainer, timed from the end of its first step."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformerTrainer as PeerTrainer
     from sentence_transformers import SentenceTransformerTrainingArguments, losses

@@ -1,6 +1,6 @@
-"""Studies: cells of runs, the tables made of them, the papers' figures beside ours.
+"""Studies: cells of runs, the tables built from them, and comparisons with papers' figures.
 
-A further study is a module with a `STUDY` and a line here.
+To add a study, write a module with a `STUDY` and add a line here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from studies.study import Study
 
-STUDIES = {  # by the names of --table
+STUDIES = {  # keys are the values of --table
     "bees": "studies.bees.study:STUDY",
     "best": "studies.best:STUDY",
     "scl-moo": "studies.scl_moo.study:STUDY",
@@ -25,6 +25,6 @@ STUDIES = {  # by the names of --table
 
 
 def find_study(name: str) -> Study:
-    """Return the study of a name; its module is imported now."""
+    """Import the module of a study and return the study."""
     module, _, attribute = STUDIES[name].partition(":")
     return getattr(import_module(module), attribute)

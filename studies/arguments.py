@@ -1,4 +1,4 @@
-"""Types of the studies' own flags."""
+"""Argument types of the studies' own flags."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def positive(kind: Callable[[str], float]) -> Callable[[str], Any]:
-    """A number above 0."""
+    """Return a parser of numbers above 0."""
 
     def parse(text: str) -> float:
         try:
@@ -24,14 +24,14 @@ def positive(kind: Callable[[str], float]) -> Callable[[str], Any]:
 
 
 def seed(text: str) -> int:
-    """A whole number, 0 or above."""
+    """Parse a whole number, 0 or above."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected a whole number, 0 or above, found {text!r}")
     return int(text)
 
 
 def share(text: str) -> float:
-    """A number between 0 and 1, neither of them."""
+    """Parse a number above 0 and below 1."""
     value = positive(float)(text)
     if value >= 1:
         raise argparse.ArgumentTypeError(f"expected a number below 1, found {text!r}")

@@ -1,8 +1,8 @@
-"""Does EPO balance pull and push? python -m studies.balance --data DIR
+"""Balance of pull and push under EPO: python -m studies.balance --data DIR
 
-Trains SST-5 with `--objective epo` and equal preferences, and reads from the run's telemetry what
-EPO did, the weights it gave, and how far r_1 pull and r_2 push, above their ideal points, lie apart
-at the end.
+Train a task (default: SST-5) with `--objective epo` (default: equal preferences). Report from the
+telemetry the statuses of EPO's steps, its mean weights, and the final difference between r_1 pull
+and r_2 push, each above its ideal point.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def configuration(args: argparse.Namespace) -> RunConfig:
 
 
 def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
-    """Statuses, weights and z-values (preference times objective) of the run's steps.
+    """Return statuses, weights and z-values (preference times objective) of the run's steps.
 
-    Weights are those of pull and push among themselves: they add up to 1.
+    The weights of pull and push are normalised to add up to 1.
     """
     (task,) = config.tasks
     steps = list(read_steps(folder / "telemetry.jsonl"))
@@ -74,7 +74,7 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
 
 
 def draw(found: dict[str, Any], file: Path) -> None:
-    """z-values over the steps."""
+    """Plot the z-values over the steps."""
     figure, axis = new_figure(5, 3.2)
     z = np.array(found["z"])
     steps = np.linspace(1, found["steps"], len(z))
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")
     parser.add_argument("--epochs", type=positive(int), default=3)
-    parser.add_argument("--preference", type=share, default=0.5, help="of pull (default: 0.5)")
+    parser.add_argument("--preference", type=share, default=0.5, help="pull's share (default: 0.5)")
     parser.add_argument("--seed", type=seed, default=11711)
     parser.add_argument("--results", type=Path, default=Path("results/balance"))
     parser.add_argument("--runs", type=Path, default=Path("runs/balance"))
@@ -103,7 +103,7 @@ def main() -> None:
     name = f"{args.task}-r{args.preference:g}"
     args.results.mkdir(parents=True, exist_ok=True)
     file = args.results / f"{name}.json"
-    if file.exists():  # one of another configuration is not replaced
+    if file.exists():  # never replace another configuration's
         check_config(file, config, read_cell(file)["config"], ignored=("linear",))
     folder = args.runs / f"{name}-{config.digest()}"
     complete(config, folder, RunControl(resume=True))

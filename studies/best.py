@@ -1,4 +1,4 @@
-"""The best an encoder gives on the three tasks: run.py --mode reproduce --table best --data DIR"""
+"""Best recipe for one encoder on three tasks: run.py --mode reproduce --table best --data DIR"""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ seeds).
 SEEDS = (11711, 1, 2)
 EPOCHS = {"sst": 4, "qqp": 3, "sts": 4}
 MERGED = (*(f"soup of {task}" for task in CS224N), "ensemble")
-SMART_EPOCHS = 2  # an epoch with it takes as long as two and a half
+SMART_EPOCHS = 2  # an epoch with SMART takes 2.5 times as long
 
 
 def cells(request: StudyRequest) -> list[Cell]:
-    """Return all cells but those that others start from."""
+    """Return all cells except those from which others start."""
     base = request.base.changed(lr=request.lr) if request.lr else request.base
 
     def cell(
@@ -39,7 +39,7 @@ def cells(request: StudyRequest) -> list[Cell]:
         config = base.changed(
             tasks=(task,),
             epochs=request.epochs or epochs,
-            similarity_scale=1.0,  # that of the kept cells
+            similarity_scale=1.0,  # as in the stored cells
             drop_leaks=True,
             **settings,
         )
@@ -55,10 +55,10 @@ def cells(request: StudyRequest) -> list[Cell]:
 
 
 def merged(report: Report) -> dict[str, Mapping[str, Any]]:
-    """Return what metrics.json holds of a soup per task and of the ensemble; kept in `results`.
+    """Return the metrics of one soup per task and of the ensemble.
 
-    They are made where all runs are here and finished; else what is kept of them counts, where it
-    was made of these runs.
+    If all runs are finished and here, and `kept_only` is not set, make them and store the metrics
+    in `results`. Else use the stored metrics if these runs are their members.
     """
     request, results = report.request, report.results
     found: dict[str, Mapping[str, Any]] = {}
@@ -90,7 +90,7 @@ def merged(report: Report) -> dict[str, Mapping[str, Any]]:
 
 
 def page(report: Report) -> list[str]:
-    """The runs, soups and the ensemble, on dev."""
+    """Return the parts of the page: dev figures of runs, soups and the ensemble."""
     header = ["run", "starts from", *(f"{t} {m}" for t, m in LEADERBOARD.items()), "minutes"]
     rows = []
     for one in report.cells:
@@ -117,7 +117,7 @@ def page(report: Report) -> list[str]:
 
 
 def scores(found: Mapping[str, Any]) -> list[str]:
-    """Main metrics in per cent, by task."""
+    """Format the main metric of each task in per cent."""
     dev = found["dev"]
     return [f"{100 * dev[t][m]:.1f}" if m in dev.get(t, {}) else "" for t, m in LEADERBOARD.items()]
 

@@ -1,4 +1,4 @@
-"""Whether a paper's claims hold: paired differences, tested, in a table."""
+"""Tests of a paper's claims: paired differences and their significance, in a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studies.results import Cell
 Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
 PRINTED = "better here, as the paper says? (not tested fairly)"
-ASKED = "better?"  # of what no paper claims
+ASKED = "better?"  # header of questions that no paper asks
 READING = (
     "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
     "of a table; below six pairs nothing can be shown."
@@ -23,17 +23,17 @@ READING = (
 
 
 def shared_seeds(several: Collection[Mapping[int, Any]]) -> set[int]:
-    """Return the seeds that all of these have."""
+    """Return the seeds which all these figures share."""
     return set.intersection(*map(set, several)) if several else set()
 
 
 def of_seeds(found: Mapping[int, float], seeds: Container[int]) -> dict[int, float]:
-    """Return the figures of some seeds, such as a sweep's, of a cell that has more."""
+    """Return only the figures of `seeds`, such as a sweep's."""
     return {seed: figure for seed, figure in found.items() if seed in seeds}
 
 
 def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
-    """Return mean ± standard deviation (seeds), in per cent; nothing where there is none."""
+    """Format mean ± standard deviation (seeds) in per cent; empty without values."""
     found = [scale * value for value in values]
     return f"{mean_and_spread(found, digits)} ({len(found)})" if found else ""
 
@@ -41,7 +41,7 @@ def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
 def against_paper(
     paper: float | Sequence[float] | None, ours: Mapping[int, float], digits: int = 1
 ) -> str:
-    """`72.06 ± 5.4 / 61.0 ± 3.1 (10)`: a printed mean, with or without deviation, and ours."""
+    """Format a printed mean (± deviation, if any) and ours: `72.06 ± 5.4 / 61.0 ± 3.1 (10)`."""
     first = ""
     if isinstance(paper, float | int):
         first = f"{paper:.{digits}f}"
@@ -55,7 +55,7 @@ def differences(
     first: Sequence[Cell],
     second: Sequence[Cell],
 ) -> list[float]:
-    """Of the figures by seed that `of` gives, over (task, seed) pairs that both have."""
+    """Return differences over shared (task, seed) pairs; `of` returns a cell's figures by seed."""
     found = []
     for one, other in zip(first, second, strict=True):
         found += by_seed(of(one), of(other))
@@ -63,29 +63,29 @@ def differences(
 
 
 def between(mine: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
-    """Differences by seed, for those that both have."""
+    """Return the difference for each seed that both have."""
     return {seed: mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())}
 
 
 def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
-    """The same without the seeds."""
+    """Return the differences of `between` without their seeds."""
     return list(between(mine, theirs).values())
 
 
 def means_by_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
-    """One mean a seed of differences that repeat seeds on one data set, such as over ratios.
+    """Return one mean per seed over conditions of one data set, such as ratios.
 
-    They are no pairs of their own: their runs share training examples and test set. Of those that
-    have any, all must have a seed.
+    The conditions are not independent pairs: their runs share training examples and the test set.
+    Empty conditions are ignored; a seed counts only if all other conditions have it.
     """
     there = [figures for figures in several if figures]
     return [fmean(figures[seed] for figures in there) for seed in sorted(shared_seeds(there))]
 
 
 def claims_table(differences: Mapping[str, Sequence[float]], asked: str = PRINTED) -> Table:
-    """A line a claim, such as `A - B`, that says whether A is better than B.
+    """Return one row per claim, such as `A - B`: whether A is better than B.
 
-    `differences` are those of the pairs, in shares of one.
+    `differences` holds the difference of each pair, as a fraction of one.
     """
     adjusted = holm([signed_rank(list(found)) for found in differences.values()])
     rows = [

@@ -1,4 +1,4 @@
-"""Measurements behind a default value, on dev: run.py --mode reproduce --table similarity-scale
+"""Comparisons behind default values, on dev: run.py --mode reproduce --table similarity-scale
 
 Each study compares a few settings over the same seeds; the first setting is the reference.
 """
@@ -15,7 +15,7 @@ from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
 
 SEEDS = (11711, 1, 2)
-Changes = Mapping[str, Mapping[str, Any]]  # settings by the names of cells
+Changes = Mapping[str, Mapping[str, Any]]  # cell name -> settings
 
 
 def comparison(
@@ -25,7 +25,7 @@ def comparison(
     changes: Changes,
     metrics: Sequence[tuple[str, ...]],
 ) -> Study:
-    """Return a study that compares `changes` of the same settings by `metrics`, paths in dev."""
+    """Return a study that compares `changes` to `settings` by `metrics`, paths in dev metrics."""
 
     def cells(request: StudyRequest) -> list[Cell]:
         given = {"limit": request.base.limit, "epochs": request.epochs}
@@ -61,7 +61,7 @@ def comparison(
 
 
 def row(report: Report, cell: Cell, metrics: Sequence[tuple[str, ...]]) -> list[str]:
-    """Mean and standard deviation over seeds, and the difference from the first cell."""
+    """Return a row: mean ± deviation over seeds, and the difference from the first cell."""
     reference = report.cells[0]
     found = [cell.name, str(len(report.results.kept(cell)))]
     for path in metrics:
@@ -100,7 +100,7 @@ SMART_PLACE = comparison(
         "limit": 4000,
         "lr": 2e-5,
         "head_lr": 2e-5,
-        "similarity_scale": 1.0,  # that of the kept cells
+        "similarity_scale": 1.0,  # as in the stored cells
     },
     {
         "plain": {},

@@ -1,8 +1,8 @@
-"""Mended faults of the code, and which kept cells they touch: those are left out and run again.
+"""Fixed faults of the code, and the stored cells which they affect.
 
-Whoever mends a fault that changes what a run computes adds it to `FAULTS`, with the moment of the
-mend. Nothing else has to be done: studies leave the cells out of their tables, say so, and run them
-again, and so with every cell that starts from a run the fault touches.
+After fixing a fault that changes what a run computes, add it to `FAULTS` with the time of the fix.
+Studies then omit the affected cells from their tables, report this, and run them again. The same
+holds for every cell that starts from an affected run.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 
 from multitask.config import RunConfig
 
-Config = Mapping[str, Any]  # as JSON; one of an older version lacks keys
+Config = Mapping[str, Any]  # as JSON; older versions lack some keys
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What was wrong, in a clause, with cells whose configuration it `touches`.
+    """A fixed fault: `what` was wrong, in a clause, and the configurations that it `touches`.
 
-    Those made from `since` on and before `mended`, each a date or a date with a time, in UTC. A
-    date without a time, as older cells have it, stands for the beginning of its day.
+    It affects cells made from `since` on and before `mended`, dates with or without a time, in UTC.
+    A date without a time, as in older cells, means the beginning of its day.
     """
 
     what: str
@@ -42,25 +42,25 @@ def with_smart(config: Config) -> bool:
 
 
 def of_equal_sizes(config: Config) -> bool:
-    """Trained on the largest task first, where a limit may make tasks equally large."""
+    """Return whether the largest task came first under a limit, which may equalise sizes."""
     largest = config.get("schedule") == "first-then-joint" and not config.get("first_task")
     return bool(config.get("limit")) and (config.get("sampling") == "hybrid" or largest)
 
 
 def of_texts(config: Config) -> bool:
-    """Pre-trained on the texts of so many examples a task."""
+    """Return whether a run pre-trained on texts of a limited number of examples per task."""
     objectives = ("simcse", "pairs", "ranking", "triplet")
     limited = bool(config.get("limit")) and config.get("mode") == "pretrain"
     return limited and config.get("objective") in objectives
 
 
 def of_another_seed(config: Config) -> bool:
-    """One seed is a random start like any other; only a second one repeats it."""
+    """Return whether the seed is not the default: only a further seed repeats its start."""
     return config.get("mode") != "pretrain" and config.get("seed") != RunConfig.seed
 
 
 def with_bees_similarity(config: Config) -> bool:
-    """A row of BEES' tables that trains similarity: known by the paper's rate."""
+    """Return whether a BEES row trains similarity; the paper's learning rate identifies it."""
     supervised = config.get("mode") in ("single", "multitask")
     ours = supervised and config.get("lr") == 2e-5 and "sts" in config.get("tasks", ())
     return ours and config.get("similarity_scale", 1.0) == 1.0
@@ -97,9 +97,9 @@ FAULTS = (
 
 
 def fault_of(config: Config, made: str) -> Fault | None:
-    """The fault with which a cell of this configuration was made, or a run that it starts from.
+    """Return the fault that affects a cell of this configuration, or None.
 
-    `made` is when, as in the cell's environment; of a cell without it the worst is assumed.
+    `made` is the date in the cell's environment; without a date, every fault counts.
     """
     for one in FAULTS:
         if (not made or one.since <= made < one.mended) and one.touches(config):
@@ -108,7 +108,7 @@ def fault_of(config: Config, made: str) -> Fault | None:
 
 
 def left_out(faults: Iterable[Fault]) -> str:
-    """A sentence on how many runs are left out and why, given the fault of each; or nothing."""
+    """Return a sentence with the number of omitted runs per fault; empty without faults."""
     counts = Counter(one.title for one in faults)
     if not counts:
         return ""

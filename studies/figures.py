@@ -17,7 +17,7 @@ from reports.drawing import blank_figure, new_figure, save_figure
 from reports.figures import project
 from tasks.readers import Examples
 
-Line = Mapping[float, Mapping[int, float]]  # number -> seed -> figure, in shares of one
+Line = Mapping[float, Mapping[int, float]]  # x value -> seed -> figure, as a fraction of one
 
 
 def draw_lines(
@@ -27,7 +27,7 @@ def draw_lines(
     ylabel: str,
     xticks: Sequence[float] | None = None,
 ) -> None:
-    """A line a title, in per cent; no file where nothing is kept yet."""
+    """Plot one line per title, in per cent; write no file without figures."""
     figure, axis = new_figure(4.2, 3.2)
     for title, line in lines.items():
         if points := [(x, 100 * np.mean(list(f.values()))) for x, f in line.items() if f]:
@@ -42,9 +42,9 @@ def draw_lines(
 
 
 def draw_curve(points: Mapping[float, float], ylabel: str, file: Path) -> None:
-    """Draw dev scores over the weight of SMART, side by side as in BEES' figures.
+    """Plot dev scores over the weight of SMART, evenly spaced as in BEES' figures.
 
-    No file where fewer than two points are kept.
+    With fewer than two points, the file is deleted.
     """
     if len(points) < 2:
         file.unlink(missing_ok=True)
@@ -56,7 +56,7 @@ def draw_curve(points: Mapping[float, float], ylabel: str, file: Path) -> None:
     save_figure(figure, file)
 
 
-MOST = 1000  # examples of a map
+MOST = 1000  # examples per map
 
 
 class Space(NamedTuple):
@@ -68,12 +68,12 @@ class Space(NamedTuple):
 
 
 def map_folder(runs: Path, name: str, config: RunConfig) -> Path:
-    """Where the run of a map stays: another configuration has another folder."""
+    """Return the folder of a map's run, which depends on its configuration."""
     return runs / f"map-{name}-{config.digest()}"
 
 
 def drawn_run(config: RunConfig, runs: Path, name: str) -> Path:
-    """Bring the run of a map to its end; returns its folder."""
+    """Complete the run of a map and return its folder."""
     folder = map_folder(runs, name, config)
     with alone(folder):
         complete(config, folder, RunControl(resume=True))
@@ -81,10 +81,10 @@ def drawn_run(config: RunConfig, runs: Path, name: str) -> Path:
 
 
 def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
-    """A map a run, by title: folders of runs that have their weights."""
+    """Draw one map per run; `runs` maps titles to folders of runs with weights."""
     from minbert.bi_encoder import BiEncoder
 
-    shown = test.some(MOST)  # before they are encoded
+    shown = test.some(MOST)  # before encoding
     assert shown.targets is not None
     spaces = {}
     for title, run in runs.items():
@@ -94,7 +94,7 @@ def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
 
 
 def draw_spaces(spaces: Mapping[str, Space], file: Path) -> None:
-    """t-SNE of examples and labels together, a map a space; labels are stars."""
+    """Draw one joint t-SNE map of examples and labels per space; labels are stars."""
     figure = blank_figure(3.4 * len(spaces), 3.4)
     axes = np.atleast_1d(figure.subplots(1, len(spaces)))
     for axis, (title, space) in zip(axes, spaces.items(), strict=True):

@@ -1,7 +1,7 @@
 """Ways to mix and combine the three tasks: run.py --mode reproduce --table mixing --data DIR
 
 Every cell trains on as many examples as three passes over Quora capped by --limit, drawn from the
-same examples of each task, from the same seed.
+same examples of each task with the same random seed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def cells(request: StudyRequest) -> list[Cell]:
 
 
 def mixture(settings: Mapping[str, Any], request: StudyRequest) -> RunConfig:
-    """Return a configuration of `PASSES * limit` examples, whatever a step and an epoch are."""
+    """Return a configuration that trains on `PASSES * limit` examples, for any step and epoch."""
     limit = request.base.limit if isinstance(request.base.limit, int) else LIMIT
     base = request.base.changed(mode="multitask", tasks=TASKS, limit=limit, epochs=EPOCHS)
-    config = base.changed(similarity_scale=1.0, **settings)  # the scale of the kept cells
+    config = base.changed(similarity_scale=1.0, **settings)  # as in the stored cells
     per_step = 1 if config.schedule.one_batch else len(TASKS)
     first = config.first()
     alone = first.epochs if first else 0  # epochs of one batch per step
@@ -54,7 +54,7 @@ def mixture(settings: Mapping[str, Any], request: StudyRequest) -> RunConfig:
 
 
 def page(report: Report) -> list[str]:
-    """The finished cells, best overall score first."""
+    """Return the parts of the page: the finished cells, best overall score first."""
     kept = [(one, found) for one in report.cells for found in report.results.kept(one).values()]
     rows = []
     for one, found in sorted(kept, key=lambda item: -item[1]["dev"]["overall"]):

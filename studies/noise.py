@@ -1,10 +1,10 @@
-"""Is SMART's noise adversarial? Divergence under it and under random noise: python -m studies.noise
+"""Divergence under SMART's noise and under random noise: python -m studies.noise
 
-Pairs of STS and the encoder as it is, dropout off. The random noise has the very numbers of the
-adversarial one, shuffled within each text and with random signs, so that all its norms are the
-same. `first` and `second` are noise on one tower only. `share` is the noise's norm over that of the
-vectors it is added to, `likeness` the cosine of the token vectors with and without it as the first
-layer gets them; both are means over tokens. Writes noise.json.
+Encode STS pairs without further training and without dropout. The random noise has the values of
+the adversarial noise, shuffled within each text and with random signs, so each text's norm is the
+same. `first` and `second` are noise on one tower only. `share` is the norm of the noise divided by
+that of the vectors to which it is added. `likeness` is the cosine between the first layer's inputs
+with and without noise. Both are means over tokens. The result is noise.json.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SIZES = ("share", "likeness")
 
 
 def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """The variants that are compared."""
+    """Return the variants to compare."""
     balls = {
         "projected, inf": {"smart_radius": args.radius},
         "projected, l2": {"smart_radius": args.radius, "smart_norm": "l2"},
@@ -53,7 +53,7 @@ def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 
 def smart_of(config: RunConfig) -> SmartTerm:
-    """SMART as a configuration has it."""
+    """Return the SMART term of a configuration."""
     (settings,) = config.regularizers
     assert isinstance(settings, Smart)
     return SmartTerm(settings, config.seed)
@@ -61,7 +61,7 @@ def smart_of(config: RunConfig) -> SmartTerm:
 
 @torch.no_grad()
 def shuffled(noise: Tensor, lengths: Tensor, draw: torch.Generator) -> Tensor:
-    """Each text's numbers in another order, with random signs."""
+    """Return each text's noise values in random order and with random signs."""
     found = []
     for part in noise.cpu().split(lengths.tolist()):
         values = part.flatten()[torch.randperm(part.numel(), generator=draw)]
@@ -71,7 +71,7 @@ def shuffled(noise: Tensor, lengths: Tensor, draw: torch.Generator) -> Tensor:
 
 
 def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
-    """The noise, zero on the other tower."""
+    """Return the noise, set to zero on the other tower."""
     if tower == "both":
         return noise
     first = clean.batch.sequence < clean.batch.examples
@@ -80,13 +80,13 @@ def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
 
 @torch.no_grad()
 def divergence(smart: SmartTerm, clean: Clean, noise: Tensor) -> float:
-    """Sum over the examples."""
+    """Return the divergence summed over the examples."""
     batch = smart.noisy(clean, noise)
     return float(clean.divergence(clean.head(clean.embed(batch)), clean.outputs)) * batch.examples
 
 
 def compare(smart: SmartTerm, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:
-    """Mean divergence under adversarial and random noise, by tower, and how large the noise is."""
+    """Return mean divergences under adversarial and random noise by tower, and the noise's size."""
     total = sum(clean.batch.examples for clean in every)
     found: dict[str, dict[str, float]] = {t: {"adversarial": 0.0, "random": 0.0} for t in TOWERS}
     cosines, shares, likeness = [], [], []
@@ -108,7 +108,7 @@ def compare(smart: SmartTerm, every: list[Clean], draw: torch.Generator) -> dict
 
 
 def clean_batches(config: RunConfig, count: int) -> list[Clean]:
-    """Pairs of the training file that went through encoder and head without noise."""
+    """Return batches of training pairs with their outputs without noise."""
     tasks, model, splits = assemble(config)
     model.eval()
     split = splits[TASK]["train"]
@@ -135,7 +135,7 @@ def main() -> None:
         "--radius",
         type=float,
         default=RADIUS,
-        help=f"of projected, as a share of the vectors' norm (default: {RADIUS})",
+        help=f"radius of projected noise, relative to the vectors' norm (default: {RADIUS})",
     )
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--output", type=Path, default=Path("results/smart-noise"))
@@ -162,7 +162,7 @@ def main() -> None:
 
 
 def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
-    """A line a variant and tower."""
+    """Return one row per variant and tower."""
     shown: Callable[[float], str] = "{:.3g}".format
     return [
         [

@@ -1,4 +1,4 @@
-"""The printed figures of a paper, which stand in `studies/PAPER/paper.toml`."""
+"""Printed figures of papers, read from `studies/PAPER/paper.toml`."""
 
 from __future__ import annotations
 

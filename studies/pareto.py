@@ -1,4 +1,4 @@
-"""A sweep of preferences: one run a ray, the losses they end at, and the front as a figure."""
+"""Sweep of preferences: one run per ray, the final losses, and a figure of the front."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from multitask.run import complete
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
-SUBSET = 1000  # training examples of each task on which the losses are measured
+SUBSET = 1000  # training examples per task for measuring the losses
 
 
 def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = RunControl()) -> Front:
-    """One run for each of at least `count` preferences, under `folder`; finished ones are kept.
+    """Train one run for each of at least `count` preferences under `folder`; keep finished runs.
 
-    Preferences are relative to the losses before training: with equal ones, all objectives are to
-    fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Leaves
+    Preferences are relative to the losses before training: equal preferences request that all
+    objectives fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Write
     `front.json` and `front.png`.
     """
     control = replace(control, resume=True)
@@ -52,10 +52,10 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
 
 
 def kept_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]:
-    """The losses before training, measured once and kept in `rays.json`.
+    """Return the losses before training, measured once and stored in `rays.json`.
 
-    Measured again on another machine they would differ in the last digit, and no finished ray
-    would be the same run.
+    A new measurement on another machine would differ in the last digit, and the configurations of
+    finished rays would no longer match.
     """
     file = folder / "rays.json"
     if not file.exists():
@@ -69,7 +69,7 @@ def kept_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]
 
 
 def losses_before_training(config: RunConfig) -> dict[str, float]:
-    """Mean losses of the encoder with its fresh heads, by objective."""
+    """Return the mean losses of the encoder with new heads, by objective."""
     tasks, model, splits = assemble(config)
     train = {name: several["train"] for name, several in splits.items()}
     return mean_losses(model, tasks, train, SUBSET)

@@ -1,6 +1,6 @@
 """SimCSE and SMART on each task: run.py --mode reproduce --table regularisation --data DIR
 
-Cells are task x variant, and for BEES' Figures 2 and 3 further weights of SMART on STS and SST.
+One cell per task and variant; further SMART weights on STS and SST for BEES' Figures 2 and 3.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tasks.metrics import LEADERBOARD
 
 VARIANTS = {"plain": "-", "simcse": "SimCSE", "smart": "SMART", "both": "SimCSE + SMART"}
 SEEDS = (11711, 1, 2)
-WEIGHT = 1.0  # of SMART where nothing else is said: BEES' M14 to M16
-WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)  # of the figures
+WEIGHT = 1.0  # default weight of SMART, as in BEES' M14 to M16
+WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)  # in the figures
 FIGURES = ("sts", "sst")
 TASKS = ("sst", "qqp", "sts")
 LIMIT = 3000
@@ -41,7 +41,7 @@ def cell(request: StudyRequest, task: str, variant: str, weight: float = WEIGHT)
     plain = request.base.changed(
         mode="single",
         tasks=(task,),
-        similarity_scale=1.0,  # that of the kept cells
+        similarity_scale=1.0,  # as in the stored cells
     )
     config, before, seeds = plain, None, SEEDS if weight == WEIGHT else SEEDS[:1]
     if variant in ("smart", "both"):
@@ -62,7 +62,7 @@ def scores(report: Report, name: str) -> dict[int, float]:
 
 
 def page(report: Report) -> list[str]:
-    """Mean and standard deviation over the seeds, a row per variant, a column per task."""
+    """Return the page: mean ± deviation over seeds, one row per variant, one column per task."""
     rows = []
     for variant, title in VARIANTS.items():
         found = [list(scores(report, f"{task}-{variant}").values()) for task in TASKS]
@@ -73,7 +73,7 @@ def page(report: Report) -> list[str]:
 
 
 def draw(report: Report) -> None:
-    """Draw BEES' Figures 2 and 3: dev score over the weight of SMART, of the first seed."""
+    """Draw BEES' Figures 2 and 3: the first seed's dev score over the weight of SMART."""
     for task in FIGURES:
         points = {}
         for weight in WEIGHTS:

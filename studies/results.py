@@ -1,4 +1,4 @@
-"""What is kept of a study: one JSON file per cell, with the figures of each of its seeds."""
+"""Stored results of a study: one JSON file per cell, with the figures of each seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reports.cells import as_kept, check_config, read_cell, run_of_cell, write_c
 from studies.faults import Fault, fault_of
 
 Content = Mapping[str, Any]  # the figures of one run
-Work = Callable[[RunConfig, Path], dict[str, Any]]  # a configuration, its folder -> what is kept
+Work = Callable[[RunConfig, Path], dict[str, Any]]  # configuration, run folder -> stored figures
 
 
 def no_work(config: RunConfig, folder: Path) -> dict[str, Any]:
@@ -27,10 +27,10 @@ def no_work(config: RunConfig, folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one configuration, but for their seed, and what is done with each.
+    """The runs of one configuration with several seeds, and the work done for each.
 
-    Its runs start from those of the cell `before`, with the same seed or the only one there is.
-    `keeps_folder`: the folders of its runs stay; else they go once their figures are kept.
+    A run starts from the run of the cell `before` with the same seed, or else its first seed.
+    Unless `keeps_folder` is set, run folders are deleted once their figures are stored.
     """
 
     name: str
@@ -51,24 +51,24 @@ class Cell:
         return config.changed(init=str(self.before.run_folder(self.before.seed_for(seed), runs)))
 
     def run_folder(self, seed: int, runs: Path) -> Path:
-        """Return the folder of the run with a seed; one that goes is named by its settings, too."""
+        """Return the run folder of a seed; a temporary folder's name includes a settings digest."""
         if self.keeps_folder:
             return runs / self.run_name(seed)
         return runs / f"{self.run_name(seed)}-{self.run_config(seed, runs).digest()}"
 
     def seed_for(self, seed: int) -> int:
-        """Return the seed of the run that others with this seed start from."""
+        """Return the seed of this cell's run from which runs of other cells with `seed` start."""
         return seed if seed in self.seeds else self.seeds[0]
 
     def beginnings(self) -> Iterator[RunConfig]:
-        """Yield the configurations of the runs that it starts from."""
+        """Yield the configurations of the cells from which this cell starts."""
         if self.before is not None:
             yield self.before.config
             yield from self.before.beginnings()
 
 
 class Results:
-    """The kept figures of a study's cells, however far it is."""
+    """The stored figures of the cells of a finished or unfinished study."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,17 +78,17 @@ class Results:
         return self.folder / f"{cell.name}.json"
 
     def kept(self, cell: Cell) -> dict[int, Content]:
-        """Return the figures of a cell by seed, without those that a mended fault touches.
+        """Return the figures of a cell by seed, without those that a fixed fault affects.
 
-        UserError if its file was edited or is of another configuration.
+        Raises UserError if its file was edited or has another configuration.
         """
         every = self.with_faults(cell)
         return {seed: found for seed, (found, fault) in every.items() if fault is None}
 
     def with_faults(self, cell: Cell) -> dict[int, tuple[Content, Fault | None]]:
-        """Return all figures of a cell by seed, each with the mended fault that it was made with.
+        """Return all figures of a cell by seed, each with the fixed fault that affects it.
 
-        A fault may have been mended by another setting: then configurations may differ.
+        The configuration is checked only if a run has no fault: a fix may change a setting.
         """
         file = self.file(cell)
         if not file.exists():
@@ -115,26 +115,26 @@ class Results:
         return self._known[cell.name][1]
 
     def add(self, cell: Cell, seed: int, figures: Content, runs: Path) -> None:
-        """Keep the figures of a run beside those of the cell's other seeds."""
+        """Store the figures of a run with those of the cell's other seeds."""
         with alone(runs / cell.name):
             others = {str(s): found for s, (found, _) in self.with_faults(cell).items()}
             seeds = {**others, str(seed): figures}
             write_cell(self.file(cell), {"config": as_kept(cell.config), "seeds": seeds})
 
     def values(self, cell: Cell, *keys: str) -> dict[int, Any]:
-        """Return a figure by seed, such as that of test, sst2, accuracy, for seeds that have it."""
+        """Return a figure, such as (test, sst2, accuracy), for each seed that has it."""
         found: dict[int, Any] = dict(self.kept(cell))
         for key in keys:
             found = {seed: inner[key] for seed, inner in found.items() if key in inner}
         return found
 
     def faults(self, cells: Iterable[Cell]) -> list[Fault]:
-        """Return the fault of each kept run that is left out."""
+        """Return the fault of each stored run that is omitted."""
         every = (found for one in cells for found in self.with_faults(one).values())
         return [fault for _, fault in every if fault is not None]
 
     def runs(self, cells: Iterable[Cell]) -> dict[str, Content]:
-        """Return the figures of all finished runs by their names, in the cells' order."""
+        """Return the figures of all finished runs by run name, in the order of the cells."""
         return {
             one.run_name(seed): found
             for one in cells
@@ -142,7 +142,7 @@ class Results:
         }
 
     def finished_folder(self, cell: Cell, seed: int, runs: Path) -> Path | None:
-        """Return the folder of a finished run that is there and that no fault touches."""
+        """Return a finished run's folder; None if it is missing or a fault affects the run."""
         folder = cell.run_folder(seed, runs)
         if seed not in self.kept(cell) or not run_of_cell(folder, cell.run_config(seed, runs)):
             return None
@@ -150,12 +150,12 @@ class Results:
 
 
 def place(cell: Cell, seed: int) -> int:
-    """Return a seed's place among a cell's own; further ones come last."""
+    """Return the position of a seed among the cell's seeds; further seeds come last."""
     return cell.seeds.index(seed) if seed in cell.seeds else len(cell.seeds) + seed
 
 
 def stale(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
-    """Return the mended fault with which a kept run was made, or one that it starts from."""
+    """Return the fixed fault that affects a stored run or a run from which it starts."""
     made = str(figures.get("environment", {}).get("date", ""))
     before = [one.changed(seed=seed).to_json() for one in cell.beginnings()]
     configs = [{**config, "seed": seed}, *before]
@@ -163,9 +163,9 @@ def stale(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | N
 
 
 def stale_run(cell: Cell, seed: int, runs: Path) -> bool:
-    """Return whether a folder holds a finished run of a cell that a mended fault touches.
+    """Return whether a folder has a finished run that a fixed fault affects.
 
-    A fault may have been mended by another setting: the run's own configuration decides.
+    The run's own configuration decides, because a fix may change a setting.
     """
     run = RunFolder(cell.run_folder(seed, runs))
     config, metrics = run.stored(), run.read_metrics()
@@ -175,7 +175,7 @@ def stale_run(cell: Cell, seed: int, runs: Path) -> bool:
 
 
 def made_of(merged: Content, runs: Mapping[str, Content]) -> bool:
-    """Return whether the scores of the members of an ensemble or a soup are those of the runs."""
+    """Return whether an ensemble's or soup's member scores equal those of the runs."""
     return all(
         name in runs
         and all(np.isclose(score, runs[name]["dev"][task][key]) for key, score in scores.items())

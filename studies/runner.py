@@ -1,6 +1,6 @@
-"""Brings the cells of a study to their end, and writes down which data they were made from.
+"""Training of a study's cells, and a record of the data which they use.
 
-Any number of workers may share the folders: each takes what no other is at.
+Several workers may share the folders: each takes the runs on which no other works.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KEPT = (
     *("dev", "test", "best_epoch", "steps", "combiner_steps", "rays", "training_seconds"),
     "seconds",
 )
-SHORT = RunControl(resume=True, every_epoch=False)  # runs of minutes, hundreds of them
+SHORT = RunControl(resume=True, every_epoch=False)  # for hundreds of runs of a few minutes
 READING = (
     "Distinct sentences, and pairs in either order, of each held-out split that another split has "
     "too; letters and digits are compared. SimCSE reads the sentences of the training splits."
@@ -48,14 +48,14 @@ READING = (
 
 
 def training(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """Train one of many short runs; return its figures and the mean weight of each objective."""
+    """Train a short run; return its figures and the mean weight of each objective."""
     metrics = complete(config, folder, SHORT)
     found = {key: metrics[key] for key in KEPT if key in metrics}
     return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
 
 
 def long_training(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """Train a run whose folder stays; return all that its metrics.json holds."""
+    """Train a run whose folder is kept; return the content of its metrics.json."""
     complete(config, folder, RunControl(resume=True))
     found = whole_cell(folder)
     del found["config"]
@@ -74,19 +74,19 @@ def mean_weights(folder: Path) -> dict[str, float]:
 def run_cells(
     cells: Sequence[Cell], results: Results, runs: Path, keep_drawn: bool = True
 ) -> list[str]:
-    """Bring every cell to its end, seed after seed; a seed that is kept is not run again.
+    """Complete all runs of the cells, except those whose figures are stored.
 
-    A run that fails does not stop the others; what went wrong is returned, one line per run.
-    `keep_drawn` writes down which examples each run drew.
+    A failed run does not stop the others; the errors are returned, one line per run.
+    `keep_drawn` records which examples each run drew.
     """
     for folder in (results.folder, runs):
         folder.mkdir(parents=True, exist_ok=True)
     rounds = max((len(one.seeds) for one in cells), default=0)
     every = [(one, one.seeds[k]) for k in range(rounds) for one in cells if k < len(one.seeds)]
-    if keep_drawn:  # cells of many seeds one after the other: their files are whole early
+    if keep_drawn:  # cell after cell: each file is complete early
         every = [(one, seed) for one in cells for seed in one.seeds]
     left = [(one, seed) for one, seed in every if seed not in results.kept(one)]
-    print(f"{len(every) - len(left)} of {len(every)} runs are kept, {len(left)} to do", flush=True)
+    print(f"{len(every) - len(left)} of {len(every)} runs are done, {len(left)} remain", flush=True)
     if faults := left_out(results.faults(cells)):
         print(faults, flush=True)
     begin, busy, failed = time.monotonic(), list[tuple[Cell, int]](), list[str]()
@@ -99,8 +99,8 @@ def run_cells(
                 busy.append((one, seed))
         except UserError as error:
             failed.append(f"{one.name}, seed {seed}: {error}")
-            print(f"{failed[-1]}; the others go on", flush=True)
-    for one, seed in busy:  # another worker is at them; should it stop, they are done here
+            print(f"{failed[-1]}; the other runs continue", flush=True)
+    for one, seed in busy:  # another worker runs them; if it stops, run them here
         try:
             run_seed(one, seed, results, runs, keep_drawn)
         except UserError as error:
@@ -109,7 +109,7 @@ def run_cells(
 
 
 def until(begin: float, done: int, left: int) -> str:
-    """Return about how long what is left will take, if it is like what is done."""
+    """Return the estimated remaining time, extrapolated from the finished runs."""
     if not done:
         return ""
     seconds = (time.monotonic() - begin) / done * left
@@ -120,9 +120,9 @@ def until(begin: float, done: int, left: int) -> str:
 def run_seed(
     one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool = True, wait: bool = True
 ) -> bool:
-    """Train with one seed, after the run that it starts from, and keep its figures.
+    """Train with one seed, after the run from which it starts, and store its figures.
 
-    False where another worker is at it and this one is not to `wait`.
+    Return False if another worker trains it and `wait` is not set.
     """
     if one.before is not None and seed not in results.kept(one):
         first = one.before.seed_for(seed)
@@ -136,7 +136,7 @@ def run_seed(
 
 
 def work_on(one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool) -> None:
-    """Do a cell's work with a seed and keep its figures."""
+    """Do a cell's work with a seed and store its figures."""
     config, folder = one.run_config(seed, runs), one.run_folder(seed, runs)
     if keep_drawn:
         keep_ids(config, results.folder, runs)
@@ -148,9 +148,9 @@ def work_on(one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool
 
 
 def write_leaks(cells: Sequence[Cell], results: Path) -> None:
-    """Print the leak audit of the data that these cells use, and keep it beside their files.
+    """Print the leak audit of the cells' data and write it to `leaks.md` in `results`.
 
-    Of all CS224N tasks, whichever the cells have: an encoder may come from a run of another one.
+    It always includes all CS224N tasks: an encoder may come from a run of another task.
     """
     files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
     further = {Path(file).name: entailments(Path(file))[0] for file in files}
@@ -167,10 +167,10 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
 
 
 def keep_data(cells: Sequence[Cell], results: Path) -> None:
-    """Write `data.json`: a hash of each file that the cells are made from.
+    """Write `data.json`: a hash of each file that the cells read.
 
-    Raises UserError where other files are there than those that are kept; a cell's configuration
-    names their folder without its path.
+    Raises UserError if a file differs from the recorded one. A cell's configuration does not show
+    this, because it names the data folder without its path.
     """
     results.mkdir(parents=True, exist_ok=True)
     file, found = results / "data.json", dict[str, str]()
@@ -188,18 +188,18 @@ def keep_data(cells: Sequence[Cell], results: Path) -> None:
         if known.get(key, value) != value:
             raise UserError(
                 f"{file}: {key}: expected the file that the cells here were made from, found "
-                f"another in {cells[0].config.data}; another --results keeps both"
+                f"another in {cells[0].config.data}; use another --results to keep both"
             )
     if not found.keys() <= known.keys():
         write_json(file, {**known, **found})
 
 
 def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
-    """Write down the examples of a configuration's splits, or compare them with those written.
+    """Record the examples of a configuration's splits, or compare them with the recorded ones.
 
-    One file per task and protocol, `ids-TASK-PROTOCOL.json`: a hash of each split's texts and
-    labels, and its ids; of training examples only where they are drawn by number and seed. Raises
-    UserError where the file has others.
+    Each task and protocol has a file `ids-TASK-PROTOCOL.json` with a hash of each split's texts and
+    labels, and its ids. Ids of training examples are recorded only if they are drawn by number and
+    seed. Raises UserError if the file has other examples.
     """
     folder = data_folder(config.data)
     for name, task in plain_tasks(config).items():
@@ -223,11 +223,11 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
 
 
 def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
-    """Return what decides which examples a split has, beside task and protocol."""
+    """Return the settings, besides task and protocol, that determine a split's examples."""
     found = []
     if classes := config.task_options.get(task, {}).get("classes"):
         found.append(f"{classes} classes")
-    # Few-shot parts the dev file by itself; the other protocols draw dev from train.
+    # Few-shot splits the dev file without shots and seed; other protocols draw dev from train.
     drawn = config.protocol.values()
     if config.protocol.counts_examples and split != "test":
         if config.protocol.name != "few-shot" or split == "train":
@@ -238,6 +238,6 @@ def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
 
 
 def hash_of(examples: Examples) -> str:
-    """Return the SHA-256 of texts and labels, in their order."""
+    """Return the SHA-256 of texts and labels, in order."""
     targets = [] if examples.targets is None else examples.targets.tolist()
     return hashlib.sha256(json.dumps([examples.texts, targets]).encode()).hexdigest()

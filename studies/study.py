@@ -1,7 +1,7 @@
-"""What a study is: cells, a page of tables made of them, and how it is asked for.
+"""A study: its cells, a page of tables built from them, and requests for it.
 
-A study is a line of `studies.STUDIES`, and a module with a `STUDY`. One runner (`runner.py`) brings
-its cells to their end, one store (`results.py`) keeps their figures, `reproduce` writes its page.
+A study is a module with a `STUDY` and a line of `studies.STUDIES`. `runner.py` completes its cells,
+`results.py` stores their figures, and `reproduce` writes its page.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from studies.results import Cell, Results
 from studies.runner import keep_data, run_cells, write_leaks
 from tasks import data_folder
 
-SHOWN_ROWS = 40  # in a message
+SHOWN_ROWS = 40  # in an error message
 
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """Which cells and seeds of a study, with what; None stands for what the study has.
+    """A request for cells and seeds of a study; None stands for the study's own value.
 
-    `results` keeps one file per cell, `runs` the folders of runs. With `kept_only` nothing is
-    trained. `command` is how a reader repeats the request.
+    `results` has one file per cell, `runs` the run folders. With `kept_only` nothing is trained.
+    `command` is the command line that repeats the request.
     """
 
     base: RunConfig
@@ -46,13 +46,13 @@ class StudyRequest:
 
     @property
     def page(self) -> Path:
-        """Where the tables go, beside the folder of cells."""
+        """Return the file of the tables, next to the folder of cells."""
         return self.results.with_name(f"{self.results.name}.md")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a page is made of: the results, the request, and the cells that were run for it."""
+    """Input of a page: the results, the request, all cells, and the chosen cells that were run."""
 
     results: Results
     request: StudyRequest
@@ -60,7 +60,7 @@ class Report:
     chosen: Sequence[Cell]
 
     def ran(self, cells: Sequence[Cell]) -> bool:
-        """Whether all of these cells were asked for, such as those that a figure shows."""
+        """Return whether all of these cells were requested, such as those of a figure."""
         return {one.name for one in self.chosen} >= {one.name for one in cells}
 
 
@@ -68,12 +68,12 @@ class Report:
 class Study:
     """A study.
 
-    `cells` gives every cell, asked for or not, in the order of the tables; `page` the parts of the
-    page below its notes. `wanted` says whether a cell is asked for; by default its name begins as a
-    row does. `draw` draws figures of kept cells; `train_and_draw` those of runs of their own, after
-    the page, and says whether the page shows something of them. `options` are the flags that only
-    some studies take. `audited`: the files that the cells are made from are
-    kept by hash, with a leak audit; else the examples that each run drew.
+    `cells` returns all cells, requested or not, in the order of the tables. `page` returns the
+    parts of the page below title and command. `wanted` returns whether a cell is requested, by
+    default if its name begins with a row. `draw` draws figures of stored cells. `train_and_draw`
+    draws figures of additional runs after the page, and returns whether the page shows them.
+    `options` are flags that only some studies accept. An `audited` study records hashes of its
+    data files and a leak audit, any other study the examples that each run drew.
     """
 
     name: str
@@ -86,13 +86,13 @@ class Study:
     draw: Callable[[Report], None] = lambda report: None
     train_and_draw: Callable[[Report], bool] = lambda report: False
     precision: str = "fp32"
-    limit: int | None = None  # training examples of a task where nothing else is asked for
+    limit: int | None = None  # default number of training examples per task
     options: Collection[str] = ()
-    by_beginning: bool = True  # rows are beginnings of cells' names, not whole names
+    by_beginning: bool = True  # rows are prefixes of cell names, not whole names
     audited: bool = False
     few_seeds: bool = False  # by default only the first seed
     limit_per_class: bool = False
-    command: bool = True  # on the page
+    command: bool = True  # shown on the page
 
     def rows(self) -> list[str]:
         """Return the names of all cells."""
@@ -110,16 +110,16 @@ class Study:
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
-    """SettingsError for rows that a study does not have, and for what only other studies take."""
+    """Raise SettingsError for unknown rows and for options that only other studies accept."""
     names = study.rows()
     for row in request.rows or ():
         if row not in names and not (study.by_beginning and any(n.startswith(row) for n in names)):
             some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
-            what = "how some of these begin:" if study.by_beginning else "some of"
+            what = "the beginning of one of" if study.by_beginning else "one of"
             raise SettingsError(f"rows: expected {what} {some}; found {row}")
     if study.limit_per_class and isinstance(request.base.limit, float):
         found = f"with {study.name}, found {request.base.limit}"
-        raise SettingsError(f"limit: expected examples of a class {found}")
+        raise SettingsError(f"limit: expected a number of examples per class {found}")
     if request.rows and request.further:
         raise SettingsError("rows and further: expected at most one of them")
     given = {
@@ -135,13 +135,13 @@ def check_request(study: Study, request: StudyRequest) -> None:
 
 
 def reproduce(study: Study, request: StudyRequest) -> str:
-    """Run what is not kept yet; write and return the page of all finished cells.
+    """Train the missing runs, then write and return the page of all finished cells.
 
-    UserError, once everything else is written, where runs failed.
+    Raises UserError if runs failed, after everything else is written.
     """
     cells = study.cells(request)
     results = Results(request.results)
-    for one in cells:  # a cell of another configuration is refused before hours of work
+    for one in cells:  # reject another configuration before hours of work
         results.kept(one)
     chosen, failed = [], list[str]()
     if not request.kept_only:
@@ -163,7 +163,7 @@ def reproduce(study: Study, request: StudyRequest) -> str:
 
 
 def tell_failed(failed: Sequence[str]) -> None:
-    """UserError where runs failed."""
+    """Raise UserError if runs failed."""
     if failed:
         raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")
 
@@ -175,25 +175,25 @@ def page_of(study: Study, report: Report) -> str:
 
 
 def chosen_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
-    """Return the cells asked for whose data is there, with as many seeds as asked for."""
+    """Return the requested cells with available data, with the requested number of seeds."""
     found = [one for one in cells if study.is_wanted(one, request)]
     wanted = request.seeds or (1 if study.few_seeds else None)
     if wanted is not None:
         found = [replace(one, seeds=chosen_seeds(one, wanted, study)) for one in found]
     absent = absent_tasks(found)
     for name, file in absent.items():
-        print(f"{name} is left out, for there is no {file}", flush=True)
+        print(f"{name} is skipped: {file} does not exist", flush=True)
     found = without(absent, found)
     if not found:
         data = cells[0].config.data
-        raise UserError(f"{data}: expected data of a task asked for, found none")
+        raise UserError(f"{data}: expected data of a requested task, found none")
     return found
 
 
 def chosen_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
-    """Return so many of a cell's seeds, further ones where it has fewer.
+    """Return `count` seeds of a cell, with further seeds if it has fewer.
 
-    A sweep has no more than its own: its points are shown over the same seeds.
+    A sweep has no further seeds, because its points are compared over the same seeds.
     """
     if study.audited and count > len(one.seeds) > 1:
         raise UserError(f"--seeds: expected {len(one.seeds)} at most, found {count}")
@@ -204,12 +204,12 @@ def chosen_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
 
 
 def without(absent: Collection[str], cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells of none of these tasks."""
+    """Return the cells that use none of these tasks."""
     return [one for one in cells if not set(absent) & set(one.config.tasks)]
 
 
 def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
-    """Return tasks of which a file that their protocol reads is missing, with the file."""
+    """Return the tasks for which a file of their protocol is missing, with the file."""
     absent: dict[str, Path] = {}
     for config in {one.config.tasks: one.config for one in cells}.values():
         folder = data_folder(config.data)
@@ -222,7 +222,7 @@ def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
 
 
 def how_far(report: Report) -> str:
-    """Return how many cells have all their seeds, which data is missing, what is left out."""
+    """Describe how many cells have all seeds, which data is missing, and the omitted runs."""
     absent = absent_tasks(report.cells)
     cells, results = without(absent, report.cells), report.results
     done = sum(len(results.kept(one)) >= len(one.seeds) for one in cells)
@@ -233,7 +233,7 @@ def how_far(report: Report) -> str:
 
 
 def notes_of(study: Study, request: StudyRequest) -> str:
-    """Return what a reader has to know before setting our figures beside a paper's."""
+    """Return notes that a reader needs before comparing our figures with a paper's."""
     base, epochs = request.base, request.epochs
     data = "all training data"
     if base.limit is not None:

@@ -1,7 +1,7 @@
-"""Figure 2 of SCL-MOO: three methods on a front that is not convex. python -m studies.toy_front
+"""Figure 2 of SCL-MOO, three methods on a non-convex front: python -m studies.toy_front
 
-Two losses of Fonseca and Fleming, n = 20 variables; every method starts from the same points and
-has the same preferences. Writes toy-front.json and toy-front.png.
+The two losses are those of Fonseca and Fleming with n = 20 variables. All methods have the same
+starting points and preferences. The results are toy-front.json and toy-front.png.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ METHODS = {"linear": "linear scalarization", "pareto-mtl": "Pareto MTL", "epo": 
 
 
 def toy(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Losses (2,) and gradients (2, n) of f = 1 - exp(-|x -+ 1/sqrt(n)|^2)."""
+    """Return losses (2,) and gradients (2, n) of f = 1 - exp(-|x -+ 1/sqrt(n)|^2)."""
     ends = np.stack([np.full(len(x), sign / np.sqrt(len(x))) for sign in (1, -1)])
     decay = np.exp(-((x - ends) ** 2).sum(1))
     return 1 - decay, 2 * decay[:, None] * (x - ends)
 
 
 def search(method: str, preference: np.ndarray, cones: int, start: np.ndarray) -> np.ndarray:
-    """The losses at which a method ends."""
+    """Return the final losses of a method."""
     cls = methods("combiner")[method]
     given = {"preference": tuple(preference.tolist()), "cones": cones}
     settings = {key: value for key, value in given.items() if key in cls.by_key()}
@@ -44,15 +44,15 @@ def search(method: str, preference: np.ndarray, cones: int, start: np.ndarray) -
     for _ in range(STEPS):
         losses, gradients = toy(x)
         weights = combiner.combine(gradients @ gradients.T, losses, (0, 1)).weights
-        # EPO's own step, long while the ray is far (Mahapatra and Rajan, 2020), for all methods.
+        # EPO's step size for all methods: large far from the ray (Mahapatra and Rajan, 2020).
         x -= 10 * RATE * max(non_uniformity(losses, preference), 0.1) * (weights / 2) @ gradients
     return toy(x)[0]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.toy_front", description=__doc__)
-    parser.add_argument("--preferences", type=positive(int), default=9, help="rays")
-    parser.add_argument("--seed", type=seed, default=0, help="of the starting points")
+    parser.add_argument("--preferences", type=positive(int), default=9, help="number of rays")
+    parser.add_argument("--seed", type=seed, default=0, help="random seed of the points")
     parser.add_argument("--output", type=Path, default=Path("results/toy-front"))
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Settings of SCL-MOO chosen on dev, by Optuna over the paper's grids: python -m studies.tuning
+"""Tuning of SCL-MOO's settings on dev, with Optuna over the paper's grids: python -m studies.tuning
 
-Any number of workers may share a storage (`--storage`, a file here or a database's URL) and go on
-where others stopped. A run is kept once it is finished and never repeated.
+Several workers may share a storage (`--storage`: a database's URL, by default a SQLite file) and
+continue where others stopped. A finished run is stored and never repeated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
-    """The settings that are best on dev; test beside them, by which nothing was chosen."""
+    """Return a table of the best settings on dev; their test figures select nothing."""
     finished = [trial for trial in study.get_trials() if trial.value is not None]
     different = {tuple(trial.params.items()): trial for trial in finished}.values()
     rows = [
@@ -51,7 +51,7 @@ def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
 
 
 def check(tuning: Tuning) -> None:
-    """UserError where the data, or as many examples, are not there."""
+    """Raise UserError if the data are missing or have too few examples."""
     one = tuning.cell(tuning.points()[0])
     if absent := absent_tasks([one]):
         found = f"found no {absent[tuning.task]}"
@@ -65,19 +65,19 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="folder with GLUE's files")
     parser.add_argument("--task", choices=TASKS, required=True)
     parser.add_argument(
-        "--shots", type=positive(int), default=SHOTS[1], help=f"(default: {SHOTS[1]})"
+        "--shots", type=positive(int), default=SHOTS[1], help=f"examples (default: {SHOTS[1]})"
     )
     parser.add_argument(
         "--method", choices=[name for name in METHODS if name != "ce"], required=True
     )
     parser.add_argument("--seeds", type=int, default=3, choices=range(1, len(SEEDS) + 1))
-    parser.add_argument("--trials", type=positive(int), help="at most so many now; by default all")
+    parser.add_argument("--trials", type=positive(int), help="maximum number now (default: all)")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument(
         "--lr",
         type=positive(float),
         default=1e-5,
-        help="the paper's, of RoBERTa base, by default; 1e-4 suits minilm",
+        help="learning rate (default: 1e-5, the paper's for RoBERTa base; 1e-4 suits minilm)",
     )
     parser.add_argument("--epochs", type=positive(int))
     parser.add_argument("--results", type=Path, default=Path("results/scl_moo-tuning"))
@@ -96,7 +96,7 @@ def main() -> None:
     study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
     print(best_table(tuning, study))
     if left := missing(tuning, study, running=False):
-        print(f"{len(left)} of {len(tuning.points())} points are not judged yet")
+        print(f"{len(left)} of {len(tuning.points())} points have no result yet")
     tell_failed(failures(tuning, study))
 
 
@@ -104,14 +104,14 @@ if __name__ == "__main__":
     start("python -m studies.tuning", main)
 
 
-RATIOS = GRID  # of r_1, which ends at 0.5 in section 4.1: with `minilm` dev is best beyond it
-FAILURE = "failure"  # attribute of a trial: what went wrong
-STALE = 600  # seconds without a sign of life after which a worker's point waits again
+RATIOS = GRID  # of r_1; section 4.1 ends at 0.5, but `minilm` is best on dev above it
+FAILURE = "failure"  # trial attribute with the error message
+STALE = 600  # seconds without heartbeat after which a worker's point is queued again
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """One task, one number of examples, one method, judged by the mean dev accuracy of `seeds`."""
+    """One task, number of examples and method, evaluated by mean dev accuracy over `seeds`."""
 
     cells: Experiments
     task: str
@@ -123,20 +123,20 @@ class Tuning:
 
     @property
     def space(self) -> dict[str, list[float]]:
-        """The paper's grids, r_1's longer, of the settings that the method has."""
+        """Return the paper's grids of the method's settings; that of r_1 is longer."""
         ratios = {"scl_preference": list(RATIOS)} if self.method in ("ls", "epo") else {}
         return {"scl_temperature": list(GRID), "scl_weight": list(GRID), **ratios}
 
     @property
     def name(self) -> str:
-        """Of the study: another encoder, rate, number of seeds or grid makes another one."""
+        """Return the study's name, which depends on configuration, number of seeds and grid."""
         one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
         seeds = len(self.seeds)
         grid = hashlib.sha256(json.dumps(self.space).encode()).hexdigest()[:4]
         return f"tune-{self.task}-{self.shots}-{self.method}-{one.config.digest()}-{seeds}-{grid}"
 
     def points(self) -> list[dict[str, float]]:
-        """All of the grid."""
+        """Return all points of the grid."""
         return [
             dict(zip(self.space, point, strict=True)) for point in product(*self.space.values())
         ]
@@ -151,12 +151,12 @@ class Tuning:
         return Cell(f"{self.name}-{suffix}", config, self.seeds, training)
 
     def accuracy(self, chosen: Mapping[str, float], split: str) -> list[float]:
-        """Of each seed."""
+        """Return the accuracy of each finished seed."""
         found = Results(self.results).values(self.cell(chosen), split, self.task, "accuracy")
         return [found[seed] for seed in self.seeds if seed in found]
 
     def judge(self, trial: Trial) -> float:
-        """Train with the settings of a trial; the mean dev accuracy."""
+        """Train with the settings of a trial and return the mean dev accuracy."""
         chosen = {
             key: float(trial.suggest_categorical(key, grid)) for key, grid in self.space.items()
         }
@@ -165,10 +165,10 @@ class Tuning:
 
 
 def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
-    """Judge what nobody has judged yet, all of it or so many `trials`.
+    """Evaluate the points without a result, all of them or at most `trials`.
 
-    Points wait in the storage, where any worker takes the next one; those of a worker that was
-    stopped wait again. One that fails is left, and told by `failures`; another call tries it again.
+    Points are queued in the storage, where any worker takes the next one. Those of a stopped worker
+    are queued again. A failed point is reported by `failures`; the next call tries it again.
     """
     import optuna
 
@@ -200,11 +200,11 @@ def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
 
 
 def opened(storage: str) -> RDBStorage:
-    """A database's URL; UserError where there is none."""
+    """Open the storage of a database's URL; raise UserError if that fails."""
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the runs tell what is done
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the runs print their progress
     try:
         return optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
     except (SQLAlchemyError, ImportError) as error:
@@ -215,7 +215,7 @@ def opened(storage: str) -> RDBStorage:
 
 
 def failures(tuning: Tuning, study: Study) -> list[str]:
-    """What went wrong with the points that failed and were not judged since."""
+    """Return the errors of failed points that still have no result."""
     from optuna.trial import TrialState
 
     failed = {
@@ -233,7 +233,7 @@ def waiting(study: Study) -> bool:
 
 
 def missing(tuning: Tuning, study: Study, running: bool = True) -> list[dict[str, float]]:
-    """Points that are neither judged nor, unless without `running`, with a worker now."""
+    """Return points without a result; with `running`, omit those being evaluated now."""
     from optuna.trial import TrialState
 
     states = (TrialState.COMPLETE, *((TrialState.RUNNING,) if running else ()))

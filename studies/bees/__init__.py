@@ -1,1 +1,1 @@
-"""BEES: bi-encoder ensembles with SimCSE and SMART; its tables and figures beside ours."""
+"""BEES, bi-encoder ensembles with SimCSE and SMART: a comparison with the paper's figures."""

@@ -1,7 +1,7 @@
-"""The models of BEES as cells: Table 1, Tables 3 and 4, and the weights of Figures 2 and 3.
+"""The models of BEES as cells: Tables 1, 3 and 4, and SMART's weights in Figures 2 and 3.
 
 Dhayananda Ganesh: "BEES: Bi-Encoder Ensembles with Simple Contrastive Learning and Smoothness
-Induced Adversarial Regularization"; the models are those of section 5.3, the figures dev scores.
+Induced Adversarial Regularization"; models are from section 5.3, figures are dev scores.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from studies.study import StudyRequest
 SST, QQP, STS = ("sst",), ("qqp",), ("sts",)
 ALL = ("sst", "qqp", "sts")
 SEEDS = (11711, 1, 2, 3, 4)
-# Section 5.3. Dropout of the heads, 0.3, is theirs everywhere here. What the paper does not tell,
-# warm-up, decay and clipping, is as in any run.
+# Section 5.3. The heads' dropout of 0.3 is the toolkit's default. The paper does not give warm-up,
+# decay and clipping; these have the toolkit's defaults.
 PAPER = {"lr": 2e-5, "head_lr": 2e-5, "weight_decay": 0.01, "batch_size": 16}
-SCALE = 5.0  # of the similarities whose squared error is the loss (Eq. 4)
+SCALE = 5.0  # scale of the similarities in the squared error (Eq. 4)
 MULTITASK = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
 BASELINE = {"pooling": "cls"}
 HYBRID = MULTITASK | {"sampling": "hybrid"}
@@ -31,9 +31,9 @@ SURGERY = {"combiner": "pcgrad"}
 
 @dataclass(frozen=True)
 class Row:
-    """A model: the tasks it is trained on, its epochs, and its settings.
+    """One model: its training tasks, its epochs and its settings.
 
-    `pretraining` names the tasks whose sentences SimCSE reads before (section 4.3).
+    `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3).
     """
 
     title: str
@@ -79,7 +79,7 @@ ENSEMBLE = {
     "qqp": ("M5", "M8", "M12", "M15"),
     "sts": ("M13", "M16", "M17"),
 }
-# The abstract's claim about gradient surgery: the same models with it.
+# The same models with gradient surgery, for the abstract's claim about it.
 FURTHER = {
     f"{name}-surgery": replace(
         ROWS[name],
@@ -117,7 +117,7 @@ def cells(request: StudyRequest) -> list[Cell]:
 
 
 def is_wanted(cell: Cell, request: StudyRequest) -> bool:
-    """Return whether a row is asked for; without any, M1 to M18, and all others with `further`."""
+    """Return whether a row is requested: by default M1 to M18, with `further` all rows."""
     if request.rows:
         return cell.name in request.rows
     return request.further or cell.name in ROWS
@@ -126,10 +126,10 @@ def is_wanted(cell: Cell, request: StudyRequest) -> bool:
 def row_cell(
     name: str, base: RunConfig, epochs: int | None = None, lr: float | None = None
 ) -> Cell:
-    """Return the cell of a row; `base` has data, limit, encoder, precision.
+    """Return the cell of a row; `base` sets data, limit, encoder and precision.
 
-    `epochs` and `lr` replace the paper's numbers; hybrid sampling keeps its share of first epochs,
-    with at least one of them and one for the rest.
+    `epochs` and `lr` replace the paper's values. Hybrid sampling keeps its share of first epochs,
+    with at least one first epoch and at least one other.
     """
     row = EVERY[name]
     settings = {"mode": "single", **PAPER, **row.settings}
@@ -145,7 +145,7 @@ def row_cell(
 
 
 def pretraining_cell(row: Row, base: RunConfig) -> Cell:
-    """Return SimCSE on the training sentences of the row's tasks, shared by all rows with it."""
+    """Return the SimCSE cell of a row; rows with the same tasks and pooling share it."""
     pooling = row.settings.get("pooling")
     name = "-".join(["simcse", *row.pretraining, *([pooling] if pooling else [])])
     config = base.changed(

@@ -1,4 +1,4 @@
-"""BEES' tables and figures beside ours, and its ensemble."""
+"""The page, the figures and the ensemble of the BEES study."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ READING = (
 
 
 def seeds_of(report: Report, row: str) -> list[Content]:
-    """Return what is kept of a row's finished runs, one per seed."""
+    """Return the stored figures of a row's finished runs, one per seed."""
     (cell,) = (one for one in report.cells if one.name == row)
     kept = report.results.kept(cell)
     return [kept[seed] for seed in cell.seeds if seed in kept]
 
 
 def scores(report: Report, row: str, task: str) -> list[float]:
-    """Return a row's main metric of a task, in per cent, one per seed."""
+    """Return a row's main metric of a task in per cent, one value per seed."""
     return [100 * kept["dev"][task][LEADERBOARD[task]] for kept in seeds_of(report, row)]
 
 
 def pair(paper: float | None, ours: Sequence[float]) -> str:
-    """`51.3 / 47.1 ± 0.3`: the paper's figure and ours."""
+    """Format the paper's figure and ours, such as `51.3 / 47.1 ± 0.3`."""
     return beside("" if paper is None else f"{paper:.1f}", mean_and_spread(ours, 1) if ours else "")
 
 
 def overall_of(values: Mapping[str, float | None]) -> float | None:
-    """BEES' Eq. 6 in per cent, of figures in per cent; None unless all three are there."""
+    """Return BEES' Eq. 6 in per cent from figures in per cent; None if one is missing."""
     sst, qqp, sts = (values.get(task) for task in TITLES)
     if sst is None or qqp is None or sts is None:
         return None
@@ -59,13 +59,13 @@ def overall_of(values: Mapping[str, float | None]) -> float | None:
 
 
 def overall_pair(paper: float | None, found: Mapping[str, Sequence[float]]) -> str:
-    """The paper's overall score, and that of our means."""
+    """Format the paper's overall score and that of our means."""
     total = overall_of({t: float(np.mean(v)) if v else None for t, v in found.items()})
     return pair(paper, [] if total is None else [total])
 
 
 def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
-    """Every row, the paper's figure before ours; the ensemble last."""
+    """Return Table 1: one row per model, then models together and the ensemble."""
     rows = []
     for name, row in {**ROWS, **{n: r for n, r in FURTHER.items() if n.startswith("M")}}.items():
         paper = PRINTED["rows"].get(name, {})
@@ -88,14 +88,14 @@ def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
 
 
 def minutes(paper: float | None, kept: Sequence[Content]) -> str:
-    """Time of an epoch, the paper's before ours, the median of runs: machines are interrupted."""
+    """Format minutes per epoch: the paper's and our median, because machines are interrupted."""
     ours = [one["training_seconds"] / one["epochs"] / 60 for one in kept]
     first = "" if paper is None else f"{paper:.1f}"
     return f"{first} / {np.median(ours):.1f}" if ours else f"{first} / " if first else ""
 
 
 def further_table(report: Report, prefix: str) -> Table:
-    """Tables 3 and 4: the rows of FURTHER whose names begin with `prefix`."""
+    """Return Table 3 or 4: the rows of `FURTHER` whose names begin with `prefix`."""
     rows = []
     for name, row in FURTHER.items():
         if name.startswith(prefix):
@@ -106,7 +106,7 @@ def further_table(report: Report, prefix: str) -> Table:
 
 
 def ensemble_text(runs: Mapping[str, Content], ensemble: Mapping[str, Any]) -> str:
-    """Where the ensemble is above the best single run there is, and where it is not."""
+    """Describe for each task whether the ensemble is above the best single run."""
     parts = []
     for task, title in TITLES.items():
         metric = LEADERBOARD[task]
@@ -123,14 +123,14 @@ def ensemble_text(runs: Mapping[str, Content], ensemble: Mapping[str, Any]) -> s
 
 
 def table_two(made: bool) -> Table:
-    """The paper's figures on test, whose labels are not public; ours are files, once `made`."""
+    """Return Table 2; test labels are not public, so ours are prediction files, once `made`."""
     row = ["paper", *(f"{PRINTED['test'][task]:.1f}" for task in TITLES)]
     ours = ["ours", *["prediction file" if made else "" for _ in TITLES]]
     return ["", *TITLES.values()], [row, ours]
 
 
 def page(report: Report) -> list[str]:
-    """The tables in the paper's order."""
+    """Return the parts of the page, in the paper's order."""
     ensemble = merged_members(report)
     done = sum(bool(seeds_of(report, name)) for name in EVERY)
     members = "; ".join(f"{TITLES[task]}: {', '.join(names)}" for task, names in ENSEMBLE.items())
@@ -152,10 +152,10 @@ def page(report: Report) -> list[str]:
 
 
 def merged_members(report: Report) -> Mapping[str, Any] | None:
-    """BEES' ensemble of the first seed's runs, its test predictions included; kept in `results`.
+    """Return the figures of BEES' ensemble of the first seed's runs; None without any.
 
-    None until all its members are finished; where their folders are not here, or only kept figures
-    are asked for, what is kept of it, if it was made of these cells.
+    If all its members are finished and here, and `kept_only` is not set, make it with its test
+    predictions and store it in `results`. Else use the stored one if these runs are its members.
     """
     request, by_name = report.request, {one.name: one for one in report.cells}
     kept = request.results / "ensemble.json"
@@ -177,7 +177,7 @@ def merged_members(report: Report) -> Mapping[str, Any] | None:
 def draw(report: Report) -> None:
     """Draw Figures 2 and 3 (weights of SMART), 4 (confusion of M14) and 5 (similarities of M17).
 
-    A figure of cells that are not kept, or no more, is deleted.
+    Delete the figures of cells that are not stored.
     """
     results, first = report.results, f"seed{SEEDS[0]}"
     dev = {name: kept["dev"] for name, kept in results.runs(report.cells).items()}
@@ -197,7 +197,7 @@ def draw(report: Report) -> None:
 
 
 def read_scored(report: Report, row: str) -> Scored | None:
-    """Return a row's run of the first seed as a system of its own; None if it is not here."""
+    """Return a row's run of the first seed as one system; None if its folder is not here."""
     (cell,) = (one for one in report.cells if one.name == row)
     folder = report.results.finished_folder(cell, SEEDS[0], report.request.runs)
     if folder is None:

@@ -1,1 +1,1 @@
-"""LaCon: label-anchored contrastive learning and its rivals, beside ours."""
+"""LaCon, label-anchored contrastive learning: a comparison with the paper's figures."""

@@ -24,22 +24,22 @@ METHODS = {
     "lacon-fusion": "LaCon-fusion",
 }
 RIVALS = ("ce", "leam", "lsan", "cl", "scl")
-# What the paper does not have: fusion, LEAM and LSAN look at all tokens, these two do so as well.
+# Not in the paper: these two use all tokens, as fusion, LEAM and LSAN do.
 AT_MEAN = {"ce-mean": "CE at the mean", "lacon-mean": "LaCon-vanilla at the mean"}
-# The paper's, less what is not public; SST-2 and TREC stand in where its data are not there.
+# The paper's public tasks; SST-2 and TREC replace tasks whose data are not available.
 TASKS = (
     *("sst2", "cola", "mrpc", "rte", "qnli", "trec", "qqp", "mnli", "yelp2", "dbpedia"),
     *("tnews", "afqmc", "ocnli", "iflytek"),
 )
-METRICS = {"cola": "matthews", "tnews": "macro_f1"}  # of the others accuracy (Table 1)
+METRICS = {"cola": "matthews", "tnews": "macro_f1"}  # accuracy for the others (Table 1)
 SEEDS, FEW_SEEDS = tuple(range(1, 7)), tuple(range(1, 11))
 SWEEP_SEEDS = SEEDS[:3]
-MOST, MOST_OF_MANY = 5000, 1000  # examples a class, of two classes and of more (section 3.1)
-ALL = 1_000_000  # of MRPC, RTE and CoLA
+MOST, MOST_OF_MANY = 5000, 1000  # examples per class, of two or more (section 3.1)
+ALL = 1_000_000  # no cap for MRPC, RTE and CoLA
 EPOCHS, FEW_EPOCHS = 10, 20
 FEW_TASKS = ("sst2", "mrpc", "rte", "qnli", "qqp", "yelp2", "tnews", "eprstmt", "bustm")
 SHOTS = (10, 20, 50, 100)
-CURVE = "sst2"  # the task of which every number of shots is run
+CURVE = "sst2"  # the task with every number of shots
 FEW_METHODS = {"ce": "CE", "lacon": "LaCon", "names": "LaCon, labels begin at their names"}
 ABLATED = ("mrpc", "rte", "cola")
 ICL = {"label_heads": 1, "label_terms": ("icl",)}
@@ -53,7 +53,7 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {  # Tables 3 and 6
     "icl": ("ICL alone", {"label_terms": ("icl",)}),
     "lcl": ("LCL alone", {"label_terms": ("lcl",)}),
 }
-IMBALANCED = ("qnli", "cola", "sst2")  # the last one is ours
+IMBALANCED = ("qnli", "cola", "sst2")  # the last one is not in the paper
 RATIOS = (1, 3, 5, 10, 20)
 RAREST = 32
 CLASS_TASKS = {"trec": tuple(range(2, 7)), "dbpedia": tuple(range(2, 15))}
@@ -69,10 +69,10 @@ SWEEPS: dict[str, tuple[str, tuple[float, ...]]] = {  # Figure 5
 
 @dataclass(frozen=True)
 class Experiments:
-    """The cells of a base configuration, which has data, encoder and precision.
+    """The cells of a base configuration, which sets data, encoder and precision.
 
-    Its `limit` is of examples a class; `epochs` and `lr` take the place of the study's numbers, but
-    for the epochs of few-shot learning and of imbalance, whose examples are few.
+    The `limit` of `base` counts examples per class. `epochs` and `lr` replace the study's values,
+    except the epochs of few-shot and imbalanced cells, which have few examples.
     """
 
     base: RunConfig
@@ -80,11 +80,11 @@ class Experiments:
     lr: float = 2e-5
 
     def main(self, task: str, method: str) -> Cell:
-        """Tables 2 and 7."""
+        """Return a cell of Tables 2 and 7."""
         return self.cell(f"main-{task}-{method}", task, SEEDS, **method_settings(method))
 
     def ablation(self, task: str, variant: str) -> Cell:
-        """Tables 3 and 6: LaCon without a part, or cross-entropy behind the projection."""
+        """Return a cell of Tables 3 and 6: LaCon without a part, or CE after the projection."""
         if variant == "projection":
             settings: dict[str, Any] = {"objective": "projection"}
         else:
@@ -92,7 +92,7 @@ class Experiments:
         return self.cell(f"ablation-{task}-{variant}", task, SEEDS, **settings)
 
     def few_shot(self, task: str, shots: int, method: str) -> Cell:
-        """Table 4 and Figure 2."""
+        """Return a cell of Table 4 and Figure 2."""
         settings = method_settings("lacon" if method == "names" else method)
         if method == "names":
             settings["label_start"] = "names"
@@ -101,16 +101,16 @@ class Experiments:
         return self.cell(name, task, FEW_SEEDS, **(settings | few))
 
     def imbalanced(self, task: str, ratio: int, method: str) -> Cell:
-        """Table 5 and Figure 3."""
+        """Return a cell of Table 5 and Figure 3."""
         numbers: dict[str, Any] = {"protocol": "imbalanced", "shots": RAREST, "epochs": EPOCHS}
         numbers |= {"imbalance": float(ratio)}
         name = f"imbalanced-{task}-{ratio}-{method}"
-        # Accuracy would select what always says the most frequent class.
+        # Accuracy would select a model that always predicts the most frequent class.
         numbers |= {"select_by": "matthews"}
         return self.cell(name, task, SEEDS, **(method_settings(method) | numbers))
 
     def first_classes(self, task: str, count: int, method: str) -> Cell:
-        """Figure 6; with all classes it is a main cell."""
+        """Return a cell of Figure 6; with all classes it is a main cell."""
         if count == CLASS_TASKS[task][-1]:
             return self.main(task, method)
         options = {"task_options": {task: {"classes": str(count)}}}
@@ -118,7 +118,7 @@ class Experiments:
         return self.cell(name, task, SEEDS, **(method_settings(method) | options))
 
     def sweep(self, task: str, what: str, value: float) -> Cell:
-        """Figure 5; at its own value it is a main cell, at an end one of the ablation."""
+        """Return a cell of Figure 5; a default is a main cell, some other values ablation cells."""
         if (what, value) == ("lambda", 0) and task in ABLATED:
             return self.ablation(task, "no-ler")
         setting, _ = SWEEPS[what]
@@ -133,7 +133,7 @@ class Experiments:
         return next((other for other in others if other.config == one.config), one)
 
     def every(self) -> list[Cell]:
-        """All there are, in the order of the tables and figures."""
+        """Return all cells, in the order of the tables and figures."""
         found = [self.main(task, method) for task in TASKS for method in (*METHODS, *AT_MEAN)]
         found += [self.ablation(t, v) for t in ABLATED for v in (*ABLATIONS, "projection")]
         found += [
@@ -159,7 +159,7 @@ class Experiments:
         return list({one.name: one for one in found}.values())
 
     def cell(self, name: str, task: str, seeds: tuple[int, ...], **changes: Any) -> Cell:
-        """At most so many examples a class, a twentieth of them for early stopping."""
+        """Return a cell with capped examples per class, a twentieth of them for early stopping."""
         most = MOST_OF_MANY if task in MANY_CLASSES else MOST
         if task in ABLATED:
             most = ALL
@@ -181,10 +181,10 @@ class Experiments:
 
 
 def method_settings(method: str) -> dict[str, Any]:
-    """A method with its own source's numbers.
+    """Return the settings of a method, with the values of its own source.
 
-    CE + SCL: Gunel et al. (2021), section 4.2, most often; CE + CL: ConSERT's 0.15 beside 1, and
-    its temperature (Yan et al., 2021, section 4.1).
+    CE + SCL: the most frequent values of Gunel et al. (2021), section 4.2. CE + CL: ConSERT's
+    weights 1 and 0.15 and its temperature (Yan et al., 2021, section 4.1).
     """
     numbers = {
         "scl": {"scl_weight": 0.9, "scl_temperature": 0.3},

@@ -1,4 +1,4 @@
-"""Whether LaCon's claims hold here: paired tests, and sentences where seeds are too few."""
+"""Tests of LaCon's claims: paired tests, and sentences for those with too few seeds."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from studies.lacon.tables import Scores, swept
 from studies.results import Cell
 
 OURS = ("lacon", "lacon-fusion")
-AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # which are also held against CE at the mean
+AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # also compared with CE at the mean
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 
 def method_claims(results: Scores) -> Table:
-    """LaCon against each rival (Tables 2 and 7)."""
+    """Test LaCon against each rival (Tables 2 and 7)."""
     pairs = [(own, rival) for own in OURS for rival in RIVALS]
     return claims_table(method_differences(results, [*pairs, ("lacon-fusion", "lacon")]))
 
 
 def own_claims(results: Scores) -> Table:
-    """What the paper does not ask: whether a gain is that of looking at all tokens, or of names."""
+    """Test whether gains come from all tokens or from label names, which the paper does not ask."""
     pairs = [(own, "ce-mean") for own in (*AT_TOKENS, "lacon-mean")]
     found = method_differences(results, [*pairs, ("lacon-fusion", "lacon-mean")])
     few = {m: [results.cells.few_shot(task, 20, m) for task in FEW_TASKS] for m in FEW_METHODS}
@@ -58,7 +58,7 @@ def own_claims(results: Scores) -> Table:
 
 
 def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
-    """Of main cells, over the tasks."""
+    """Return the differences between methods in main cells over the tasks."""
     titles = METHODS | AT_MEAN
     main = {m: [results.cells.main(task, m) for task in TASKS] for m in titles}
     return {
@@ -68,7 +68,7 @@ def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dic
 
 
 def part_claims(results: Scores) -> Table:
-    """Tables 3 and 6: each part of LaCon, and whether its projection alone were enough."""
+    """Test each part of LaCon, and whether its projection head is sufficient (Tables 3 and 6)."""
     cells = results.cells
     less = {v: [cells.ablation(t, v) for t in ABLATED] for v in (*PARTS, "projection")}
     whole = [cells.main(task, "lacon") for task in ABLATED]
@@ -87,9 +87,9 @@ def part_claims(results: Scores) -> Table:
 
 
 def protocol_claims(results: Scores) -> Table:
-    """Few examples, imbalance, numbers of classes: whether LaCon gains, and more where it should.
+    """Test LaCon's gains, and where they are larger: few examples, imbalance, classes.
 
-    A gain is LaCon's figure less that of cross-entropy with the same seed.
+    A gain is LaCon's figure minus that of cross-entropy with the same seed.
     """
     return claims_table(
         few_shot_differences(results) | imbalance_differences(results) | class_differences(results)
@@ -110,7 +110,7 @@ def few_shot_differences(results: Scores) -> dict[str, list[float]]:
 
 
 def imbalance_differences(results: Scores) -> dict[str, list[float]]:
-    """Means over the ratios; at a ratio of 1 neither class is the rarer one."""
+    """Return means over the ratios; F1 by class omits ratio 1, which has no minority."""
     found: dict[str, list[float]] = {}
     for task in IMBALANCED:
         pairs = {
@@ -133,7 +133,7 @@ def imbalance_differences(results: Scores) -> dict[str, list[float]]:
 
 
 def class_differences(results: Scores) -> dict[str, list[float]]:
-    """LaCon-fusion is above the others over numbers of classes, all fall as it grows (4.5)."""
+    """Return differences between methods and between numbers of classes (section 4.5)."""
     found = {}
     for task, counts in CLASS_TASKS.items():
         cells = {
@@ -155,7 +155,7 @@ def gain(results: Scores, one: Cell, other: Cell) -> dict[int, float]:
 
 
 def ahead(results: Scores) -> str:
-    """On how many tasks LaCon and LaCon-fusion lead all rivals' means, over seeds that all have."""
+    """Describe on how many tasks LaCon's means exceed all rivals', over the shared seeds."""
     sentences = []
     for own in OURS:
         led, compared = [], 0
@@ -178,7 +178,7 @@ def ahead(results: Scores) -> str:
 
 
 def steadier(results: Scores) -> str:
-    """In few-shot learning: whether LaCon varies less over seeds than CE, as section 4.1 says."""
+    """Describe whether few-shot LaCon varies less over seeds than CE, as section 4.1 states."""
     found = []
     for task in FEW_TASKS:
         figures = [results.of(results.cells.few_shot(task, 20, m)) for m in ("lacon", "ce")]
@@ -195,7 +195,7 @@ def steadier(results: Scores) -> str:
 
 
 def peaks(results: Scores) -> str:
-    """Of each setting that was swept: its best value, and how far apart the means are (4.4)."""
+    """Describe each swept setting's best value and the range of its means (section 4.4)."""
     sentences = []
     for what, (_, points) in SWEEPS.items():
         for task in SWEPT:

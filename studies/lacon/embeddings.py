@@ -1,4 +1,4 @@
-"""What LaCon's runs made of the test examples: where they lie, and their singular values."""
+"""Test embeddings of LaCon's runs, their singular values, and F1 by class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tasks.readers import limit_of
 
 
 def space_of(run: Path, matched: bool = True) -> Space:
-    """Of a finished run's test examples the embeddings; `matched`: what LaCon matches instead."""
+    """Return a run's test embeddings or, if `matched`, the vectors LaCon matches with labels."""
     config = RunFolder(run).config()
     tasks, model, splits = assemble(config)
     model.load(RunFolder(run).weights())
@@ -52,19 +52,19 @@ def space_of(run: Path, matched: bool = True) -> Space:
 
 
 def spectrum(space: Space) -> np.ndarray:
-    """Singular values of the examples (N, H), over the largest (appendix A.3)."""
+    """Return the singular values of the examples (N, H), divided by the largest (appendix A.3)."""
     values = np.linalg.svd(space.examples.astype(np.float64), compute_uv=False)
     return values / values[0]
 
 
 def effective_rank(values: np.ndarray) -> float:
-    """The exponential of their entropy (Roy and Vetterli, 2007)."""
+    """Return the exponential of the values' entropy (Roy and Vetterli, 2007)."""
     shares = values[values > 0] / values.sum()
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def draw_spectra(spaces: Mapping[str, Space], file: Path) -> None:
-    """Singular values by rank, a line a run."""
+    """Plot singular values by rank, one line per run."""
     figure, axis = new_figure(4.2, 3.2)
     for title, space in spaces.items():
         values = spectrum(space)
@@ -76,7 +76,7 @@ def draw_spectra(spaces: Mapping[str, Space], file: Path) -> None:
 
 
 def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """One run; `f1_by_class`, `training_counts` and `test_counts` have a figure a class."""
+    """Train a run; add `f1_by_class`, `training_counts` and `test_counts`, a value per class."""
     from sklearn.metrics import f1_score
 
     found = training(config, folder)

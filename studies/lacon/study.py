@@ -1,4 +1,4 @@
-"""LaCon: its page and figures beside ours."""
+"""The page and the figures of the LaCon study."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from studies.lacon.tables import (
 )
 from studies.study import Report, Study, StudyRequest, how_far, notes_of
 
-RATE = 2e-5  # the middle one of section 3.1
+RATE = 2e-5  # the middle rate of section 3.1
 DRAWN = ("ce", "scl", "lacon")  # Figure 4
 OWN_NUMBERS = (
     "LaCon: temperature 0.1, six heads or as many fewer as fit the width, weight 0.5 of the "
@@ -70,7 +70,7 @@ def experiments(request: StudyRequest) -> Experiments:
 
 
 def page(report: Report) -> list[str]:
-    """The tables in the paper's order."""
+    """Return the parts of the page, in the paper's order."""
     found = Scores(experiments(report.request), report.results)
     metrics = ", ".join(f"{task} {metric}" for task, metric in METRICS.items())
     parts = [
@@ -163,7 +163,7 @@ def draw(report: Report) -> None:
 
 
 def draw_maps_of_runs(report: Report) -> bool:
-    """Draw Figure 4 and the appendix's singular values, of runs that stay; the page has ranks."""
+    """Train and keep runs; draw Figure 4 and singular values, whose ranks the page shows."""
     cells, folder = experiments(report.request), report.results.folder
     for task in MAPPED:
         several = {method: cells.main(task, method) for method in DRAWN}

@@ -1,4 +1,4 @@
-"""LaCon's tables beside ours, from the cells that are kept."""
+"""Tables of the LaCon study: the paper's figures and those of the stored cells."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Figures = Mapping[int, float]
 
 @dataclass(frozen=True)
 class Scores:
-    """Test figures of the kept cells by seed, each task's in its metric."""
+    """Test figures of the stored cells by seed, in each task's metric."""
 
     cells: Experiments
     results: Results
@@ -54,7 +54,7 @@ class Scores:
         return self.results.values(one, "test", task, METRICS.get(task, "accuracy"))
 
     def f1_by_class(self, one: Cell) -> tuple[dict[int, float], dict[int, float]]:
-        """F1 of the class with the fewest and with the most training examples, by seed."""
+        """Return F1 of the classes with the fewest and the most training examples, by seed."""
         minor, major = {}, {}
         figures = self.results.values(one, "f1_by_class")
         for seed, counts in self.results.values(one, "training_counts").items():
@@ -64,27 +64,27 @@ class Scores:
         return minor, major
 
     def most_frequent(self, task: str) -> float | None:
-        """The score of always predicting test's most frequent class; None without a cell."""
+        """Return the score of always predicting test's most frequent class; None without a cell."""
         counts = self.counts(task, "test_counts")
         if not counts:
             return None
         return always(max(counts) / sum(counts), len(counts), METRICS.get(task))
 
     def counts(self, task: str, which: str) -> list[int]:
-        """How many examples of each class a main run has; of training those of its first seed."""
+        """Return the number of examples per class in a main run, that of the first seed found."""
         for method in METHODS | AT_MEAN:
             for counts in self.results.values(self.cells.main(task, method), which).values():
                 return counts
         return []
 
     def ranks(self, task: str) -> dict[str, float]:
-        """Effective ranks of the test embeddings of a task that was drawn, by method."""
+        """Return the effective ranks of a mapped task's test embeddings, by method."""
         file = ranks_file(self.results.folder, task)
         return read_cell(file) if file.exists() else {}
 
 
 def always(share: float, classes: int, metric: str | None) -> float:
-    """The score of saying one class of `classes` that has this share of the examples."""
+    """Return the score of always predicting one of `classes` with this share of examples."""
     if metric == "matthews":
         return 0.0
     return 2 * share / (1 + share) / classes if metric == "macro_f1" else share
@@ -95,7 +95,7 @@ def ranks_file(results: Path, task: str) -> Path:
 
 
 def printed_main(task: str) -> Mapping[str, Sequence[float]]:
-    """The paper's figures of a task by method."""
+    """Return the paper's figures of a task by method."""
     if task in PRINTED["main"]:
         return dict(zip(METHODS, PRINTED["main"][task], strict=True))
     found = PRINTED["further"].get(task)
@@ -103,7 +103,7 @@ def printed_main(task: str) -> Mapping[str, Sequence[float]]:
 
 
 def printed_best_rival(task: str) -> Sequence[float] | None:
-    """The paper's best of the rivals: as it has it, or by its figures of each."""
+    """Return the paper's best rival, computed from its figures per rival or as printed."""
     known: dict[str, Any] = PRINTED["best_rival"]
     if task in PRINTED["main"]:
         return max(PRINTED["main"][task][: len(RIVALS)], key=lambda pair: pair[0])
@@ -111,20 +111,20 @@ def printed_best_rival(task: str) -> Sequence[float] | None:
 
 
 def measured(results: Scores) -> list[str]:
-    """Tasks of which a main cell is kept."""
+    """Return the tasks with a stored main cell."""
     every = {task: [results.cells.main(task, m) for m in METHODS | AT_MEAN] for task in TASKS}
     return [task for task, several in every.items() if any(map(results.of, several))]
 
 
 def best_rival(results: Scores, task: str) -> Figures:
-    """Of the rivals the one with the highest mean over the seeds that all of them have."""
+    """Return the rival figures with the highest mean over the seeds that all rivals share."""
     every = [results.of(results.cells.main(task, rival)) for rival in RIVALS]
     alike = [of_seeds(found, shared_seeds(every)) for found in every]
     return max(alike, key=lambda found: fmean(found.values()) if found else 0.0)
 
 
 def data_table(results: Scores) -> Table:
-    """Table 1: how many examples the paper has and we have."""
+    """Return Table 1: numbers of examples in the paper and here."""
     rows = []
     for task in measured(results):
         ours = [
@@ -136,7 +136,7 @@ def data_table(results: Scores) -> Table:
 
 
 def main_table(results: Scores) -> Table:
-    """Tables 2 and 7: a row a method, a column a task."""
+    """Return Tables 2 and 7: one row per method, one column per task."""
     cells = results.cells
     tasks = measured(results)
     rows = [
@@ -158,7 +158,7 @@ def main_table(results: Scores) -> Table:
 
 
 def ablation_table(results: Scores) -> Table:
-    """Tables 3 and 6."""
+    """Return Tables 3 and 6."""
     titles = {"lacon": "LaCon-vanilla"} | {v: title for v, (title, _) in ABLATIONS.items()}
     titles |= {"projection": "CE behind the projection head"}
     rows = []
@@ -178,7 +178,7 @@ def ablation_table(results: Scores) -> Table:
 
 
 def ranks_table(results: Scores) -> Table:
-    """The appendix's singular values (A.3) as one number: the exponential of their entropy."""
+    """Return the effective ranks, which summarise the singular values of appendix A.3."""
     found = {task: ranks for task in MAPPED if (ranks := results.ranks(task))}
     titles = list(dict.fromkeys(title for ranks in found.values() for title in ranks))
     rows = [[task, *(f"{ranks[title]:.1f}" for title in titles)] for task, ranks in found.items()]
@@ -186,7 +186,7 @@ def ranks_table(results: Scores) -> Table:
 
 
 def few_shot_table(results: Scores) -> Table:
-    """Table 4: 20 examples a class; Figure 2's further numbers of one task."""
+    """Return Table 4 (20 examples per class) and one task's other numbers of Figure 2."""
     rows = []
     for task, shots in [(t, s) for t in FEW_TASKS for s in (SHOTS if t == CURVE else (20,))]:
         known = PRINTED["few_shot"].get(task, ()) if shots == 20 else ()
@@ -202,7 +202,7 @@ def few_shot_table(results: Scores) -> Table:
 
 
 def imbalance_table(results: Scores) -> Table:
-    """Figure 3 as numbers, a column a ratio."""
+    """Return Figure 3 as numbers, one column per ratio."""
     rows = []
     for task in IMBALANCED:
         for method in ("ce", "lacon"):
@@ -212,7 +212,7 @@ def imbalance_table(results: Scores) -> Table:
 
 
 def by_class_table(results: Scores) -> Table:
-    """Table 5: F1 of the rarer and the more frequent class at a ratio of 10."""
+    """Return Table 5: F1 of the minority and the majority class at a ratio of 10."""
     rows = []
     for task in IMBALANCED:
         for place, method in enumerate(("ce", "lacon")):
@@ -228,7 +228,7 @@ def by_class_table(results: Scores) -> Table:
 
 
 def classes_table(results: Scores) -> Table:
-    """Figure 6 as numbers."""
+    """Return Figure 6 as numbers."""
     rows = []
     for task, counts in CLASS_TASKS.items():
         for method in CLASS_METHODS:
@@ -247,7 +247,7 @@ def swept(results: Scores, task: str, what: str, value: float) -> dict[int, floa
 
 
 def sweep_table(results: Scores) -> Table:
-    """Figure 5 as numbers."""
+    """Return Figure 5 as numbers."""
     rows = []
     for what, (_, points) in SWEEPS.items():
         for task in SWEPT:

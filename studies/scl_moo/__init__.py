@@ -1,1 +1,1 @@
-"""SCL-MOO: supervised contrastive learning as multi-objective optimisation, beside ours."""
+"""SCL-MOO, contrastive learning as multi-objective optimisation: a comparison with the paper."""

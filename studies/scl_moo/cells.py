@@ -21,10 +21,10 @@ FULL = ("cola", "mrpc", "rte", "sst2", "qnli", "mnli")
 SEEDS = tuple(range(1, 11))
 FULL_SEEDS = SEEDS[:3]
 SWEEP_SEEDS = SEEDS[:5]
-SPACES = ("sst2", "mrpc")  # tasks with which EPO's two Gram matrices are compared
-EPOCHS, FULL_EPOCHS = 15, 3  # the paper tells neither
-GRID = (0.1, 0.3, 0.5, 0.7, 0.9)  # of tau and lambda (section 4.1); of r_1, in Figure 5a
-# Section 4.1: batches of 16; what is swept is at its best there.
+SPACES = ("sst2", "mrpc")  # tasks that compare EPO's two Gram matrices
+EPOCHS, FULL_EPOCHS = 15, 3  # the paper gives neither
+GRID = (0.1, 0.3, 0.5, 0.7, 0.9)  # tau and lambda (section 4.1), r_1 (Figure 5a)
+# Section 4.1: batches of 16; swept settings have their best values.
 PAPER: dict[str, Any] = {
     "mode": "single",
     "pooling": "cls",
@@ -37,7 +37,7 @@ SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r
 
 
 def method_settings(method: str) -> dict[str, Any]:
-    """What a method changes: a mini-batch a class for pull and push (Algorithm 1)."""
+    """Return a method's settings; pull and push use class-balanced batches (Algorithm 1)."""
     if method == "ce":
         return {}
     if method == "scl":
@@ -48,16 +48,16 @@ def method_settings(method: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Experiments:
-    """The cells of a base configuration, which has data, encoder, precision and learning rate.
+    """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
-    `epochs` takes the place of the study's numbers.
+    `epochs` replaces the study's values.
     """
 
     base: RunConfig
     epochs: int | None = None
 
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
-        """One task, one number of labelled examples, one method; its last epoch counts."""
+        """Return a cell of a task, a number of examples and a method; the last epoch counts."""
         epochs = self.epochs or EPOCHS
         config = replace(
             self.config(task, method),
@@ -71,15 +71,15 @@ class Experiments:
         return Cell(f"few-shot-{task}-{shots}-{method}", config, seeds, training)
 
     def full(self, task: str, method: str) -> Cell:
-        """All of a task's examples, a tenth of them held out as dev, which chooses the epoch."""
+        """Return a cell with all examples; a tenth is held out as dev, which selects the epoch."""
         config = self.config(task, method)
         config = config.changed(protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
         return Cell(f"full-{task}-{method}", config, FULL_SEEDS, training)
 
     def sweep(self, setting: str, value: float, method: str) -> Cell:
-        """One setting of a method at another value: SST-2, 50 examples (section 6).
+        """Return a cell with another value of one setting: SST-2, 50 examples (section 6).
 
-        At its own value it is the few-shot cell.
+        With the default value it is the few-shot cell.
         """
         one = self.few_shot("sst2", 50, method, SWEEP_SEEDS)
         changed: Any = (value, 1 - value) if setting == "scl_preference" else value
@@ -89,13 +89,13 @@ class Experiments:
         return Cell(name, one.config.changed(**{setting: changed}), one.seeds, training)
 
     def at_parameters(self, task: str) -> Cell:
-        """EPO whose Gram matrix is of the parameters' gradients, not of the representation's."""
+        """Return EPO's cell with the Gram matrix of parameter, not representation, gradients."""
         one = self.few_shot(task, 50, "epo", SWEEP_SEEDS)
         config = one.config.changed(gradients="parameters")
         return Cell(f"parameters-{task}-epo", config, one.seeds, training)
 
     def every(self) -> list[Cell]:
-        """All there are, in the order of the tables and of Figure 5."""
+        """Return all cells, in the order of the tables and of Figure 5."""
         few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS]
         full = [self.full(task, method) for task in FULL for method in METHODS]
         swept = [self.sweep(setting, v, m) for setting, m in swept_methods() for v in GRID]
@@ -115,7 +115,7 @@ class Experiments:
 
 
 def swept_methods() -> list[tuple[str, str]]:
-    """Settings and the methods that have them."""
+    """Return pairs of a swept setting and a method that has it."""
     return [
         (setting, method)
         for setting in SWEEPS

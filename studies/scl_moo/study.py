@@ -1,4 +1,4 @@
-"""SCL-MOO: its page and figures beside ours."""
+"""The page and the figures of the SCL-MOO study."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def accuracies(report: Report) -> Accuracies:
 
 
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
-    """Return whether a cell's name begins as a row, or it is a few-shot cell that belongs to one.
+    """Return whether a cell's name begins with a requested row, or such a row needs the cell.
 
-    One point of a whole sweep is such a cell, and what EPO at the parameters is compared with.
+    Whole sweeps and the comparison with EPO at the parameters need few-shot cells.
     """
     rows = request.rows
     if rows is None or one.name.startswith(rows):
@@ -63,7 +63,7 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
 
 
 def page(report: Report) -> list[str]:
-    """The tables in the paper's order."""
+    """Return the parts of the page, in the paper's order."""
     found = accuracies(report)
     return [
         f"{how_far(report)} Every cell: the paper's figure (RoBERTa base) "
@@ -98,7 +98,7 @@ def page(report: Report) -> list[str]:
 
 
 def draw(report: Report) -> None:
-    """Draw Figure 1, test accuracy over the number of examples, and Figure 5, each setting."""
+    """Draw Figure 1, test accuracy over the number of examples, and each setting of Figure 5."""
     found, folder = accuracies(report), report.results.folder
     lines = {
         title: {float(shots): found.few_shot("sst2", shots, method) for shots in SHOTS}
@@ -117,7 +117,7 @@ def draw(report: Report) -> None:
 
 
 def draw_maps_of_runs(report: Report) -> bool:
-    """Draw Figure 4: [CLS] embeddings of one run per method, which is trained and stays."""
+    """Train and keep one run per method; draw Figure 4, their [CLS] embeddings."""
     cells = {m: experiments(report.request).few_shot("sst2", SHOTS[0], m) for m in MAPPED}
     if not report.ran(list(cells.values())):
         return False

@@ -1,4 +1,4 @@
-"""SCL-MOO's tables beside ours, from the cells that are kept."""
+"""Tables of the SCL-MOO study: the paper's figures and those of the stored cells."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tasks import data_folder
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Test accuracies of the kept cells by seed, however far the study is."""
+    """Accuracies of the stored cells by seed, of a finished or unfinished study."""
 
     cells: Experiments
     results: Results
@@ -47,10 +47,10 @@ class Accuracies:
         return self.test(self.cells.full(task, method))
 
     def pairs(self, method: str, other: str) -> tuple[list[float], list[float]]:
-        """Differences of two methods over (task, seed) pairs: of few-shot learning, of all data.
+        """Return differences of two methods over (task, seed) pairs: few-shot, then all data.
 
-        A pair of few-shot learning is the mean over the numbers of examples, and counts where all
-        are there that any pair has.
+        A few-shot pair is the mean over the numbers of examples. It counts only if it has every
+        number of examples that any pair has.
         """
         few: dict[tuple[str, int], dict[int, float]] = {}
         for task in TASKS:
@@ -66,7 +66,7 @@ class Accuracies:
     def sweep(
         self, setting: str, value: float, method: str, split: str = "dev"
     ) -> dict[int, float]:
-        """On dev, as the paper has it; of the sweep's seeds alone."""
+        """Return accuracies of the sweep's seeds only, by default on dev as in the paper."""
         found = self.test(self.cells.sweep(setting, value, method), split)
         return of_seeds(found, SWEEP_SEEDS)
 
@@ -77,7 +77,7 @@ AGAINST = ("ce", "scl")
 
 
 def few_shot_table(results: Accuracies) -> Table:
-    """Table 2 and more: a row a method and number of examples, a column a task."""
+    """Return Table 2 and more: one row per method and number of examples, one column per task."""
     rows = []
     for shots in SHOTS:
         for method, title in METHODS.items():
@@ -94,7 +94,7 @@ def few_shot_table(results: Accuracies) -> Table:
 
 
 def full_table(results: Accuracies) -> Table:
-    """Table 3."""
+    """Return Table 3."""
     rows = []
     for method, title in METHODS.items():
         ours = {task: results.full(task, method) for task in FULL}
@@ -107,7 +107,7 @@ def full_table(results: Accuracies) -> Table:
 
 
 def data_table(results: Accuracies) -> Table:
-    """Table 1, of the files there are; the paper's test sets are the leaderboard's."""
+    """Return Table 1 for the available files; the paper's test sets are the leaderboard's."""
     rows = []
     for task in TASKS:
         full = results.cells.full(task, "ce")
@@ -126,7 +126,7 @@ def data_table(results: Accuracies) -> Table:
 
 
 def significance_table(results: Accuracies) -> Table:
-    """LS and EPO against CE and CE + SCL, with few examples and with all."""
+    """Test LS and EPO against CE and CE + SCL, with few examples and with all."""
     lines: dict[str, list[float]] = {}
     for where, column in (("few-shot", 0), ("all data", 1)):
         for method in OURS:
@@ -137,7 +137,7 @@ def significance_table(results: Accuracies) -> Table:
 
 
 def sweep_table(results: Accuracies) -> Table:
-    """Figure 5 as numbers: dev accuracy on SST-2 with 50 examples."""
+    """Return Figure 5 as numbers: dev accuracy on SST-2 with 50 examples."""
     rows = []
     for setting, method in swept_methods():
         cells = [shown(results.sweep(setting, value, method).values()) for value in GRID]
@@ -146,7 +146,7 @@ def sweep_table(results: Accuracies) -> Table:
 
 
 def chosen_table(results: Accuracies) -> Table:
-    """Each method at the point of Figure 5 that is best on dev, and what it has on test.
+    """Return each method's point of Figure 5 that is best on dev, with its test accuracy.
 
     CE has no setting to choose.
     """
@@ -172,7 +172,7 @@ HEADER = ["EPO's steps", "mean weight of pull / push", "apart"]
 
 
 def status_table(results: Accuracies) -> Table:
-    """What EPO did, by task, with few examples and with all; sweeps apart."""
+    """Return EPO's statuses and weights by task, few-shot and with all data, without sweeps."""
     rows = []
     for task in TASKS:
         for where, cells in (
@@ -186,7 +186,7 @@ def status_table(results: Accuracies) -> Table:
 
 
 def steps_and_weights(runs: Sequence[Mapping[str, Any]], task: str) -> list[str]:
-    """Means over runs: shares of what the steps did, weights among pull and push, and `apart`."""
+    """Return means over runs: shares of step statuses, weights of pull and push, and `apart`."""
     shares: dict[str, float] = {}
     weights = []
     for run in runs:
@@ -203,9 +203,9 @@ def steps_and_weights(runs: Sequence[Mapping[str, Any]], task: str) -> list[str]
 
 
 def spaces_table(results: Accuracies) -> Table:
-    """EPO with the Gram matrix of either space, on 50 examples, by the seeds that both have.
+    """Return EPO's figures for each Gram matrix, with 50 examples, over the seeds both have.
 
-    Where one of the two is not there yet, the other alone.
+    If one of the two is not available yet, only the other is shown.
     """
     rows = []
     for task in SPACES:

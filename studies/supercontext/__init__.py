@@ -1,1 +1,1 @@
-"""SuperConText: supervised contrastive pre-training and its rivals, beside ours."""
+"""SuperConText, supervised contrastive pre-training: a comparison with the paper's figures."""

@@ -1,9 +1,9 @@
 """SuperConText's experiments as configurations: losses, projection heads, hard negatives, sweeps.
 
 Moukafih, Sbihi, Ghogho and Smaili (2023): "SuperConText: Supervised Contrastive Learning Framework
-for Textual representations". Every cell pre-trains with a loss, then judges the encoder by logistic
-regression on its frozen embeddings; those of Tables 3 and 4 also by fine-tuning it with
-cross-entropy.
+for Textual representations". Every cell pre-trains with a loss, then evaluates the encoder by
+logistic regression on its frozen embeddings. Cells of Tables 3 and 4 also fine-tune the encoder
+with cross-entropy.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TASKS = (
 )
 HEADS = ("none", "linear", "nonlinear")
 SEEDS = tuple(range(1, 7))
-FEW_SEEDS = {"cfimdb": SEEDS[:2]}  # of long texts
+FEW_SEEDS = {"cfimdb": SEEDS[:2]}  # its texts are long
 SWEEP_SEEDS = SEEDS[:3]
-# Of hard negatives and projection heads: the paper's, and SST-5, which is public.
+# Tasks of hard negatives and projection heads: the paper's, and SST-5, which is public.
 ABLATED = tuple(task for task in TASKS if task not in ("trec", "cfimdb"))
-SWEPT = "sst"  # five classes, as Yelp-F, on which the paper varies its settings
+SWEPT = "sst"  # five classes, like Yelp-F, on which the paper sweeps its settings
 HARD = {"top_k": (5, 20), "threshold": (0.0, 0.5), "top_fraction": (0.1, 0.5)}
-HARD_AFTER = 1 / 3  # of the epochs: 20 of 60 in the paper
+HARD_AFTER = 1 / 3  # fraction of the epochs: 20 of 60 in the paper
 SWEEPS: dict[str, tuple[float, ...]] = {  # Figures 4 and 5
     "layers": (1, 2, 3),
     "units": (100, 200, 300, 512, 768),
@@ -49,37 +49,37 @@ CE_BATCHES = (16, 32, 64, 200, 400)
 EVERY = {
     "positives": 39,
     "negatives": 160,
-}  # there are in the small setting's batches of 40 a class
-BOTH = ("layers", "units", "batch")  # which the paper also shows of cross-entropy
+}  # all of them in the small setting's batches of 40 per class
+BOTH = ("layers", "units", "batch")  # the paper also shows these for cross-entropy
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Numbers of a kind of encoder; `words` of a BiLSTM, None for the encoder that is asked for."""
+    """Hyperparameters of a kind of encoder; `words` is a BiLSTM's shape, None for `--encoder`."""
 
     lr: float
     epochs: int
     batch_size: int
-    ce_batch_size: int  # the best of cross-entropy
+    ce_batch_size: int  # the best for cross-entropy
     words: Words | None
 
 
-# Section IV.B: for MSAC and ASAC, and for the large sets. `given` is ours.
+# Section IV.B: `small` for MSAC and ASAC, `large` for the large sets. `given` is ours.
 SETTINGS = {
     "small": Setting(0.003, 15, 200, 64, Words(1, 128, 0.2)),
     "given": Setting(1e-4, 2, 64, 16, None),
     "large": Setting(0.001, 60, 800, 500, Words(3, 512, 0.3)),
 }
 TEMPERATURE = 0.1
-CHECKPOINT_EVERY = 5  # epochs; the last one counts
-FIRST = ("small", "given")  # what is run unless `large` is asked for
+CHECKPOINT_EVERY = 5  # epochs; the last checkpoint counts
+FIRST = ("small", "given")  # the default; `large` must be requested
 
 
 @dataclass(frozen=True)
 class Experiments:
-    """The cells of a base configuration, which has data, limits, encoder and precision.
+    """The cells of a base configuration, which sets data, limits, encoder and precision.
 
-    `epochs` and, of the encoder that is given, `lr` take the place of the study's numbers.
+    `epochs` replaces the study's values, and `lr` that of the setting `given`.
     """
 
     base: RunConfig
@@ -88,33 +88,33 @@ class Experiments:
     vectors: Vectors | None = None
 
     def main(self, setting: str, task: str, loss: str) -> Cell:
-        """Tables 3 and 4."""
+        """Return a cell of Tables 3 and 4."""
         return self.cell(f"{setting}-{task}-{loss}", setting, task, loss, tuned=True)
 
     def head(self, setting: str, task: str, head: str) -> Cell:
-        """Table 2; with the non-linear head it is SuperLoss' cell of Table 4."""
+        """Return a cell of Table 2; with the non-linear head it is SuperLoss' cell of Table 4."""
         if head == "nonlinear":
             return self.main(setting, task, "superloss")
         name = f"{setting}-{task}-head-{head}"
         return self.cell(name, setting, task, "superloss", projection_head=head)
 
     def hard(self, setting: str, task: str, kind: str, amount: float) -> Cell:
-        """Table 5 and Figure 5c: hard negatives alone, after a third of the epochs."""
+        """Return a cell of Table 5, Figure 5c: only hard negatives after a third of the epochs."""
         name = f"{setting}-{task}-hard-{kind}-{amount:g}"
         hard: dict[str, Any] = {f"hard_{kind}": amount, "hard_after": self.hard_after(setting)}
         return self.cell(name, setting, task, "superloss", **hard)
 
     def words(self, setting: str) -> Words | None:
-        """The BiLSTM of a setting."""
+        """Return the BiLSTM shape of a setting; None for a given encoder."""
         return SETTINGS[setting].words
 
     def hard_after(self, setting: str) -> int:
-        """Epochs with all negatives; of a single epoch none."""
+        """Return the number of epochs with all negatives; 0 of a single epoch."""
         epochs = self.epochs or SETTINGS[setting].epochs
         return min(max(1, round(epochs * HARD_AFTER)), epochs - 1)
 
     def sweep(self, what: str, value: float, loss: str = "superloss") -> Cell:
-        """Figures 4, 5a and 5b: one number at another value; at its own it is the main cell."""
+        """Return a cell of Figures 4, 5a, 5b: one changed setting; its default is the main cell."""
         words = SETTINGS["small"].words
         assert words is not None
         changes: dict[str, Any] = {}
@@ -132,7 +132,7 @@ class Experiments:
         return own if one.config == own.config else one
 
     def every(self) -> list[Cell]:
-        """All there are, in the order of the tables and figures."""
+        """Return all cells, in the order of the tables and figures."""
         found = [self.main(s, t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES]
         for setting in SETTINGS:
             found += [self.head(setting, task, head) for task in ABLATED for head in HEADS]
@@ -156,7 +156,7 @@ class Experiments:
         tuned: bool = False,
         **changes: Any,
     ) -> Cell:
-        """What pre-trains is the configuration; the encoder's name tells a BiLSTM's shape."""
+        """Return a cell with the pre-training configuration; a BiLSTM's shape is in its name."""
         numbers = SETTINGS[setting]
         words = words or numbers.words
         epochs = self.epochs or numbers.epochs
@@ -201,7 +201,7 @@ class Experiments:
 
 
 def sweep_points() -> list[tuple[str, float, str]]:
-    """What is swept, its value, the loss."""
+    """Return tuples of a swept setting, its value and the loss."""
     found: list[tuple[str, float, str]] = []
     for what, values in SWEEPS.items():
         found += [(what, value, "superloss") for value in values]

@@ -1,4 +1,4 @@
-"""An encoder pre-trained, then judged frozen and, if wanted, fine-tuned: one seed of a cell."""
+"""One seed of a cell: pre-training, linear evaluation and optional fine-tuning."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Words:
     dropout: float
 
     def name(self, vectors: Vectors | None) -> str:
-        """Under which a configuration has it."""
+        """Return the encoder's name in configurations."""
         known = f"-{vectors.name}" if vectors else ""
         return f"bilstm-{self.layers}x{self.units}-dropout{self.dropout:g}{known}"
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """A file of word vectors, known by its name and what it holds."""
+    """A file of word vectors, identified by its name and a digest of its content."""
 
     file: Path
     digest: str
 
     @classmethod
     def of(cls, file: Path) -> Vectors:
-        """Raises UserError for a file that cannot be read."""
+        """Return the vectors of a file; raise UserError if it cannot be read."""
         try:
             return cls(file, digest(file))
         except OSError as error:
@@ -60,10 +60,10 @@ def pretrained_and_judged(
     vectors: Vectors | None,
     tuned_batch_size: int | None,
 ) -> dict[str, Any]:
-    """Pre-train as `config` says; the figures of a linear evaluation and of fine-tuning.
+    """Pre-train with `config`; return the figures of a linear evaluation and of fine-tuning.
 
-    Fine-tuning is cross-entropy with a fresh head for as many epochs again, with batches of
-    `tuned_batch_size`; None leaves it out.
+    Fine-tuning uses cross-entropy with a new head for the same number of epochs and batches of
+    `tuned_batch_size`; None skips it.
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
@@ -93,9 +93,9 @@ def pretrained_and_judged(
 def pretrain(
     config: RunConfig, folder: Path, words: Words | None, vectors: Vectors | None
 ) -> dict[str, Any]:
-    """The run in the folder's `pretrained`, brought to its end; its metrics.
+    """Complete the run in the folder's `pretrained` and return its metrics.
 
-    A BiLSTM begins with the words of the training examples, and `vectors` where there are any.
+    A BiLSTM starts with the vocabulary of the training examples and, if given, with `vectors`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if words is not None:

@@ -1,4 +1,4 @@
-"""SuperConText: its page and figures beside ours."""
+"""The page and the figures of the SuperConText study."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def experiments(request: StudyRequest) -> Experiments:
 
 
 def check(request: StudyRequest) -> None:
-    """UserError for numbers that no row has, neither of those asked for nor kept ones."""
+    """Raise UserError for `lr` or `vectors` that no requested or stored row uses."""
     files = request.results.glob("*.json")
     kept = [file.stem for file in files if not file.stem.startswith("ids-")]
     rows = (*(request.rows or FIRST), *kept)
     given = [row for row in rows if row.startswith("given") or "given".startswith(row)]
     if request.lr is not None and not given:
-        raise UserError("--lr: expected rows of the encoder given, found BiLSTMs' alone")
+        raise UserError("--lr: expected rows of the setting given, found only rows of BiLSTMs")
     if request.vectors is not None and all(row.startswith("given") for row in rows):
-        raise UserError("--vectors: expected rows of BiLSTMs, found those of the encoder given")
+        raise UserError("--vectors: expected rows of BiLSTMs, found only rows of the setting given")
 
 
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
-    """Return whether a cell's name begins as a row; the large setting has to be asked for.
+    """Return whether a cell is requested: by default all but the setting `large`.
 
-    A point of each whole sweep is a main cell.
+    Whole sweeps include main cells, which are their points at default values.
     """
     if request.rows is None:
         return one.name.startswith((*FIRST, "sweep"))
@@ -82,7 +82,7 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
 
 
 def page(report: Report) -> list[str]:
-    """The tables in the paper's order, those of each kind of encoder together."""
+    """Return the parts of the page, in the paper's order for each kind of encoder."""
     found = Accuracies(experiments(report.request), report.results)
     parts = [
         f"{how_far(report)} Every cell: the paper's figure (BiLSTM of "
@@ -127,7 +127,7 @@ def draw(report: Report) -> None:
 
 
 def draw_maps_of_runs(report: Report) -> bool:
-    """Draw Figure 2: SST-2's test sentences after SuperLoss and cross-entropy; the runs stay."""
+    """Train and keep SuperLoss and cross-entropy runs; draw Figure 2, SST-2's test sentences."""
     cells = experiments(report.request)
     for setting in SETTINGS:
         several = {loss: cells.main(setting, "sst2", loss) for loss in MAPPED}

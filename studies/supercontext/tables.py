@@ -1,4 +1,4 @@
-"""SuperConText's tables beside ours, from the cells that are kept."""
+"""Tables of the SuperConText study: the paper's figures and those of the stored cells."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PRINTED = printed("supercontext")
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Accuracies of the kept cells by seed, however far the study is."""
+    """Accuracies of the stored cells by seed, of a finished or unfinished study."""
 
     cells: Experiments
     results: Results
@@ -54,7 +54,7 @@ HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
 
 
 def losses_table(results: Accuracies, setting: str, how: str) -> Table:
-    """Table 4: a row a task, a column a loss; of absent tasks the paper's figures alone."""
+    """Return Table 4: a row per task, a column per loss; missing tasks have only paper figures."""
     rows = []
     for task in TASKS:
         known = dict(zip(LOSSES, PRINTED["losses"].get(task, ()), strict=False))
@@ -66,7 +66,7 @@ def losses_table(results: Accuracies, setting: str, how: str) -> Table:
 
 
 def judged_table(results: Accuracies, setting: str) -> Table:
-    """Table 3: SuperLoss' encoder frozen and fine-tuned; cross-entropy's own classifier."""
+    """Return Table 3: SuperLoss' encoder frozen and fine-tuned; cross-entropy's classifier."""
     rows = []
     for task in TASKS:
         known = dict(zip(HOW, PRINTED["judged"].get(task, ()), strict=False))
@@ -80,7 +80,7 @@ def judged_table(results: Accuracies, setting: str) -> Table:
 
 
 def heads_table(results: Accuracies, setting: str) -> Table:
-    """Table 2."""
+    """Return Table 2."""
     rows = []
     for task in ABLATED:
         known = PRINTED["heads"].get(task, {})
@@ -91,7 +91,7 @@ def heads_table(results: Accuracies, setting: str) -> Table:
 
 
 def hard_table(results: Accuracies, setting: str) -> Table:
-    """Table 5, on dev and test: which hard negatives are best is for dev to say."""
+    """Return all figures of Table 5 on dev, which selects the hard negatives, and on test."""
     rows = []
     for task in ABLATED:
         every = results.cells.main(setting, task, "superloss")
@@ -104,7 +104,7 @@ def hard_table(results: Accuracies, setting: str) -> Table:
 
 
 def printed_hard_table() -> Table:
-    """Table 5 as printed."""
+    """Return Table 5 as printed."""
     rows = [
         [
             task,
@@ -117,7 +117,7 @@ def printed_hard_table() -> Table:
 
 
 def best_hard(results: Accuracies, setting: str, task: str) -> Cell | None:
-    """The hard negatives of the best mean dev accuracy, as the paper chooses its threshold."""
+    """Return the cell of hard negatives with the best mean dev accuracy, the paper's criterion."""
     cells = [results.cells.hard(setting, task, *column) for column in HARD_COLUMNS]
     means = [
         np.mean(list(f.values()) or [np.nan]) for f in (results.of(o, split="dev") for o in cells)
@@ -126,7 +126,7 @@ def best_hard(results: Accuracies, setting: str, task: str) -> Cell | None:
 
 
 def best_hard_table(results: Accuracies, setting: str) -> Table:
-    """Table 5: test figures of all negatives, and of the hard ones that dev chose."""
+    """Return Table 5: test figures of all negatives and of the hard ones selected on dev."""
     rows = []
     for task in ABLATED:
         known = PRINTED["hard"].get(task, (None, None))
@@ -142,7 +142,7 @@ def best_hard_table(results: Accuracies, setting: str) -> Table:
 
 
 def claims(results: Accuracies, setting: str) -> Table:
-    """SuperLoss against each rival, its projection heads, and its frozen encoder."""
+    """Test SuperLoss against each rival, its projection heads, hard negatives, frozen encoder."""
     cells = results.cells
     main = {loss: [cells.main(setting, task, loss) for task in TASKS] for loss in LOSSES}
     found = {
@@ -167,7 +167,7 @@ def claims(results: Accuracies, setting: str) -> Table:
 
 
 def setting_parts(results: Accuracies, setting: str) -> list[str]:
-    """The tables of one kind of encoder."""
+    """Return the tables of one kind of encoder; empty without stored cells."""
     if not any(results.results.kept(one) for one in results.cells.every() if of(one, setting)):
         return []
     numbers = SETTINGS[setting]
@@ -197,11 +197,11 @@ def of(one: Cell, setting: str) -> bool:
     return one.name.startswith(f"{setting}-")
 
 
-LOWER = ("tau",)  # of which the paper finds the smaller ones better
+LOWER = ("tau",)  # the paper finds smaller values better
 
 
 def sweep_table(results: Accuracies) -> Table:
-    """Figures 4, 5a and 5b as numbers."""
+    """Return Figures 4, 5a and 5b as numbers."""
     found: dict[tuple[str, str], list[str]] = {}
     for what, value, loss in sweep_points():
         if cell := shown(swept(results, what, value, loss).values()):
@@ -211,12 +211,12 @@ def sweep_table(results: Accuracies) -> Table:
 
 
 def swept(results: Accuracies, what: str, value: float, loss: str) -> dict[int, float]:
-    """On dev; of the sweep's seeds alone."""
+    """Return dev accuracies of the sweep's seeds only."""
     return of_seeds(results.of(results.cells.sweep(what, value, loss), split="dev"), SWEEP_SEEDS)
 
 
 def sweep_claims(results: Accuracies) -> Table:
-    """Section V: each setting's two ends, and SuperLoss against cross-entropy over shapes."""
+    """Test section V: each setting's two ends, and SuperLoss against cross-entropy over shapes."""
     found: dict[str, list[float]] = {}
     for what, points in SWEEPS.items():
         better, other = (points[0], points[-1]) if what in LOWER else (points[-1], points[0])

@@ -112,7 +112,7 @@ def test_some_cells(reproduce, tmp_path):
     status, said = reproduce("--rows", *rows)
     assert status == 1  # CoLA has not as many examples of its rarer class
     assert "2 runs failed, the first: imbalanced-cola-1-ce, seed 1: " in said.err
-    assert "trec is left out, for there is no" in said.out
+    assert "trec is skipped: " in said.out
     results = tmp_path / "lacon"
     names = {f"main-mrpc-{method}" for method in ("lacon", "lacon-fusion", "lacon-mean")}
     names |= {"ablation-cola-single-head", "few-shot-mrpc-20-ce"}
