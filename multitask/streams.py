@@ -23,8 +23,8 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         least = task.kind.classes * (2 if task.in_batch else 1)  # pull needs two of a class
         if config.batch_size < least:
             raise RunError(
-                f"--batch-size: expected {least} or more for class-balanced batches of the "
-                f"{task.kind.classes} classes of {task.name}, found {config.batch_size}"
+                f"--batch-size: expected {least} or more for the {task.kind.classes} classes of "
+                f"{task.name} in class-balanced batches, found {config.batch_size}"
             )
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
@@ -33,7 +33,7 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         )  # classes with two examples
         if task.in_batch and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
-                f"{task.name}: expected training examples of at least two classes, and two "
+                f"{task.name}: expected training examples of two classes or more, and two "
                 f"examples of {'each' if pairs == 2 else 'one'}, "
                 f"found {', '.join(map(str, counts))} per class"
             )

@@ -45,7 +45,7 @@ def test_own_tasks_are_trained_by_themselves_unless_others_are_named(moods, tmp_
     mixed = run(*plain, "--tasks", "sst", "sts", "--task", moods)
     (line,) = [one for one in mixed.stdout.splitlines() if "bundled sample" in one]
     assert line.startswith("sst, sts: trained on the bundled sample")
-    assert "with your own moods; --data DIR takes real files" in line
+    assert "with your own moods; --data DIR reads real files" in line
 
 
 def test_a_task_of_which_an_epoch_sees_less_than_half_is_reported(moods, tmp_path, run):
