@@ -1,4 +1,4 @@
-"""The one training loop, for one task or several, and its settings.
+"""The training loop for one or several tasks, and its settings.
 
 >>> from multitask import RunConfig, train
 >>> run = train(RunConfig(tasks=("sst", "sts"), combiner="pcgrad", limit=200, epochs=1), "runs/x")
@@ -17,7 +17,7 @@ PLACES = {"RunConfig": "config", "Run": "training", "train": "training"}
 
 
 def __getattr__(name: str) -> Any:
-    """Modules are loaded when a name is first used; PyTorch when something is trained."""
+    """Import a public name on its first use, so that PyTorch is loaded only for training."""
     from importlib import import_module
 
     if name not in __all__:

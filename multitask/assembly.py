@@ -1,4 +1,4 @@
-"""What a configuration describes, built: tasks, model, data."""
+"""Construction of tasks, model and data from a configuration."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Assembly(NamedTuple):
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
-    """The tasks of a configuration, by name, in its order, with its objective.
+    """Return the tasks of a configuration by name, in its order, with its objective.
 
-    Those of pre-training have their objective's name. What only reads files: `plain_tasks`.
+    Tasks of pre-training have the name of their objective. `plain_tasks` ignores the objective.
     """
     if config.pretrains and config.objective is not None:
         return config.objective.tasks(config)
@@ -53,9 +53,9 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
 
 
 def plain_tasks(config: RunConfig) -> dict[str, Task]:
-    """The same with losses of their own: what their files hold, whatever is learnt from them.
+    """Return the tasks of a configuration with their own losses, whatever the objective is.
 
-    The objective may be one that only pre-training knows.
+    This function also works for pre-training, for example to read the files of the tasks.
     """
     tasks = {
         name: find_task(name, config.own_tasks) if options is None else options.build()
@@ -76,7 +76,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
 
 def held_out_texts(config: RunConfig) -> tuple[Source, ...] | None:
-    """Tasks whose dev and test texts leave train, beside a task's own; None to leave all in."""
+    """Return the other tasks whose dev and test texts are removed from train; None to keep all."""
     if not config.drop_leaks:
         return None
     names = CS224N if config.leaks_of == "all" else ()
@@ -84,9 +84,9 @@ def held_out_texts(config: RunConfig) -> tuple[Source, ...] | None:
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
-    """Tasks with another metric that selects the best epoch, those that have one of that name.
+    """Return the tasks with `metric` as main metric, where a task has it, to select the best epoch.
 
-    RunError where none has.
+    Raise RunError if no task has this metric.
     """
     two = np.arange(2.0)
     known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
@@ -102,7 +102,7 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
 
 
 def training_texts(config: RunConfig) -> list[str]:
-    """Every text of the training examples, whatever is learnt from them."""
+    """Return all texts of the training examples, whatever the objective is."""
     return [
         text
         for task in plain_tasks(config).values()
@@ -116,7 +116,7 @@ def training_texts(config: RunConfig) -> list[str]:
 def assemble(
     config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks
 ) -> Assembly:
-    """Build what a configuration describes; raises UserError, with one line for the user."""
+    """Build tasks, model and data of a configuration; raise UserError in one line."""
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
@@ -130,7 +130,7 @@ def assemble(
 def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device
 ) -> EncoderWithHeads:
-    """Encoder and heads, from the named encoder or, with `init`, from another run's best epoch."""
+    """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
     source = config.encoder
     if config.init is not None:
         source = str(RunFolder(Path(config.init)).weights())
@@ -139,7 +139,7 @@ def build_model(
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if bi_encoder.skipped_tensors:
         skipped = ", ".join(bi_encoder.skipped_tensors)
-        print(one_line(f"left out of the encoder: {skipped}"), flush=True)
+        print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
     if config.objective is not None and getattr(config.objective, "starts_at_names", False):
         start_at_names(model, chosen)
@@ -147,19 +147,19 @@ def build_model(
         theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
         names = [name for name in chosen if same_meaning(name, config.own_tasks, theirs)]
         heads = model.load_matching_heads(Path(source), names)
-        print(f"heads that start from {config.init}: {', '.join(heads) or 'none'}", flush=True)
+        print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
 
 
 def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
-    """Whether a head of this name says the same in two runs: an own task may have other classes."""
+    """Return whether a task is the same in two runs: an own task may have other classes."""
     return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
 
 
 def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
-    """Let the labels' embeddings begin where the encoder has the names of the classes."""
+    """Initialise label embeddings with the encoder's embeddings of the class names."""
     for name, task in chosen.items():
         head = model.heads[name]
         if isinstance(head, StartsAtNames):
@@ -176,7 +176,7 @@ def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
 def load_splits(
     config: RunConfig, chosen: Mapping[str, Task], bi_encoder: BiEncoder
 ) -> dict[str, dict[str, Split]]:
-    """All splits of all tasks, tokenised; prints what was read, left out and cut."""
+    """Return all tokenised splits of all tasks; print the counts of examples and removals."""
     folder = data_folder(config.data)
     splits = {}
     for name, task in chosen.items():
@@ -194,10 +194,10 @@ def load_splits(
         print(f"{name}: {counts} examples", flush=True)
         for split, found in splits[name].items():
             if leaked := found.examples.leaked:
-                print(f"{name}: {leaked} training examples left out that are in dev or test")
+                print(f"{name}: {leaked} training examples removed because they are in dev or test")
             if blank := found.examples.blank_labels:
                 where = task.source.where(folder, split)
-                print(f"{name}: {blank} rows with a blank label left out of {where}", flush=True)
+                print(f"{name}: {blank} rows with a blank label skipped in {where}", flush=True)
             cut, texts = found.cut
             if cut:
                 kind = f"{split} {'pairs' if task.joint else 'texts'}"

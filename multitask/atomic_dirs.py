@@ -1,6 +1,6 @@
-"""Folders with the checksums of their files inside, written aside and put in place whole.
+"""Folders that are written under a temporary name, with checksums, and then renamed.
 
-A checkpoint also holds the configuration of its run, so that no other run takes it for its own.
+A checkpoint also holds the configuration of its run, so that no other run can load it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from common.atomic_files import NEW, OLD, kind_of, remove, target_name, written_
 from common.errors import UserError
 from common.json_files import SUMS, fault, sums, write_json
 
-BEST = "best"  # the folder of the best epoch's weights, beside the checkpoints
+BEST = "best"  # folder of the best epoch's weights, in that of the checkpoints
 STEP = re.compile(r"step-\d+")
-# What earlier versions called the folder that they wrote, and the one that they replaced.
+# Names in earlier versions of the folder being written and of the one being replaced.
 EARLIER = re.compile(r"(?P<name>best|step-\d+)\.(?P<kind>tmp|old)")
 CONFIG = "run_config.json"  # in a checkpoint; its config.json is the encoder's
 
@@ -30,11 +30,11 @@ def publish(
     write: Callable[[Path], None],
     config: Mapping[str, object] | None = None,
 ) -> None:
-    """Let `write` fill a temporary folder and put it in the place of `folder` once it is whole.
+    """Let `write` fill a temporary folder, and replace `folder` by it when it is complete.
 
-    `config`, as JSON, is that of the run that writes it.
-    Whole: every file and its checksum are on the disk, not only with the operating system. Where
-    that fails, as on a full disk, the temporary folder goes and the old one stays.
+    `config`, as JSON, is that of the run that writes the folder. Complete means that every file and
+    its checksum are on the disk, not only in the cache of the operating system. If this fails, for
+    example because the disk is full, the temporary folder is removed and the old one stays.
     """
     recover(folder)
     with written_aside(folder) as new:
@@ -46,9 +46,9 @@ def publish(
 
 
 def published(folder: Path) -> Path | None:
-    """The folder, or the one it was replacing when the process ended; None without either.
+    """Return the folder, or the one it was replacing when the process ended, or None.
 
-    Raises CheckpointError where it is damaged.
+    Raise CheckpointError if it is damaged.
     """
     for candidate in (folder, *(p for p in listed(folder.parent) if replaced(p) == folder.name)):
         if candidate.exists():
@@ -59,7 +59,7 @@ def published(folder: Path) -> Path | None:
 
 
 def recover(folder: Path) -> None:
-    """Put back what a killed process was replacing where nothing took its place; else remove it."""
+    """Restore a folder that a killed process was replacing, or remove it if the new one exists."""
     earlier = folder.with_name(f"{folder.name}.old")
     if replaced(earlier) and (earlier / SUMS).is_file():
         if folder.exists():
@@ -70,9 +70,9 @@ def recover(folder: Path) -> None:
 
 
 def newest_first(folder: Path) -> list[Path]:
-    """The checkpoints of a run's training, `step-N`, damaged ones too.
+    """Return the checkpoints of a run's training, `step-N`, including damaged ones.
 
-    One that was being replaced when the process ended stands under its temporary name.
+    A checkpoint that was being replaced when the process ended has its temporary name.
     """
     there = listed(folder)
     steps = {replaced(path): path for path in there} | {path.name: path for path in there}
@@ -85,7 +85,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What killed processes left half written or replaced in a folder that only one may write."""
+    """Return incomplete or replaced folders of killed processes; no process may be writing now."""
     return [path for path in listed(folder) if is_leftover(path)]
 
 
@@ -97,7 +97,7 @@ def is_leftover(path: Path) -> bool:
 
 
 def replaced(path: Path) -> str | None:
-    """The name of the folder that was being replaced; None of any other path."""
+    """Return the name of the folder that was being replaced; None for any other path."""
     if kind_of(path) == OLD:
         return target_name(path)
     earlier = EARLIER.fullmatch(path.name)
@@ -105,7 +105,7 @@ def replaced(path: Path) -> str | None:
 
 
 def listed(folder: Path) -> list[Path]:
-    """What is in a folder, by name; nothing where there is none."""
+    """Return the sorted paths in a folder; empty if it does not exist."""
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 

@@ -1,4 +1,4 @@
-"""What a run needs to go on from any step: safetensors and JSON in sealed folders."""
+"""Checkpoints, from which a run resumes: safetensors and JSON in folders with checksums."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from multitask.atomic_dirs import (
 )
 from multitask.stored_config import of_run
 
-KEPT = 2  # checkpoints: a damaged newest one leaves the one before
-State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # as JSON; named tensors of others
+KEPT = 2  # checkpoints, so that one remains if the newest is damaged
+State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # JSON; tensors by owner and name
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of a run's training, `step-N` in one folder, the last two kept.
+    """The last two checkpoints of a run's training, `step-N` in one folder.
 
-    `config` is the run's, as JSON: it is written into each, and none of another run is loaded.
+    `config` is that of the run, as JSON. It is stored in each checkpoint, and a checkpoint of
+    another run is not loaded.
     """
 
     folder: Path
@@ -48,10 +49,9 @@ class Checkpoints:
         state: Mapping[str, Any],
         others: Mapping[str, Mapping[str, Tensor]] | None = None,
     ) -> None:
-        """Write the state after `step`; of those before, keep the newest.
+        """Write the state after `step`, and keep only the newest checkpoint before it.
 
-        What a run left that got further, but was damaged there, goes first, and what was half
-        written.
+        Checkpoints of later steps, which are damaged, and incomplete ones are removed first.
         """
         folder = self.folder / f"step-{step:08}"
         for old in newest_first(self.folder):
@@ -68,32 +68,32 @@ class Checkpoints:
             remove(old, ignore_errors=True)
 
     def save_best(self, write: Callable[[Path], None]) -> None:
-        """Let `write` fill the folder of the best epoch's weights, which the run ends with."""
+        """Let `write` fill the folder of the best epoch's weights, the result of the run."""
         publish(self.folder / BEST, write, self.config)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
-        """Restore the newest whole one into model and optimiser; None where there is none at all.
+        """Load the newest intact checkpoint into model and optimiser; return None without any.
 
-        A damaged one is reported in a line, and the one before it is used. Raises CheckpointError
-        where every one is damaged, and for one of another run or of a version that did not write
-        down whose it is.
+        A damaged checkpoint is reported, and the previous one is used. Raise CheckpointError if all
+        are damaged, or for a checkpoint of another run or of a version that did not store the run's
+        configuration.
         """
         every = newest_first(self.folder)
         for folder in every:
             if found := fault(folder):
-                print(f"{found}; looking for the one before", flush=True)
+                print(f"{found}; trying the previous checkpoint", flush=True)
             else:
                 self.check(folder)
                 return load_training(folder, model, optimizer)
         if every:
             raise CheckpointError(
-                f"{self.folder}: expected a whole checkpoint, found {len(every)} damaged; "
+                f"{self.folder}: expected an intact checkpoint, found {len(every)} damaged; "
                 "--overwrite starts again"
             )
         return None
 
     def check(self, folder: Path) -> None:
-        """CheckpointError unless the checkpoint is known to be of this run."""
+        """Raise CheckpointError unless the checkpoint is known to be of this run."""
         try:
             if of_run(folder, self.config):
                 return
@@ -107,7 +107,7 @@ class Checkpoints:
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Turn what a state of another form breaks into a CheckpointError."""
+        """Turn errors from a state of another form into a CheckpointError."""
         try:
             yield
         except CheckpointError:
@@ -119,7 +119,7 @@ class Checkpoints:
             ) from error
 
     def check_best(self, epoch: int) -> None:
-        """CheckpointError where the weights of the best epoch are missing or of another run."""
+        """Raise CheckpointError if the best epoch's weights are missing or of another run."""
         if not epoch:
             return
         try:
@@ -134,7 +134,7 @@ class Checkpoints:
         self.check(best)
 
     def forget(self) -> None:
-        """Delete what only an unfinished run needs: the optimiser's state is twice the weights."""
+        """Delete all but the best weights; the optimiser's state is twice their size."""
         recover(self.folder / BEST)
         for path in (*newest_first(self.folder), *leftovers(self.folder)):
             remove(path, ignore_errors=True)
@@ -147,7 +147,7 @@ def save_training(
     state: Mapping[str, Any],
     others: Mapping[str, Mapping[str, Tensor]] | None = None,
 ) -> None:
-    """Weights, optimiser moments, `state` (JSON) and named tensors of `others` into `folder`."""
+    """Write weights, optimiser moments, `state` (JSON) and the tensors of `others`."""
     tensors = {f"model/{name}": value for name, value in model.state_dict().items()}
     tensors |= {
         f"optimizer/{index}/{name}": value
@@ -165,9 +165,9 @@ def save_training(
 
 
 def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
-    """Restore what `save_training` wrote into model and optimiser; its `state` and `others`.
+    """Load what `save_training` wrote into model and optimiser; return its `state` and `others`.
 
-    Raises CheckpointError where it is the state of another model.
+    Raise CheckpointError if it is the state of another model.
     """
     tensors = read_tensors(folder / "state.safetensors", CheckpointError)
     state = read_json(folder / "state.json", CheckpointError)

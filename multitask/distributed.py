@@ -1,4 +1,4 @@
-"""Several processes that take one step together (torchrun), or the one there is without it."""
+"""Data-parallel training with several processes (torchrun), or with a single one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from common.errors import UserError
 
 
 class ProcessError(UserError):
-    """Another process of the run went away."""
+    """Another process of the run has ended."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among all of the run; alone, every exchange does nothing.
+    """The processes of a run, seen from this one; a single process exchanges nothing.
 
-    Each batch is cut into one share a process. Gradients, losses and scores are added up over the
-    processes, so that all of them take the same step, the one a single process would take.
+    Each batch is split into one share per process. Gradients, losses and scores are summed over the
+    processes, so that all of them take the same step as a single process would.
     """
 
     rank: int = 0
@@ -32,15 +32,15 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that prints and writes."""
+        """Whether this is the process that prints and writes."""
         return self.rank == 0
 
     def share(self, rows: np.ndarray) -> np.ndarray:
-        """This process' part of a batch's rows, perhaps none."""
+        """Return the share of this process in the rows of a batch; it may be empty."""
         return rows[self.rank :: self.count]
 
     def joined_order(self, rows: np.ndarray) -> np.ndarray:
-        """A batch's rows in the order in which `joined` has the processes' shares."""
+        """Return the rows of a batch in the order of `joined`, process by process."""
         every = [Processes(rank, self.count) for rank in range(self.count)]
         return np.concatenate([one.share(rows) for one in every])
 
@@ -49,11 +49,11 @@ class Processes:
         return self._reduce(tensor, "SUM")
 
     def all_reduce_max(self, tensor: Tensor) -> Tensor:
-        """Replace a tensor by its largest values over the processes."""
+        """Replace a tensor by its maximum over the processes."""
         return self._reduce(tensor, "MAX")
 
     def any(self, flag: bool, device: torch.device) -> bool:
-        """Whether any process says so; `device` is where the processes exchange tensors."""
+        """Return whether `flag` is set in any process; tensors are exchanged on `device`."""
         if self.count == 1:
             return flag
         return bool(self.all_reduce_max(torch.tensor([int(flag)], device=device)))
@@ -67,13 +67,13 @@ class Processes:
         return tensor
 
     def joined(self, tensor: Tensor) -> Tensor:
-        """The rows (n, H) of all processes, in their order; gradients go to this one's own."""
+        """Return the rows (n, H) of all processes in order; only its own rows get gradients."""
         found = self.gather(tensor.detach().cpu())
         found[self.rank] = tensor
         return torch.cat([part.to(tensor) for part in found])
 
     def gather(self, value: Any) -> list[Any]:
-        """The values of all processes, in their order."""
+        """Return the values of all processes, in order."""
         if self.count == 1:
             return [value]
         import torch.distributed as dist
@@ -85,7 +85,7 @@ class Processes:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Work that all processes do or none: an error in one ends all and is told once."""
+        """End all processes if one raises a UserError in this context; it is printed once."""
         error = None
         try:
             yield
@@ -94,7 +94,7 @@ class Processes:
         self.agree(error)
 
     def agree(self, error: UserError | None) -> None:
-        """End every process if one of them met an error, which the first one tells."""
+        """End every process if one of them has an error; the first process raises it."""
         for found in self.gather(error):
             if found is not None:
                 raise found if self.first else SystemExit(found.status)
@@ -102,31 +102,31 @@ class Processes:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """PyTorch's error for a process that is gone, in one line."""
+    """Turn PyTorch's error for an ended process into a ProcessError."""
     try:
         yield
-    except RuntimeError as error:  # gloo's has no class of its own
+    except RuntimeError as error:  # gloo has no error class
         text = str(error).lower()
         if not any(word in text for word in ("connection", "closed", "peer", "timed out", "abort")):
             raise
         raise ProcessError(
-            "expected all processes of the run to go on, found one gone; its own message says "
-            f"why, and --resume goes on from the last checkpoint ({str(error).splitlines()[0]})"
+            "expected all processes of the run to continue, found one ended; see its message; "
+            f"--resume continues from the last checkpoint ({str(error).splitlines()[0]})"
         ) from error
 
 
 @contextmanager
 def process_group(device: str = "auto") -> Iterator[Processes]:
-    """The processes that torchrun started, connected until the end; else this one alone.
+    """Connect the processes that torchrun started; without torchrun, yield this single process.
 
-    `device` is the run's: on GPUs each process has its own, which only `auto` or `cuda` can mean.
+    `device` is that of the run. It must be `auto` or `cuda` on GPUs, where each process has one.
     """
     count = os.environ.get("WORLD_SIZE", "1")
     if count == "1":
         yield Processes()
         return
     if not (count.isdigit() and {"RANK", "LOCAL_RANK", "MASTER_ADDR"} <= os.environ.keys()):
-        raise UserError(f"WORLD_SIZE: expected it from torchrun alone, found {count!r}")
+        raise UserError(f"WORLD_SIZE: expected a value set by torchrun, found {count!r}")
     import torch.distributed as dist
 
     cuda = torch.cuda.is_available() and device != "cpu"

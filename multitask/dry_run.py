@@ -1,4 +1,4 @@
-"""What a configuration would do: counted from its plan, timed on a few batches of each task."""
+"""The plan of a configuration, with times estimated from a few batches of each task."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from multitask.run import make_trainer
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
 
-TIMED = 3  # batches of each task, after one to warm up
+TIMED = 3  # timed batches of each task, after one for warm-up
 
 
 def planned(config: RunConfig) -> list[list[str]]:
-    """Rows of epoch, task, examples, passes over its data, batches, steps of the epoch, time.
+    """Return rows of epoch, task, examples, passes over its data, batches, steps per epoch, time.
 
-    An epoch has a row for each task that it trains.
-
-    Nothing is written and no weight moves; the time is that of the gradients of a few batches, and
-    leaves out optimiser and evaluation.
+    An epoch has one row for each task that it trains. No file is written and no weight changes. The
+    time is estimated from the gradients of a few batches, without optimiser and evaluation.
     """
-    # It writes nothing before a step.
     trainer = make_trainer(config, Path())
     trainer.model.train()
     sizes, streams = trainer.plan.work.sizes, trainer.streams
@@ -52,7 +49,7 @@ def planned(config: RunConfig) -> list[list[str]]:
 
 
 def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
-    """Time of one task's gradients; the stream is put back to its beginning."""
+    """Return the seconds per example of one task's gradients, and reset its stream."""
     elapsed, examples = 0.0, 0
     for number in range(TIMED + 1):
         rows = stream.next()
@@ -67,7 +64,7 @@ def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
 
 
 def duration(seconds: float) -> str:
-    """1 h 02 min, 3 min, 12 s."""
+    """Format a duration, for example as 1 h 02 min, 3 min or 12 s."""
     if seconds < 90:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     hours, minutes = divmod(round(seconds / 60), 60)

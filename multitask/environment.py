@@ -1,4 +1,4 @@
-"""What a figure was measured on."""
+"""The machine and the software of a measurement."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import platform
 import sys
 from datetime import UTC, datetime
 
-BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names of such instructions
+BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names for instructions of this type
 
 
 def environment(device: str = "cpu") -> dict[str, str | int]:
-    """Machine class, versions, date and time, for every file that holds measured figures."""
+    """Return hardware, versions, date and time, for every file with measured values."""
     import torch
 
     known = torch.cpu.get_capabilities()
     return {
         "cpu": str(known.get("cpu_name", platform.processor())),
-        # How its products of bfloat16 numbers are computed: the greatest difference of a CPU.
+        # Hardware support for products of bfloat16: the largest difference between CPUs.
         "bfloat16": next((name for name in BFLOAT16 if known.get(name)), "emulated"),
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
@@ -30,5 +30,5 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
 
 
 def now() -> str:
-    """Date and time to the second, in UTC."""
+    """Return date and time to the second, in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""What goes wrong in a run through no fault of the program."""
+"""Errors of a run that its user can correct."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from common.errors import UserError
 
 
 class RunError(UserError):
-    """A run that cannot be made or used as asked."""
+    """A run that cannot be trained or used as requested."""
 
 
 class NotFiniteError(RunError):
-    """A loss or a gradient that is infinite or no number."""
+    """A loss or a gradient that is infinite or NaN."""

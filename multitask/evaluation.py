@@ -1,4 +1,4 @@
-"""Scores of a split: probabilities, predictions, metrics, and the figure that selects an epoch."""
+"""Evaluation of a split: probabilities, metrics, and the score that selects an epoch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def score_split(
     split: Split,
     processes: Processes = Processes(),
 ) -> np.ndarray:
-    """(n, C) probabilities or (n,) similarities, float32, in the file's order."""
+    """Return (n, C) probabilities or (n,) similarities, float32, in the order of the file."""
     model.eval()
     head = model.heads[task.name]
     batches = sorted_batches(split.lengths, batch_tokens(model.bi_encoder.device))
@@ -38,7 +38,7 @@ def score_split(
                 batch = split.batch(rows)
                 texts = model.embed(batch, task.name)
                 found = task.scores(head, texts).float()
-                if scores is None:  # every process learns the shape from the first batch
+                if scores is None:  # every process needs the shape, from the first batch
                     scores = found.new_zeros((len(split.examples), *found.shape[1:]))
                 if number % processes.count == processes.rank:
                     scores[torch.from_numpy(rows).to(scores.device)] = found
@@ -48,7 +48,7 @@ def score_split(
 
 
 def finite(scores: np.ndarray, task: str) -> np.ndarray:
-    """The scores; RunError if one of them is no number."""
+    """Return the scores; raise RunError if one of them is not finite."""
     strange = scores[~np.isfinite(scores)]
     if len(strange):
         raise RunError(f"{task}: expected finite scores, found {strange[0]}")
@@ -61,7 +61,7 @@ def evaluate(
     splits: Mapping[str, Split],
     processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
-    """Metrics and scores of each task on a labelled split."""
+    """Return metrics and scores of each task on a labelled split."""
     scores = {name: score_split(model, tasks[name], splits[name], processes) for name in tasks}
     metrics = {}
     for name, task in tasks.items():
@@ -78,9 +78,9 @@ def mean_losses(
     splits: Mapping[str, Split],
     count: int,
 ) -> dict[str, float]:
-    """Each objective's mean loss, without dropout, on `count` fixed examples of its split.
+    """Return the mean loss of each objective, without dropout, on `count` examples of its split.
 
-    Always the same examples, drawn at random; all of them where there are fewer.
+    The examples are drawn with a fixed random seed. A split with fewer examples is used as a whole.
     """
     model.eval()
     found: dict[str, float] = {}
@@ -100,7 +100,7 @@ def mean_losses(
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
-    """What chooses the best epoch: the mean of the main metrics, each moved to [0, 1].
+    """Return the mean of the main metrics, each scaled to [0, 1], which selects the best epoch.
 
     With the three CS224N tasks this is the overall score (BEES, Eq. 6).
     """

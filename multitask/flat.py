@@ -1,7 +1,7 @@
-"""Settings by name -> the parts of a configuration, and back.
+"""Conversion between flat settings and the parts of a configuration.
 
-In flags, in JSON and as keywords settings are flat: a method has its name, and its settings stand
-beside those of the configuration. No torch is imported here.
+Flags, JSON and keyword arguments are flat: a method is given by its name, and its settings are at
+the same level as those of the configuration. No torch is imported here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from tasks.given import OwnTask
 
 Outside = Iterable[type[Settings]]
 Owners = Mapping[str, Mapping[str, Sequence[type[Settings]]]]
-METHODS = tuple(role for role in ROLES if role != "tasks")  # fields of a configuration
-SCALE, UNSCALED = 5.0, 1.0  # of similarities by default, and where no task has some
-PLAIN = "ce"  # the name of no objective: the tasks' own cross-entropy
+METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
+SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
+PLAIN = "ce"  # name for no objective: the cross-entropy of the tasks
 
 
 def resolved(
@@ -43,10 +43,10 @@ def resolved(
     outside: Outside,
     strict: bool,
 ) -> dict[str, Any]:
-    """The fields of a configuration from its settings by name; SettingsError in one line.
+    """Return the fields of a configuration from flat settings; raise SettingsError if invalid.
 
-    What is not given has the default of the preset, of the objective, or its own. Not `strict`:
-    settings of methods that are not in use are left out, whatever they are.
+    The default of a setting comes from the preset, else from the objective, else from the setting
+    itself. If `strict` is False, settings of methods that are not in use are ignored.
     """
     check_forms(settings, hints)
     outside = tuple(dict.fromkeys((*outside, *outside_of(settings))))
@@ -57,8 +57,8 @@ def resolved(
     names = {one.name for one in known}
     for key in names & owned.keys():
         raise SettingsError(
-            f"{key}: expected another name for this setting of {owner_of(key, owned)}, for every "
-            "run has one of this name"
+            f"{key}: expected another name for this setting of {owner_of(key, owned)}: every run "
+            "has a setting of this name"
         )
     for name in given:
         if name not in names and name not in owned:
@@ -87,7 +87,7 @@ def resolved(
 
 
 def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-    """SettingsError for tasks and regularisers, or what is set by task, of another form."""
+    """Raise SettingsError if tasks, regularisers or settings by task have a wrong type."""
     for name in ("tasks", "regularizers", "outside_tasks"):
         several = given.get(name, ())
         if isinstance(several, Settings) and name == "regularizers":
@@ -101,9 +101,9 @@ def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
 
 
 def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside: Outside) -> Any:
-    """The method of a role: the named one, the object, or the default, with its settings.
+    """Return the method of a role with its settings: by name, as an object, or the default.
 
-    Settings that are not given are those of `base`, but for an object, which has its own.
+    Missing settings are taken from `base`; those of an object are kept.
     """
     there = methods(role, outside)
     optional = None in ROLES[role].methods
@@ -117,7 +117,7 @@ def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside
     if isinstance(chosen, bases(role)):
         return with_settings(chosen, given)
     names = list(there)
-    if role == "objective":  # those of the mode
+    if role == "objective":  # suggest only objectives of the mode
         of_tasks, of_pretraining = bases(role)
         fits = of_pretraining if mode_asked(given, outside) == "pretrain" else of_tasks
         names = [PLAIN] * (fits is of_tasks)
@@ -127,7 +127,7 @@ def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside
 
 
 def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
-    """A method with those of the settings that are its own."""
+    """Return a method built from those settings that it has."""
     for key in required(cls):
         if key not in given:
             hint = hints_of(cls)[cls.by_key()[key].name]
@@ -136,7 +136,7 @@ def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
 
 
 def with_settings(one: Any, given: Mapping[str, Any]) -> Any:
-    """A method with those settings changed that are its own."""
+    """Return a method with changes to those settings that it has."""
     changes = {field.name: given[key] for key, field in one.by_key().items() if key in given}
     return replace(one, **changes) if changes else one
 
@@ -144,7 +144,7 @@ def with_settings(one: Any, given: Mapping[str, Any]) -> Any:
 def regularizers(
     given: Mapping[str, Any], tasks: Sequence[str], outside: Outside
 ) -> tuple[Any, ...]:
-    """Those with a weight, in the order of the table; one for all tasks becomes one by task."""
+    """Return the regularisers with a weight, in the table's order; weights are then by task."""
     objects = given.get("regularizers", ())
     if isinstance(objects, Settings):
         objects = (objects,)
@@ -173,7 +173,7 @@ def regularizers(
 
 
 def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in which tasks are names, and what is set about each stands beside them."""
+    """Return settings with tasks as names, and their options in `task_options` and `own_tasks`."""
     tasks = given.get("tasks", ())
     names, options = [], dict(plain(given.get("task_options", {})))
     own = dict(given.get("own_tasks", {}))
@@ -195,13 +195,13 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tasks_used(names: Sequence[str], outside: Outside) -> tuple[type[TaskOptions], ...]:
-    """The classes from outside the tree that tasks are of."""
+    """Return those classes of `outside` that the named tasks use."""
     classes = {one.name: one for one in outside if issubclass(one, TaskOptions)}
     return tuple(classes[name] for name in names if name in classes)
 
 
 def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
-    """The mode, as far as a preset wants to know it."""
+    """Return the mode as far as the settings determine it, to select values of a preset."""
     objective = given.get("objective")
     named = methods("objective", outside).get(objective) if isinstance(objective, str) else None
     if issubclass(named or type(objective), bases("objective")[1]):
@@ -213,14 +213,14 @@ def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
 
 
 def mode_of(found: Mapping[str, Any]) -> str:
-    """The mode that follows from tasks and objective; empty where nothing is trained."""
+    """Return the mode that follows from tasks and objective; empty if nothing is trained."""
     if isinstance(found["objective"], bases("objective")[1]):
         return "pretrain"
     return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
 
 
 def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
-    """Whether a task of a run predicts a similarity, not a class; False for an unknown task."""
+    """Return whether a task predicts a similarity, not a class; False for an unknown task."""
     own = settings.get("own_tasks", {})
     if task in own:
         return own[task].get("type") == "similarity"
@@ -229,20 +229,20 @@ def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
 
 
 def default_scale(settings: Mapping[str, Any]) -> float:
-    """The default scale of similarities in a run of these settings; 1 where no task has any."""
+    """Return the default scale of similarities; 1 without such a task and in pre-training."""
     similar = any(has_similarities(settings, task) for task in settings["tasks"])
     return SCALE if similar and settings["mode"] != "pretrain" else UNSCALED
 
 
 def default_gradients(found: Mapping[str, Any]) -> str:
-    """At the embeddings where one batch has several objectives: one pass back, not three."""
+    """Return `representation` if one batch has all objectives: one backward pass, not three."""
     several = getattr(found["objective"], "balance", None) is not None and len(found["tasks"]) == 1
     alone = found["batches_per_step"] in (None, 1) and not found["micro_batch"]
     return "representation" if several and alone else "parameters"
 
 
 def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners) -> None:
-    """SettingsError for a setting of a method that is not in use, unless it is the default."""
+    """Raise SettingsError for a setting of an unused method, unless it is the default."""
     used = {key for role in METHODS for key in of_methods(role, found[role])}
     for key, value in given.items():
         if key not in owned or key in used:
@@ -251,7 +251,7 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
         try:
             value = checked(key, hints_of(several[0])[several[0].by_key()[key].name], value)
         except SettingsError:
-            given_value = MISSING  # none that it may have: whose it is says more
+            given_value = MISSING  # invalid, but the method it belongs to says more
         else:
             given_value = value
         if key.endswith("weight") and issubclass(several[0], bases("regularizers")):
@@ -264,7 +264,7 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
 
 
 def owner_of(key: str, owned: Owners) -> str:
-    """The methods that a setting belongs to, in words."""
+    """Return the methods that a setting belongs to, as text."""
     parts = []
     for role, classes in owned[key].items():
         if role == "regularizers":
@@ -275,14 +275,14 @@ def owner_of(key: str, owned: Owners) -> str:
 
 
 def of_methods(role: str, value: Any) -> dict[str, Any]:
-    """The part of a flat configuration that a role has: names, and settings by name."""
+    """Return the flat settings of a role: the name of its method, and the settings by name."""
     if role == "regularizers":
         return {key: setting for one in value for key, setting in one.values().items()}
     return {role: None} if value is None else {role: value.name, **value.values()}
 
 
 def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
-    """The classes of objects among the settings that are not in the table of methods."""
+    """Return the classes of objects in the settings that are not in the table of methods."""
     objects = [given.get(role) for role in METHODS if role != "regularizers"]
     further = given.get("regularizers", ())
     objects += list(further) if isinstance(further, list | tuple) else [further]
@@ -294,5 +294,5 @@ def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
 
 @cache
 def inside() -> frozenset[type[Settings]]:
-    """The classes in the table of methods."""
+    """Return the classes in the table of methods."""
     return frozenset(cls for role in ROLES for cls in methods(role).values())

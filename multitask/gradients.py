@@ -1,9 +1,8 @@
-"""Objectives -> rows of gradient -> Gram matrix -> the combined gradient.
+"""From objectives to gradient rows, their Gram matrix and the combined gradient.
 
-m objectives, D shared parameters. Each objective is differentiated on its own, its graph freed with
-the last one that needs it; its gradient on the shared parameters becomes one row. A row is a flat
-vector, but for parameters whose gradient is sparse (word embeddings: a batch touches a few hundred
-of 30,000 words), of which it keeps the touched lines alone.
+m objectives, D shared parameters. Each objective is differentiated separately, and its gradient on
+the shared parameters becomes one row. A row is a flat vector, except for the parameter with a
+sparse gradient: a batch uses a few hundred of 30,000 words, and only their embeddings are kept.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ CHUNK = 1 << 16  # columns multiplied in float32 before they are added up in flo
 
 
 class GradientRows:
-    """The rows of one step, in buffers that are kept from step to step.
+    """The rows of one step, in buffers that all steps use.
 
-    `sections` names the shared parameters by the part of the model they belong to; `sparse` is the
-    one parameter, if any, whose gradients come as sparse tensors. The gradients that `write_back`
-    leaves are views of the buffers: they are used and set to None before the next backward.
+    `sections` holds the shared parameters by the part of the model; `sparse` is the one parameter,
+    if any, with sparse gradients. The gradients that `write_back` assigns are views of the buffers,
+    so that they must be used and set to None before the next backward pass.
     """
 
     def __init__(
@@ -49,17 +48,17 @@ class GradientRows:
                     width += parameter.numel()
             self.columns[name] = (begin, width)
         self.width = width
-        self.buffer: list[Tensor] = []  # flat rows, made when first needed
+        self.buffer: list[Tensor] = []  # flat rows, allocated at first use
         self.touched: list[Tensor] = []  # coalesced sparse gradients of the rows in use
-        self.lines = torch.empty(0, dtype=torch.long)  # of the sparse parameter, touched by any row
-        self.block = torch.empty(0)  # (m, lines, H): the rows' values there
+        self.lines = torch.empty(0, dtype=torch.long)  # indices that any row uses
+        self.block = torch.empty(0)  # (m, lines, H): values of the rows at these indices
         self.scatter: Tensor | None = None  # the sparse parameter's combined gradient, dense
         self.used = 0
 
     def collect(self, row: int) -> None:
-        """Add the parameters' present gradient to a row, leaving them without one.
+        """Move the parameters' current gradient into a row.
 
-        Rows are begun in order: row `used` is new, a smaller one gets more.
+        Rows are created in order: row `used` is new; an existing row accumulates gradients.
         """
         if row > self.used:
             raise ValueError(f"row: expected at most {self.used}, found {row}")
@@ -79,7 +78,7 @@ class GradientRows:
             gradient, self.sparse.grad = self.sparse.grad, None
             if gradient is not None and not gradient.is_sparse:
                 raise ValueError(
-                    "expected a sparse gradient, found the step before's: zero it first"
+                    "expected a sparse gradient, found that of the previous step; zero it first"
                 )
             if gradient is None:
                 gradient = no_lines(self.sparse)
@@ -89,7 +88,7 @@ class GradientRows:
                 self.touched[row] = self.touched[row] + gradient
 
     def reduce(self) -> None:
-        """Bring the sparse parts to common lines, and add all rows up over the processes."""
+        """Align the sparse parts of the rows, and sum all rows over the processes."""
         if self.sparse is not None:
             parts = [gradient.coalesce() for gradient in self.touched]
             mark = torch.zeros(len(self.sparse), dtype=torch.uint8, device=self.sparse.device)
@@ -97,7 +96,7 @@ class GradientRows:
                 mark[part.indices()[0]] = 1
             self.processes.all_reduce_max(mark)
             self.lines = mark.nonzero().squeeze(1)
-            place = mark.long().cumsum(0) - 1  # word -> its line of the block
+            place = mark.long().cumsum(0) - 1  # word -> its index in the block
             self.block = torch.zeros(
                 self.used, len(self.lines), self.sparse.shape[1], device=self.sparse.device
             )
@@ -109,13 +108,13 @@ class GradientRows:
             self.processes.all_reduce_sum(row)
 
     def forget(self) -> None:
-        """Empty the rows of a step that is not taken."""
+        """Discard the rows of a step that is skipped."""
         self.used, self.touched = 0, []
 
     def grams(self) -> dict[str, np.ndarray]:
-        """Inner products of the rows on each section, float64 (m, m); they add up to the whole.
+        """Return the Gram matrix of the rows for each section, float64 (m, m).
 
-        Chunks of columns are multiplied in float32 and their products added up in float64, for a
+        Chunks of columns are multiplied in float32 and their products added in float64, because a
         float32 sum over millions of columns would lose four digits.
         """
         rows = self.buffer[: self.used]
@@ -134,9 +133,9 @@ class GradientRows:
         return found
 
     def write_back(self, weights: np.ndarray) -> None:
-        """Give the parameters the gradient `weights @ rows`, and empty the rows.
+        """Set the parameters' gradients to `weights @ rows`, and clear the rows.
 
-        The first row becomes the sum: the gradients are views of it until the next step.
+        The sum is stored in the first row; the gradients are views of it until the next step.
         """
         combined, *others = self.buffer[: self.used]
         if weights[0] != 1:
@@ -150,7 +149,7 @@ class GradientRows:
         self.used = 0
 
     def scattered(self, weights: np.ndarray) -> Tensor:
-        """The sparse parameter's combined gradient as the dense tensor that fused AdamW wants."""
+        """Return the sparse parameter's combined gradient as a dense tensor, for fused AdamW."""
         assert self.sparse is not None
         if self.scatter is None:
             self.scatter = torch.empty_like(self.sparse)
@@ -160,18 +159,18 @@ class GradientRows:
         return self.scatter
 
     def slots(self, row: Tensor) -> list[Tensor]:
-        """Views of a flat row (D,), one of each dense parameter's shape."""
+        """Return views of a flat row (D,), with the shapes of the dense parameters."""
         parts = row.split([p.numel() for p in self.dense])
         return [part.view_as(p) for part, p in zip(parts, self.dense, strict=True)]
 
 
 def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The Gram matrix (m, m) of whole gradients from those of their sections."""
+    """Return the Gram matrix (m, m) of the complete gradients, the sum over the sections."""
     return np.sum(list(grams.values()), axis=0)
 
 
 def no_lines(parameter: Tensor) -> Tensor:
-    """A sparse gradient (V, H) of a parameter of which no line was touched."""
+    """Return an empty sparse gradient (V, H) for a parameter."""
     index = torch.empty(1, 0, dtype=torch.long, device=parameter.device)
     return torch.sparse_coo_tensor(
         index, parameter.new_empty(0, parameter.shape[1]), parameter.shape, check_invariants=False

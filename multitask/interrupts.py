@@ -1,4 +1,4 @@
-"""Signals that wait for the end of a step or of a write."""
+"""Delayed handling of signals until the end of a step or of a write."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-ECHO = 1.0  # seconds: torchrun sends on what a terminal has sent to every process already
+ECHO = 1.0  # seconds; torchrun repeats a signal that a terminal has already sent to every process
 
 
 class Interrupts:
-    """SIGINT and SIGTERM of one run: the first waits for a good moment, a second ends at once."""
+    """SIGINT and SIGTERM of one run: the first one is delayed, a second one ends the process."""
 
     def __init__(self, processes: int = 1) -> None:
-        self.first: float | None = None  # when the first one came
+        self.first: float | None = None  # time of the first signal
         self.echo = ECHO if processes > 1 else 0.0
 
     @property
     def asked(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether a signal to stop has arrived."""
         return self.first is not None
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Work that is done to its end. It does not stop the run by itself: see `asked`."""
-        if threading.current_thread() is not threading.main_thread():  # signals never come here
+        """Delay signals until the end of this context; the caller then checks `asked`."""
+        if threading.current_thread() is not threading.main_thread():  # signals arrive only there
             yield
             return
-        # One that is ignored, as of a job in the background, stays so; None cannot be put back.
+        # An ignored signal stays ignored (background jobs); None cannot be restored.
         handlers = {number: signal.getsignal(number) for number in SIGNALS}
         before = {n: h for n, h in handlers.items() if h not in (signal.SIG_IGN, None)}
         for number in before:

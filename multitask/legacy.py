@@ -1,4 +1,4 @@
-"""Configurations that older versions wrote, in the form of today, and the other way round.
+"""Conversion of configurations from the form of older versions, and back to it.
 
 No torch is imported here.
 """
@@ -15,11 +15,11 @@ HARD = ("top_k", "threshold", "top_fraction")
 
 
 def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored configuration with what its version did where a setting has changed.
+    """Return a stored configuration with the behaviour of its version, in today's settings.
 
-    SMART's noise was added to the word embeddings, and its radius and step were no shares. Hard
-    negatives were one mapping. Similarities had labels from 0 to 1 in the loss: in a configuration
-    of a run, which has all of its settings; somebody's own file of a few has the defaults.
+    In older versions SMART's noise was added to the word embeddings, its radius and step size were
+    not shares, hard negatives were one mapping, and similarity labels were from 0 to 1 in the loss.
+    The last applies only to a run's configuration, which is complete, not to a user's own file.
     """
     found = dict(content)
     if all(key in content for key in OF_EVERY_RUN):
@@ -39,7 +39,7 @@ def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_before(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with names of older versions, by which runs have their names."""
+    """Return a configuration with the setting names of older versions; they name run folders."""
     found = dict(content)
     hard = {name: found.pop(f"hard_{name}", None) for name in HARD}
     given = {name: value for name, value in hard.items() if value is not None}

@@ -1,6 +1,6 @@
-"""The table of methods: which classes may stand for each part of a configuration.
+"""The table of methods: the classes that are available for each part of a configuration.
 
-A new method is a class in a file of its own and a line here. No torch is imported here.
+A new method needs a class in a separate file and an entry in this table. No torch is imported here.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from tasks.protocols import Protocol
 
 @dataclass(frozen=True)
 class Role:
-    """A part of a configuration: the base of its methods, and the built-in ones.
+    """A part of a configuration: the base class of its methods, and the built-in methods.
 
-    The first one is the default; None among them says that the part may be missing. Methods of
-    packages that stand above this one are named, and imported when somebody asks for them.
+    The first method is the default; None in the list means that the part is optional. Methods of
+    packages that depend on this one are given as `module:Class` and imported only when needed.
     """
 
     base: type[Settings] | str
@@ -104,7 +104,7 @@ ROLES: dict[str, Role] = {
 
 
 def loaded(method: type[Settings] | str) -> type[Settings]:
-    """The class of a method; of one that is named, as `module:Class`, it is imported."""
+    """Return the class of a method; import it if it is given as `module:Class`."""
     if not isinstance(method, str):
         return method
     module, _, name = method.partition(":")
@@ -113,19 +113,19 @@ def loaded(method: type[Settings] | str) -> type[Settings]:
 
 @cache
 def built_in(role: str) -> dict[str, type[Settings]]:
-    """The built-in methods of a role by their names, the default first."""
+    """Return the built-in methods of a role by name, the default first."""
     found = [loaded(one) for one in ROLES[role].methods if one is not None]
     return {one.name: one for one in found}
 
 
 def bases(role: str) -> tuple[type[Settings], ...]:
-    """What a method of a role is a subclass of."""
+    """Return the base classes of the methods of a role."""
     further = (f"{PRETRAINING}PretrainObjective",) if role == "objective" else ()
     return tuple(loaded(one) for one in (ROLES[role].base, *further))
 
 
 def role_of(method: type[Settings]) -> str | None:
-    """The role that a class is a method of, by its base; None for any other class."""
+    """Return the role of a method by its base class; None for any other class."""
     for role in ROLES:
         if issubclass(method, bases(role)) and method.name:
             return role
@@ -133,19 +133,19 @@ def role_of(method: type[Settings]) -> str | None:
 
 
 def methods(role: str, outside: Iterable[type[Settings]] = ()) -> dict[str, type[Settings]]:
-    """The methods of a role by name, those from `outside` the tree among them."""
+    """Return the methods of a role by name, including the user's own methods in `outside`."""
     own = {one.name: one for one in outside if role_of(one) == role}
     return {**built_in(role), **own}
 
 
 def is_default(role: str, method: Settings) -> bool:
-    """Whether it is the default method of a role."""
+    """Return whether a method is the default of a role."""
     return method.name == next(iter(built_in(role)))
 
 
 @cache
 def owners(outside: tuple[type[Settings], ...] = ()) -> dict[str, dict[str, list[type[Settings]]]]:
-    """Each setting of methods by its name in flags: the roles and methods that it belongs to."""
+    """Return each setting of methods by its name in flags, with its methods by role."""
     found: dict[str, dict[str, list[type[Settings]]]] = {}
     for role in ROLES:
         if role == "tasks":
@@ -157,7 +157,7 @@ def owners(outside: tuple[type[Settings], ...] = ()) -> dict[str, dict[str, list
 
 
 def defaults_of(outside: tuple[type[Settings], ...] = ()) -> Mapping[str, Any]:
-    """The default of each setting of methods; the first method of the table that has it."""
+    """Return the default of each setting, from the first method of the table that has it."""
     first = {key: next(iter(by_role.values()))[0] for key, by_role in owners(outside).items()}
     found = {key: default_of(method.by_key()[key]) for key, method in first.items()}
     return {key: value for key, value in found.items() if value is not MISSING}

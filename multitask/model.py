@@ -1,4 +1,4 @@
-"""The shared bi-encoder and one head a task."""
+"""The shared bi-encoder with one head per task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tasks.heads import PoolsTokens
 
 
 class EncoderWithHeads(nn.Module):
-    """Sentences go through one encoder; each task has its own head in `heads`."""
+    """One encoder for all sentences, and one head for each task in `heads`."""
 
     def __init__(
         self,
@@ -33,11 +33,11 @@ class EncoderWithHeads(nn.Module):
         super().__init__()
         self.bi_encoder, self.precision = bi_encoder, precision
         self.frozen = False
-        # A head's random start depends on seed and name, not on the other tasks of the run.
+        # A head's initial weights depend on seed and name, not on the other tasks of the run.
         self.heads = nn.ModuleDict()
         for name, task in tasks.items():
             with torch.random.fork_rng(devices=[]):
-                # 32 bits are all that the generator takes.
+                # The generator takes at most 32 bits.
                 torch.manual_seed(crc32(f"{seed} {name}".encode()))
                 self.heads[name] = task.build_head(bi_encoder.width)
         for module in self.heads.modules():
@@ -46,25 +46,25 @@ class EncoderWithHeads(nn.Module):
 
     @property
     def dropout_stream(self) -> DropoutStream:
-        """What the dropout of encoder and heads draws from."""
+        """The random stream of the dropout in encoder and heads."""
         return self.bi_encoder.encoder.stream
 
     def pooling_of(self, task: str | None) -> Pool | None:
-        """The pooling of a task's head, where it has one."""
+        """Return the pooling of a task's head, or None if it has none."""
         head = None if task is None else self.heads[task]
         return head.pool if isinstance(head, PoolsTokens) else None
 
     def embedding_width(self, task: str | None) -> int:
-        """Of what `embed` gives for a task."""
+        """Return the width of the embeddings that `embed` returns for a task."""
         head = None if task is None else self.heads[task]
         return head.pooled_width if isinstance(head, PoolsTokens) else self.bi_encoder.width
 
     def embed(self, batch: Batch, task: str | None = None) -> tuple[Tensor, ...]:
-        """A batch -> float32 embeddings of its texts, one (B, H) a text of an example.
+        """Return float32 embeddings (B, H), one tensor for each text of an example.
 
-        Pooled as the head of `task` wants it, or as the encoder's folder says.
+        The pooling is that of the head of `task`, or by default that of the encoder.
         """
-        if self.training and self.frozen:  # the heads drop out; the encoder begins no pass
+        if self.training and self.frozen:  # for the dropout of heads; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, self.precision),
@@ -73,14 +73,14 @@ class EncoderWithHeads(nn.Module):
             return batch.split(self.bi_encoder.embed(batch, self.pooling_of(task)))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
-        """The shared parameters by the part of the encoder they belong to, from the input on."""
+        """Return the shared parameters by the part of the encoder, from the input to the output."""
         encoder = self.bi_encoder.encoder
         layers = {f"layer {i}": layer for i, layer in enumerate(encoder.layers, 1)}
         parts = {"embeddings": encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
 
     def make_words_sparse(self) -> nn.Parameter:
-        """Let gradients of the word embeddings name only the words of a batch; returns these."""
+        """Make the gradients of the word embeddings sparse, and return these embeddings."""
         lookup = self.bi_encoder.encoder.embeddings.word
         lookup.sparse = True
         weight = lookup.weight
@@ -88,7 +88,7 @@ class EncoderWithHeads(nn.Module):
         return weight
 
     def freeze_encoder(self, frozen: bool = True) -> None:
-        """Train the heads alone (BEES, M1): no gradient and no dropout in the encoder."""
+        """Train only the heads (BEES, M1): no gradient and no dropout in the encoder."""
         self.frozen = frozen
         self.bi_encoder.requires_grad_(not frozen)
 
@@ -100,31 +100,31 @@ class EncoderWithHeads(nn.Module):
 
     @property
     def finite(self) -> bool:
-        """Whether every weight is a finite number."""
+        """Whether every weight is finite."""
         return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
 
     def save(self, folder: Path) -> None:
-        """The encoder in a folder that transformers opens, the heads beside it."""
+        """Save the encoder in the format of transformers, and the heads in the same folder."""
         self.bi_encoder.save_pretrained(folder)
         self.save_heads(folder)
 
     def save_heads(self, folder: Path) -> None:
-        """The heads alone."""
+        """Save only the heads."""
         heads = {name: value.contiguous() for name, value in self.heads.state_dict().items()}
         save_tensors(heads, folder / "heads.safetensors")
 
     def load(self, folder: Path) -> None:
-        """Weights that `save` wrote for the same encoder and heads."""
+        """Load weights that `save` wrote for the same encoder and heads."""
         saved, _ = load_encoder(folder, self.bi_encoder.encoder.config)
         self.bi_encoder.encoder.load_state_dict(saved.state_dict())
         self.load_heads(folder)
 
     def load_heads(self, folder: Path) -> None:
-        """The heads alone."""
+        """Load only the heads."""
         self.heads.load_state_dict(self.saved_heads(folder))
 
     def saved_heads(self, folder: Path) -> dict[str, Tensor]:
-        """Tensors that `save_heads` wrote; CheckpointError for weights that cannot be used."""
+        """Return the tensors of `save_heads`; raise CheckpointError if unusable."""
         file = folder / "heads.safetensors"
         saved = read_tensors(file, CheckpointError)
         weights = [n for n, value in self.heads.state_dict().items() if value.is_floating_point()]
@@ -132,7 +132,7 @@ class EncoderWithHeads(nn.Module):
         return saved
 
     def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
-        """Start from the heads of these names of another run where shapes agree; their names."""
+        """Load these heads of another run if their shapes match; return the loaded names."""
         saved = self.saved_heads(folder)
         taken = []
         for name, head in self.heads.items():

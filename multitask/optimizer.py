@@ -1,4 +1,4 @@
-"""The optimiser with separate learning rates for encoder and heads, and how the rates change.
+"""Optimisers with separate learning rates for encoder and heads, and their schedules.
 
 No torch is imported here at module level.
 """
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Optimizer(Settings):
-    """How gradients move the weights; every optimiser has a rate for the encoder and one for heads.
+    """An optimiser, with one learning rate for the encoder and one for the heads.
 
-    Defaults of the rates: those that suited all-MiniLM-L6-v2 in our trials (results/, chosen on STS
-    dev); BEES fine-tunes BERT base at 2e-5.
+    The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
+    BEES fine-tunes BERT base at 2e-5.
     """
 
     lr: Positive = setting(
@@ -31,14 +31,14 @@ class Optimizer(Settings):
     )
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
-        """The optimiser of a model; each group of parameters has its `peak_lr`."""
+        """Return the optimiser of a model; each parameter group has its `peak_lr`."""
         raise UserError(f"optimizer {self.name}: expected build")
 
 
 class AdamW(Optimizer, name="adamw"):
-    """AdamW (Loshchilov and Hutter, 2019), fused; biases and normalisation are not decayed."""
+    """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
 
-    weight_decay: FromZero = setting(0.01, help="decay of weight matrices (BEES, section 5.3)")
+    weight_decay: FromZero = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
         import torch
@@ -58,17 +58,17 @@ class AdamW(Optimizer, name="adamw"):
 
 
 class LrSchedule(Settings):
-    """How the learning rates rise and fall over a run."""
+    """The change of the learning rates over a run."""
 
     warmup: Share = setting(0.1, help="share of the steps over which the learning rates rise")
 
     def factor(self, step: int, total: int) -> float:
-        """Share of the peak rate in step `step` (from 0) of `total`."""
+        """Return the share of the peak rate in step `step` (from 0) of `total`."""
         raise UserError(f"lr schedule {self.name}: expected factor")
 
 
 class Linear(LrSchedule, name="linear"):
-    """Up over the warm-up, then down to 0."""
+    """Linear increase during the warm-up, then linear decrease to 0."""
 
     def factor(self, step: int, total: int) -> float:
         rising = max(1, round(total * self.warmup))
@@ -78,7 +78,7 @@ class Linear(LrSchedule, name="linear"):
 
 
 class Constant(LrSchedule, name="constant"):
-    """Up over the warm-up, then as it is."""
+    """Linear increase during the warm-up, then a constant rate."""
 
     def factor(self, step: int, total: int) -> float:
         return min(1.0, (step + 1) / max(1, round(total * self.warmup)))
@@ -87,8 +87,8 @@ class Constant(LrSchedule, name="constant"):
 def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> float:
     """Return the share of the peak rates in step `step` (from 0) of `total`.
 
-    With `probing` steps that train only the heads (Kumar et al., 2022), these and the later ones
-    each have a whole schedule.
+    If the first `probing` steps train only the heads (Kumar et al., 2022), these and the later
+    steps each have a complete schedule.
     """
     if step < probing:
         return schedule.factor(step, probing)

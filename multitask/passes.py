@@ -1,6 +1,6 @@
-"""Parts of a step's batches, their passes through the encoder, and the way back.
+"""Parts of a step's batches, and their forward and backward passes through the encoder.
 
-B examples, H width. A pass ends at leaves: the embeddings of its texts, cut off from the encoder's
+B examples, H width. A pass ends at leaves: the embeddings of its texts, detached from the encoder's
 graph. Losses are differentiated down to the leaves first, and from there through the encoder.
 """
 
@@ -21,9 +21,9 @@ from tasks.base import Task
 
 @dataclass(frozen=True)
 class Part:
-    """Examples `indices` whose losses are computed together, their `share` of the step's.
+    """Examples `indices` whose losses are computed together, with a `share` of the step's loss.
 
-    `pieces` are this process' examples among them, one array per pass of the encoder.
+    `pieces` are the examples of this process among them, one array per pass of the encoder.
     """
 
     pieces: tuple[np.ndarray, ...]
@@ -36,7 +36,7 @@ def parts_of(
 ) -> Iterator[Part]:
     """Split a task's batches in a step into parts, with at most `micro_batch` examples per piece.
 
-    Each piece is a part, but where the losses compare the examples of a batch, the batch is one.
+    Each piece is a part, but if the losses compare the examples of a batch, the batch is one part.
     """
     total = sum(len(indices) for indices in batches)
     for indices in batches:
@@ -54,7 +54,7 @@ def whole_part(
     micro_batch: int | None,
     share: float = 1.0,
 ) -> Part:
-    """Return a batch as one part; for a loss over the batch with other processes' examples, too."""
+    """Return a batch as one part, for in-batch losses with the examples of all processes."""
     pieces = tuple(pieces_of(indices, processes, micro_batch))
     if task.in_batch:
         return Part(pieces, indices, share)
@@ -75,9 +75,9 @@ def pieces_of(
 class EncoderPass:
     """Sentence embeddings of some examples: `texts`, one leaf (B, H) per column of text.
 
-    `backward` takes gradients of the leaves on through the encoder. One batch keeps its graph.
-    Several batches are embedded without a graph, and again with the same dropout when a gradient
-    comes (gradient caching; Gao et al., 2021, section 3): this needs memory for one of them, and
+    `backward` propagates gradients of the leaves through the encoder. One batch keeps its graph.
+    Several batches are embedded without a graph, and in `backward` again with the same dropout
+    (gradient caching; Gao et al., 2021, section 3). This needs the memory of only one batch, and
     one more forward pass.
     """
 
@@ -91,7 +91,7 @@ class EncoderPass:
         self.model, self.task = model, task
         self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
         self.cached = len(batches) != 1
-        self.numbers: list[int] = []  # of the dropout stream, by which a pass can be repeated
+        self.numbers: list[int] = []  # numbers in the dropout stream, to repeat a pass
         found = []
         for batch in self.batches:
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
@@ -103,7 +103,7 @@ class EncoderPass:
         self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in texts)
 
     def backward(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
-        """Take gradients of `texts` through the encoder; `keep` the graph for further ones."""
+        """Propagate gradients of `texts` through the encoder; `keep` the graph for further ones."""
         if self.model.frozen:
             return
         if not self.cached:
@@ -120,11 +120,11 @@ class EncoderPass:
 
 @dataclass(frozen=True)
 class LeafLosses:
-    """A task's losses (scalars) of some examples, and the passes they were computed from.
+    """A task's losses (scalars) on some examples, and the passes they were computed from.
 
-    In a loss over a batch that several processes share, each process computes all of it from
-    leaves that are partly its own. `copies` is their number: the losses were divided by it, so
-    that values and gradients of heads add up, and the gradients of the leaves grow by it.
+    If several processes share an in-batch loss, each computes the whole loss, but only some of the
+    leaves are its own. `copies` is the number of processes. The losses were divided by it, so that
+    values and gradients of heads add up; the gradients of the leaves are multiplied by it.
     """
 
     by_objective: Mapping[str, Tensor]
@@ -136,7 +136,7 @@ class LeafLosses:
         self.through_encoder(self.leaf_gradients(loss, keep), keep)
 
     def rows(self) -> Tensor:
-        """Return the gradient of each loss at all leaves in one row: (m, values of the leaves)."""
+        """Return the gradients at all leaves, one row per loss: (m, values of the leaves)."""
         last = len(self.by_objective) - 1
         return torch.stack(
             [
@@ -146,7 +146,7 @@ class LeafLosses:
         )
 
     def backward_row(self, row: Tensor) -> None:
-        """Take a gradient at all leaves, as a row of `rows`, through the encoder."""
+        """Propagate a gradient at all leaves, such as a row of `rows`, through the encoder."""
         parts = row.split([leaf.numel() for leaf in self.leaves])
         pairs = zip(parts, self.leaves, strict=True)
         self.through_encoder([part.view_as(leaf) for part, leaf in pairs], keep=False)
@@ -156,7 +156,7 @@ class LeafLosses:
         return [text for one in self.passes for text in one.texts]
 
     def leaf_gradients(self, loss: Tensor, keep: bool) -> list[Tensor]:
-        """Return the gradients of a loss at the leaves; those of heads are added up there."""
+        """Return the gradients of a loss at the leaves; the heads accumulate theirs."""
         loss.backward(retain_graph=keep)
         found = []
         for leaf in self.leaves:

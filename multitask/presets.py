@@ -1,6 +1,6 @@
-"""Settings of papers by name, each with the place in the paper that gives it.
+"""Presets: the settings of papers, each with its source in the paper.
 
-A preset is a set of defaults: a setting that is given wins. No torch is imported here.
+A preset only changes defaults; explicit settings override it. No torch is imported here.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from common.settings import meant, shown
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings by name, after the place in the paper that gives them; further ones by mode."""
+    """Settings by name, each as (value, source in the paper), and further ones by mode."""
 
     paper: str
     settings: Mapping[str, tuple[Any, str]]
     by_mode: Mapping[str, Mapping[str, tuple[Any, str]]] = field(default_factory=dict)
 
     def of_mode(self, mode: str) -> dict[str, tuple[Any, str]]:
-        """What the preset sets in a mode."""
+        """Return the settings of the preset in a mode."""
         return {**self.settings, **self.by_mode.get(mode, {})}
 
 
-UNTOLD = "not in the paper; ours"
+UNTOLD = "not in the paper; our choice"
 BEES = Preset(
-    "BEES (Dhayananda Ganesh), on the encoder that is given",
+    "BEES (Dhayananda Ganesh), with the encoder of the run",
     {
         "lr": (2e-5, "section 5.3"),
         "head_lr": (2e-5, "section 5.3"),
@@ -67,7 +67,7 @@ PRESETS = {
         },
     ),
     "supercontext": Preset(
-        "SuperConText (Moukafih, Sbihi, Ghogho and Smaili, 2023), on the encoder that is given",
+        "SuperConText (Moukafih, Sbihi, Ghogho and Smaili, 2023), with the encoder of the run",
         {
             "lr": (1e-3, "section IV.B"),
             "head_lr": (1e-3, "section IV.B"),
@@ -103,7 +103,7 @@ PRESETS = {
 
 
 def preset_of(name: Any) -> Preset:
-    """The preset of a name; SettingsError for any other value."""
+    """Return the preset of a name; raise SettingsError for any other value."""
     if not isinstance(name, str) or name not in PRESETS:
         line = f"preset: expected one of {', '.join(PRESETS)}, found {shown(name)}"
         raise SettingsError(line + meant(name, PRESETS))
@@ -111,6 +111,6 @@ def preset_of(name: Any) -> Preset:
 
 
 def preset_values(name: Any, mode: str) -> dict[str, Any]:
-    """The settings of a preset by name; none for None."""
+    """Return the values of a preset by setting; empty if the name is None."""
     found = {} if name is None else preset_of(name).of_mode(mode)
     return {key: value for key, (value, _) in found.items()}

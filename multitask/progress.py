@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""The progress of a run: counts and scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multitask.config import RunConfig
 
 
 class Scored(TypedDict):
-    """Dev metrics of an epoch."""
+    """Dev metrics after an epoch."""
 
     epoch: int
     step: int
@@ -22,30 +22,30 @@ class Scored(TypedDict):
 
 @dataclass
 class Progress:
-    """Counts and scores of a run; what else a resumed one needs is in `state_of`."""
+    """Counts and scores of a run, part of the trainer's `state_dict`."""
 
-    epoch: int = 0  # epochs finished
-    taken: int = 0  # steps of the epoch after them
+    epoch: int = 0  # finished epochs
+    taken: int = 0  # steps of the next epoch
     step: int = 0
     seconds: float = 0.0  # of training, without evaluation
     examples: int = 0
-    skipped: int = 0  # the last steps, whose loss or gradient was not finite
+    skipped: int = 0  # steps skipped in a row: loss or gradient not finite
     best_score: float = float("-inf")
     best_epoch: int = 0
-    statuses: dict[str, int] = field(default_factory=dict)  # of the combiner -> steps
+    statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
     conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
     history: list[Scored] = field(default_factory=list)
-    # Of pre-training: dev metrics of its start.
+    # Pre-training: dev metrics before the first step.
     before: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Progress:
-        """What was written as JSON; ValueError for anything else."""
+        """Return the progress stored as JSON; raise ValueError for other content."""
         return msgspec.convert(content, cls)
 
     @property
     def scored(self) -> bool:
-        """Whether the epoch that ended last has its dev score."""
+        """Whether the last finished epoch has its dev score."""
         return bool(self.history) and self.history[-1]["epoch"] == self.epoch
 
     def count(self, status: str, examples: int) -> None:
@@ -54,7 +54,7 @@ class Progress:
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
     def add_score(self, score: float, dev: Mapping[str, Any], keep_last: bool) -> bool:
-        """Add the dev score of the epoch; return whether its weights are to be kept."""
+        """Add the dev score of the epoch; return whether to keep its weights."""
         self.history.append(
             {"epoch": self.epoch, "step": self.step, "selection_score": score, "dev": dict(dev)}
         )
@@ -64,17 +64,17 @@ class Progress:
         return better
 
     def due(self, config: RunConfig) -> bool:
-        """Whether a score is due before the next epoch."""
+        """Return whether an evaluation is due before the next epoch."""
         last = self.epoch >= config.epochs
         at_this_one = self.epoch > 0 and (self.epoch % config.evaluate_every == 0 or last)
         return at_this_one and not self.scored
 
     def finished(self, config: RunConfig) -> bool:
-        """Whether the last epoch is scored, or patience was at its end when one was."""
+        """Return whether the last epoch, or one that exhausted the patience, has its dev score."""
         patience = config.patience or config.epochs
         since = self.epoch - max(self.best_epoch, config.probe_epochs)
         return (self.epoch >= config.epochs or since >= patience) and self.scored
 
     def told(self, epochs: int) -> str:
-        """How far, for people."""
+        """Return the progress as text."""
         return f"step {self.step:,}, epoch {self.epoch} of {epochs}"

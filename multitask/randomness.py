@@ -1,4 +1,4 @@
-"""Seeded generators, one for each purpose. No torch is imported here."""
+"""Seeded random generators, one for each purpose. No torch is imported here."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import numpy as np
 
 
 def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
-    """A generator of its own for each purpose, epoch or pass of a run."""
+    """Return an independent generator for a purpose and its numbers, such as epoch or pass."""
     return np.random.default_rng([seed, crc32(purpose.encode()), len(numbers), *numbers])

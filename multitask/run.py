@@ -1,4 +1,4 @@
-"""One training run from configuration to prediction files, metrics and checkpoint."""
+"""A training run, from configuration to prediction files, metrics and checkpoint."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def complete(
     folder: Path,
     control: RunControl = RunControl(),
 ) -> dict[str, Any]:
-    """Bring the run in a folder to its end, in however many processes; what metrics.json holds.
+    """Complete the run in a folder, in one or several processes; return what metrics.json holds.
 
-    A finished run is left alone, an unfinished one goes on where `control.resume` says so. Raises
-    RunError where another process is at the folder, and SettingsError for a configuration that
-    names no mode or nothing to train on.
+    A finished run is not repeated, and an unfinished one is continued if `control.resume` is set.
+    Raise RunError if another process uses the folder, and SettingsError for a configuration without
+    a mode or without anything to train on.
     """
     check_complete(config)
     place = RunFolder(folder)
     if config.init is not None:
         check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as held:
-        # The first process looks at the folder; the others learn what it found.
+        # The first process inspects the folder and sends the result to the others.
         settled: tuple[RunConfig, bool] | None = None
         with processes.together():
             if processes.first:
@@ -62,32 +62,32 @@ def complete(
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
-                Checkpoints(folder / "checkpoint").forget()  # if it was killed before it could
+                Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
             return place.metrics() or {}
         print(f"run folder: {folder}", flush=True)
         return run(config, folder, processes, control)
 
 
 def check_start(config: RunConfig, folder: Path) -> None:
-    """SettingsError where the run it starts from is of another encoder, or in its own folder."""
+    """Raise SettingsError if the run in `init` has another encoder, or is in the same folder."""
     start = Path(str(config.init))
     if start.resolve() == folder.resolve():
         raise SettingsError("init and output: expected two folders, found the same")
     if config.encoder != (brought := RunFolder(start).encoder()):
         found = f"found {config.encoder}"
-        raise SettingsError(f"encoder: expected {brought}, which init brings, {found}")
+        raise SettingsError(f"encoder: expected {brought}, the encoder of init, {found}")
 
 
 @contextmanager
 def memory_reported(config: RunConfig) -> Iterator[None]:
-    """RunError, with the flags that help, in the place of PyTorch's and Python's own errors."""
+    """Turn an out-of-memory error into a RunError that names the flags that help."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
         size = config.micro_batch or config.batch_size
-        pieces = f"--micro-batch {size // 2}, a batch in pieces, " if size > 1 else ""
+        pieces = f"--micro-batch {size // 2} (smaller pieces), " if size > 1 else ""
         raise RunError(
             f"out of memory with {size} examples at a time: a new run with {pieces}a lower "
             "--batch-size or a smaller --encoder needs less"
@@ -100,14 +100,14 @@ def run(
     processes: Processes,
     control: RunControl,
 ) -> dict[str, Any]:
-    """Train, choose the best epoch on dev, predict dev and test; returns what metrics.json holds.
+    """Train, select the best epoch on dev, predict dev and test; return what metrics.json holds.
 
-    Raises UserError, with one line for the user.
+    Raise UserError with a message of one line.
     """
     begin, place = time.perf_counter(), RunFolder(folder)
     with processes.together():
         trainer = make_trainer(config, folder, processes, control)
-    with processes.together():  # only now, when all have found what they need
+    with processes.together():  # only after all processes found their inputs
         if processes.first:
             make_ready(place, config, control.overwrite)
             if not is_default("protocol", config.protocol):
@@ -115,7 +115,7 @@ def run(
     with processes.together():
         resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
-        raise RunError(f"{folder}: expected every process to see the same checkpoint")
+        raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     if resumed:
         print(f"resumed after {trainer.progress.told(config.epochs)}", flush=True)
@@ -124,12 +124,12 @@ def run(
 
 
 def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
-    """Train to the end and write what the run found; `begin` is when it was started."""
+    """Train to the end and write the results; `begin` is the time of the start."""
     config, folder, processes = trainer.config, trainer.folder, trainer.processes
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
     model.load(RunFolder(folder).weights(config.to_json()))
-    dev, dev_scores = trainer.best_dev or evaluate(  # a resumed run may not have it
+    dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
         model, tasks, {name: splits[name]["dev"] for name in tasks}, processes
     )
     test_scores = {
@@ -154,12 +154,12 @@ def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
         write_split(folder, "test", tasks, splits, test_scores)
         write_sealed(folder / "metrics.json", result)
         trainer.checkpoints.forget()
-    processes.gather(None)  # the run is whole before anybody leaves
+    processes.gather(None)  # all processes wait for the complete run
     return result
 
 
 def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
-    """What metrics.json tells of the training itself."""
+    """Return the part of metrics.json about the training itself."""
     progress, device = trainer.progress, str(trainer.model.bi_encoder.device)
     found: dict[str, Any] = {
         "best_epoch": progress.best_epoch,
@@ -172,7 +172,7 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         "seconds": round(time.perf_counter() - begin, 1),
         "environment": environment(device)
         | {"date": trainer.began, "processes": trainer.processes.count},
-        # Training texts of each task that were cut to the encoder's limit, and all of them.
+        # Per task: training texts truncated to the encoder's limit, and all training texts.
         "cut_texts": {name: splits["train"].cut for name, splits in trainer.splits.items()},
         "history": progress.history,
     }
@@ -189,7 +189,7 @@ def make_trainer(
     processes: Processes = Processes(),
     control: RunControl = RunControl(),
 ) -> Trainer:
-    """The trainer of a configuration, its model built and its data read."""
+    """Return the trainer of a configuration, with its model and data."""
     tasks, model, splits = assemble(config)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
@@ -205,7 +205,7 @@ def write_split(
     splits: Mapping[str, Mapping[str, Split]],
     scores: Mapping[str, np.ndarray],
 ) -> None:
-    """Prediction file and probabilities of every task for one split."""
+    """Write the predictions and probabilities of every task for one split."""
     target = folder / "predictions"
     for name, task in tasks.items():
         if task.output is None or name not in scores:
@@ -217,19 +217,19 @@ def write_split(
         write_scores(target / scores_name(name, split), table)
 
 
-WIDTH = 384  # of the encoder with which the default rates were chosen
-SEEN = 0.5  # of a task's examples in an epoch, below which a line reports it
+WIDTH = 384  # width of the encoder for which the default rates were chosen
+SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 
 
 def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
-    """One line for each thing to know before the first step, with an encoder of some width."""
+    """Yield the notices to print before the first step; `width` is that of the encoder."""
     yield from of_sample(config)
     yield from of_coverage(config, plan)
     yield from of_rates(config, width)
 
 
 def of_rates(config: RunConfig, width: int) -> Iterator[str]:
-    """The default rate with an encoder that is wider than the one it suits."""
+    """Yield a notice if the default rate is used with a wider encoder."""
     if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
         yield (
             f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
@@ -238,17 +238,17 @@ def of_rates(config: RunConfig, width: int) -> Iterator[str]:
 
 
 def of_sample(config: RunConfig) -> Iterator[str]:
-    """Own data trained beside the bundled sample."""
+    """Yield a notice if own data is trained together with the bundled sample."""
     sample = [name for name in config.tasks if name not in config.own_tasks]
     if config.own_tasks and sample and config.data == "sample":
         yield (
             f"{', '.join(sample)}: trained on the bundled sample, which is made from templates, "
-            f"beside your own {', '.join(config.own_tasks)}; --data DIR takes real files"
+            f"with your own {', '.join(config.own_tasks)}; --data DIR reads real files"
         )
 
 
 def of_coverage(config: RunConfig, plan: Plan) -> Iterator[str]:
-    """Tasks of whose examples an epoch sees less than half, because a smaller task ends it."""
+    """Yield notices for tasks with less than half of their examples in an epoch."""
     if not plan.sampler.ends_with_smallest or config.steps_per_epoch is not None:
         return
     sizes = plan.work.sizes

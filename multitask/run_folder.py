@@ -1,4 +1,4 @@
-"""The folder of a run: its name, its lock, and what is in it."""
+"""The folder of a run: its name, its lock and its content."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from multitask.settings_file import read_config
 from multitask.stored_config import of_run
 from tasks.metrics import impossible
 
-CODE = "code"  # copies of the user's files with methods, to be read and never run
+CODE = "code"  # copies of the user's files with methods, never executed
 FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE)
-# The configuration last: it tells that this is a run.
+# The configuration is removed last, because it marks the folder as a run.
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", "config.json")
-EXPORTED = "run.json"  # in an exported folder, whose config.json is the encoder's
+EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 REMEDY = "restore it, or --overwrite the run"
-Figures = dict[str, dict[str, float] | float]  # of tasks, and overall
+Figures = dict[str, dict[str, float] | float]  # per task, and overall
 
 
 class Metrics(TypedDict):
-    """What `metrics.json` of a trained run holds; further keys are left alone."""
+    """The content of `metrics.json`; further keys are not checked."""
 
     dev: Figures
     best_epoch: int
@@ -52,7 +52,7 @@ class Metrics(TypedDict):
 
 
 def default_folder(config: RunConfig) -> Path:
-    """`runs/<what differs>-<hash>`: mode, what is trained and how, encoder, precision, seed."""
+    """Return `runs/<mode, method, encoder, precision, seed>-<hash>` for a configuration."""
     parts: list[str] = [config.mode]
     if config.mode in ("single", "probe"):
         parts += config.tasks
@@ -68,18 +68,18 @@ def default_folder(config: RunConfig) -> Path:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run's folder, or an exported one. Nothing is read or written before it is asked for."""
+    """The folder of a run, or an exported one. The constructor reads and writes nothing."""
 
     path: Path
 
     @property
     def best(self) -> Path:
-        """Where the run publishes the weights of its best epoch."""
+        """The folder with the weights of the best epoch."""
         return self.path / "checkpoint" / BEST
 
     @property
     def steps(self) -> Path:
-        """The file with a line for each step."""
+        """The file with one line per step."""
         return self.path / "telemetry.jsonl"
 
     @property
@@ -87,29 +87,29 @@ class RunFolder:
         return self.path / "predictions"
 
     def stored(self) -> dict[str, Any] | None:
-        """Return the content of `config.json`; None without one, RunError for no JSON."""
+        """Return the content of `config.json`; None without one, RunError if it is invalid."""
         file = self.path / "config.json"
         return read_json(file, RunError) if file.exists() else None
 
     def stored_config(self) -> dict[str, Any]:
-        """Return the content of `config.json`; RunError without one."""
+        """Return the content of `config.json`; raise RunError without one."""
         content = self.stored()
         if content is None:
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return content
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Write `config.json`, which makes the folder a run's."""
+        """Write `config.json`, which marks the folder as a run."""
         write_json(self.path / "config.json", dict(config))
 
     def config(self, use: Outside = ()) -> RunConfig:
-        """Return the configuration of the run, which may `use` methods from outside the tree."""
+        """Return the configuration of the run, which may `use` a user's own methods."""
         return read_config(self.stored_config(), self.path / "config.json", use)
 
     def task_config(self, use: Outside = ()) -> RunConfig:
-        """Return the configuration of a run of tasks, or of an export, whose weights are there.
+        """Return the configuration of an export, or of a run of tasks, that has weights.
 
-        RunError where there is none, or one of pre-training, which has no heads to use.
+        Raise RunError if there are none, or for pre-training, which has no heads.
         """
         self.published_weights()
         exported = self.path / EXPORTED
@@ -120,7 +120,7 @@ class RunFolder:
         return read_config(content, file, use)
 
     def encoder(self) -> str:
-        """Return the name of the encoder that the run began from; RunError if there is no run."""
+        """Return the name of the run's initial encoder; raise RunError if there is no run."""
         encoder = self.stored_config().get("encoder")
         if not isinstance(encoder, str):
             file = self.path / "config.json"
@@ -128,7 +128,7 @@ class RunFolder:
         return encoder
 
     def metrics(self) -> dict[str, Any] | None:
-        """Return the metrics of a finished run; None if it is not finished."""
+        """Return the metrics of a run; None if it is not finished."""
         metrics = self.read_metrics()
         try:
             msgspec.convert(metrics, Metrics | None)
@@ -138,10 +138,10 @@ class RunFolder:
         return metrics
 
     def read_metrics(self) -> dict[str, Any] | None:
-        """Return the content of `metrics.json`; None without one, RunError if it was edited.
+        """Return the content of `metrics.json`, None without one; raise RunError if it was edited.
 
-        Those of older versions have no checksum and are read as they are: a run has none of the
-        two, a checksum of its metrics and its configuration in `checkpoint/best`, or both.
+        Files of older versions have no checksum and are not checked. The checksum is required if
+        `checkpoint/best` holds the configuration, because the same versions write both.
         """
         file = self.path / "metrics.json"
         if not file.exists():
@@ -154,9 +154,9 @@ class RunFolder:
     def weights(self, config: Mapping[str, object] | None = None) -> Path:
         """Return the folder with the weights of the best epoch, or of an export.
 
-        Raises RunError without any, and CheckpointError where they are of another configuration
-        than `config`, by default the one in the folder. Weights of an older version, which did not
-        write down whose they are, are used with a message.
+        Raise RunError if there are none, and CheckpointError if they have another configuration
+        than `config`, by default the one in the folder. Weights of an older version, which does not
+        store their configuration, are used with a message.
         """
         best = self.published_weights()
         if best == self.path:
@@ -170,14 +170,14 @@ class RunFolder:
         if not known:
             print(
                 f"{best}: written by an older version, without the configuration of its run: "
-                f"whether {file} is that of these weights is not checked",
+                f"cannot check whether {file} belongs to these weights",
                 file=sys.stderr,
                 flush=True,
             )
         return best
 
     def published_weights(self) -> Path:
-        """Return the folder with weights, whichever run's they are; RunError without any."""
+        """Return the folder with weights without checking their run; raise RunError without any."""
         if (self.path / EXPORTED).exists():
             return self.path
         best = published(self.best)
@@ -187,10 +187,10 @@ class RunFolder:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Keep the folder to this process; RunError where another one that lives has it.
+        """Lock the folder for this process; raise RunError if another live process has the lock.
 
-        The lock ends with its process, however that ends. A folder that is no run's is refused
-        before anything is written into it. A new folder into which nothing was written goes with
+        The lock ends with the process, even if it is killed. A folder that belongs to no run is
+        refused before anything is written into it. A new folder that stays empty is removed with
         the lock.
         """
         new = not self.path.exists()
@@ -203,7 +203,7 @@ class RunFolder:
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
             if not mine:
-                raise RunError(f"{self.path}: expected no run at work in it, found one")
+                raise RunError(f"{self.path}: expected no running process in it, found one")
             try:
                 yield
             finally:
@@ -211,10 +211,10 @@ class RunFolder:
                     remove(self.path, ignore_errors=True)
 
     def run_or_nothing(self) -> dict[str, Any] | None:
-        """Return the configuration of the run; None in a folder that has no part of a run.
+        """Return the configuration of the run; None if the folder has no part of a run.
 
-        Raises RunError where something that is no run's has the name of one of its parts: no file
-        of the user is ever overwritten.
+        Raise RunError if a file or folder that is not of a run has the name of one of its parts, so
+        that no file of the user is ever overwritten.
         """
         for name in FOLDERS + FILES:
             path = self.path / name
@@ -235,7 +235,7 @@ class RunFolder:
         return None
 
     def begun(self) -> bool:
-        """Return whether anything was computed: metrics, predictions, a checkpoint."""
+        """Return whether the folder holds results: metrics, predictions or a checkpoint."""
         checkpoint = self.path / "checkpoint"
         return (
             (self.path / "metrics.json").exists()
@@ -245,6 +245,6 @@ class RunFolder:
         )
 
     def remove(self) -> None:
-        """Delete a run's own files and folders, never what a link of such a name leads to."""
+        """Delete a run's own files and folders, but not the targets of links."""
         for name in FOLDERS + FILES:
             remove(self.path / name)

@@ -1,8 +1,8 @@
 """Samplers: the order of the tasks' batches in an epoch.
 
-A sampler gives, for epoch e (from 1), the task of every batch; the schedule groups them into steps.
-All randomness is drawn from generators seeded by the run's seed and the epoch, so an epoch can be
-repeated without the ones before it.
+A sampler returns the task of every batch of epoch e (from 1); the schedule groups the batches into
+steps. The random generators are seeded by the run's random seed and the epoch, so that an epoch can
+be repeated without the previous ones.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from multitask.randomness import generator
 def power_probabilities(
     sizes: Sequence[float], alpha: float, cap: float | None = None
 ) -> np.ndarray:
-    """Chance of each task: p_i proportional to min(N_i, cap)^alpha, N in examples; float64.
+    """Return the probability of each task, proportional to min(N_i, cap)^alpha; float64 (tasks,).
 
-    alpha = 1 is proportional sampling, 1/2 the square root, 0 equal shares, 1/T temperature T; a
-    cap keeps one huge task from drowning the others (Raffel et al., 2020, section 3.5.2).
+    `sizes` are N in examples. alpha = 1 is proportional sampling, 1/2 the square root, 0 uniform,
+    1/T temperature T. A cap limits a very large task (Raffel et al., 2020, section 3.5.2).
     """
     counts = np.asarray(sizes, np.float64)
     if counts.ndim != 1 or not len(counts) or not np.all(counts > 0):
@@ -36,11 +36,11 @@ def power_probabilities(
 
 
 def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.ndarray:
-    """Chance of each task in an epoch: p_i proportional to N_i^a, a = 1 - 0.8 (e - 1) / (E - 1).
+    """Return the probability of each task, proportional to N_i^a; a = 1 - 0.8 (e - 1) / (E - 1).
 
-    From proportional sampling in the first epoch towards equal shares in the last (BEES, Eq. 5;
-    Stickland and Murray, 2019). `sizes` are N in examples, `epoch` counts from 1; with one epoch
-    in all, a = 1. Returns float64 (tasks,).
+    Sampling is proportional in the first epoch and closest to uniform in the last (BEES, Eq. 5;
+    Stickland and Murray, 2019). `sizes` are N in examples, and `epoch` e counts from 1. With E = 1
+    epoch in total, a = 1. The result is float64 (tasks,).
     """
     if not 1 <= epoch <= epochs:
         raise ValueError(f"epoch: expected 1 to {epochs}, found {epoch}")
@@ -50,9 +50,9 @@ def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.
 
 @dataclass(frozen=True)
 class Workload:
-    """What a sampler may look at: examples of each task, batch size, and how long to go on.
+    """The inputs of a sampler: examples of each task, batch size, and length of the training.
 
-    `steps_per_epoch` None leaves the length of an epoch to the sampler.
+    If `steps_per_epoch` is None, the sampler chooses the length of an epoch.
     """
 
     sizes: tuple[int, ...]
@@ -64,36 +64,36 @@ class Workload:
 
     @property
     def batches_per_pass(self) -> tuple[int, ...]:
-        """Batches of one pass over each task's examples, the last one perhaps short."""
+        """Number of batches of one pass over each task; the last batch may be smaller."""
         return tuple(-(-size // self.batch_size) for size in self.sizes)
 
 
 @dataclass(frozen=True)
 class FirstTask:
-    """Which task has the first `epochs` epochs to itself; `task` None for the largest one."""
+    """The only task of the first `epochs` epochs; None means the largest one."""
 
     task: str | None
     epochs: int
 
 
 class Sampler(Settings):
-    """The order in which tasks' batches come.
+    """A method that orders the batches of the tasks.
 
-    A sampler that draws at random gives `chances`; another one gives `batches` itself. With
-    `ends_with_smallest` an epoch ends with the smallest task.
+    A random sampler overrides `chances`, any other one `batches`. If `ends_with_smallest` is True,
+    an epoch ends with the smallest task.
     """
 
     ends_with_smallest: ClassVar[bool] = False
 
     def chances(self, work: Workload, epoch: int) -> np.ndarray:
-        """The probability of each task in an epoch (from 1): float64 (tasks,), adding up to 1."""
+        """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
         raise UserError(f"sampler {self.name}: expected chances or batches")
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
-        """Task index of every batch of an epoch (from 1), in order.
+        """Return the task index of every batch of an epoch (from 1), in order.
 
-        The papers leave the length of such an epoch open; by default it has as many batches as one
-        pass over all tasks.
+        The papers do not define the length of an epoch with random sampling. By default it has as
+        many batches as one pass over all tasks, rounded up to whole steps.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
         chances = self.chances(work, epoch)
@@ -101,14 +101,14 @@ class Sampler(Settings):
         return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
 
     def first(self) -> FirstTask | None:
-        """The task that has the first epochs to itself; None where all tasks are sampled."""
+        """Return the only task of the first epochs, or None if all tasks are sampled."""
         return None
 
 
 class RoundRobin(Sampler, name="round-robin"):
-    """One batch of each task in turn, for as long as the smallest task lasts (BEES, min-size).
+    """One batch of each task in turn, until the smallest task is exhausted (BEES, min-size).
 
-    An epoch begins with the task whose turn it is, however many steps the last one had.
+    An epoch continues the order of the previous one, whatever its number of steps.
     """
 
     ends_with_smallest = True
@@ -121,12 +121,12 @@ class RoundRobin(Sampler, name="round-robin"):
         return np.arange((epoch - 1) * count, epoch * count) % tasks
 
 
-FIRST_TASK = "task of the first epochs (default: the one with the most examples, before any limit)"
-FIRST_EPOCHS = "epochs that train only the first task"
+FIRST_TASK = "task of the first epochs (default: the task with the most examples before any limit)"
+FIRST_EPOCHS = "number of epochs that train only the first task"
 
 
 class Hybrid(RoundRobin, name="hybrid"):
-    """Epochs of the largest task, then round-robin (BEES, section 4.5.1)."""
+    """First epochs with only the largest task, then round-robin (BEES, section 4.5.1)."""
 
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
     first_epochs: Count = setting(1, help=FIRST_EPOCHS)
@@ -136,28 +136,28 @@ class Hybrid(RoundRobin, name="hybrid"):
 
 
 class Annealed(Sampler, name="annealed"):
-    """From proportional towards equal shares over the epochs (BEES, Eq. 5)."""
+    """Annealed from proportional to nearly uniform sampling over the epochs (BEES, Eq. 5)."""
 
     def chances(self, work: Workload, epoch: int) -> np.ndarray:
         return annealed_probabilities(work.sizes, epoch, work.epochs)
 
 
 class Proportional(Sampler, name="proportional"):
-    """Chances proportional to the number of examples."""
+    """Probabilities proportional to the number of examples."""
 
     def chances(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1.0)
 
 
 class SquareRoot(Sampler, name="square-root"):
-    """Chances proportional to the square root of the number of examples."""
+    """Probabilities proportional to the square root of the number of examples."""
 
     def chances(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.5)
 
 
 class Temperature(Sampler, name="temperature"):
-    """Chances proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
+    """Probabilities proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
 
     temperature: FromOne = setting(
         5.0, help="T of size^(1/T)", source="Arivazhagan et al., 2019", metavar="T"
@@ -169,7 +169,7 @@ class Temperature(Sampler, name="temperature"):
 
 
 class Uniform(Sampler, name="uniform"):
-    """Equal chances, whatever the sizes."""
+    """Equal probabilities, whatever the sizes."""
 
     def chances(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.0)

@@ -1,4 +1,4 @@
-"""How the sampled batches become optimiser steps: joint, individual, first one task, then joint."""
+"""Schedules group sampled batches into optimiser steps: joint, individual, first-then-joint."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 class Schedule(Settings):
-    """How batches are grouped into steps; with `one_batch` every batch is a step of its own."""
+    """The grouping of batches into steps; with `one_batch` every batch is a separate step."""
 
     one_batch: ClassVar[bool] = False
 
     def first(self) -> FirstTask | None:
-        """The task that has the first epochs to itself; None where all tasks are sampled."""
+        """Return the only task of the first epochs, or None if all tasks are sampled."""
         return None
 
 
 class Joint(Schedule, name="joint"):
-    """All tasks drawn for a step move the encoder together."""
+    """All tasks drawn for a step update the encoder together."""
 
 
 class Individual(Schedule, name="individual"):
-    """Every batch is a step of its own (Liu et al., 2019)."""
+    """Every batch is a separate step (Liu et al., 2019)."""
 
     one_batch = True
 
 
 class FirstThenJoint(Schedule, name="first-then-joint"):
-    """Epochs of one task, then joint (BEES, max-data-task-first and complex-task-first)."""
+    """First epochs with one task, then joint (BEES, max-data-task-first, complex-task-first)."""
 
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
     first_epochs: Count = setting(1, help=FIRST_EPOCHS)
@@ -50,9 +50,9 @@ class FirstThenJoint(Schedule, name="first-then-joint"):
 class Plan:
     """The tasks of every step of a run.
 
-    In the first `first_epochs` epochs the task `first` has the run to itself, a batch per step;
-    then the sampler's batches are taken `work.batches_per_step` at a time. `work` is the whole
-    run's; what is annealed is annealed over the epochs that are left.
+    The first `first_epochs` epochs train only the task with index `first`, one batch per step. Then
+    each step takes `work.batches_per_step` of the sampler's batches. `work` describes the whole
+    run; the sampler sees only the epochs after the first ones, for example for annealing.
     """
 
     work: Workload
@@ -61,7 +61,7 @@ class Plan:
     first_epochs: int = 0
 
     def steps(self, epoch: int) -> list[np.ndarray]:
-        """Task indices of the batches of each step of an epoch (from 1)."""
+        """Return the task indices of the batches of each step of an epoch (from 1)."""
         size = self.work.batches_per_step
         if epoch <= self.first_epochs:
             alone = self.work.steps_per_epoch or self.work.batches_per_pass[self.first]
@@ -75,10 +75,10 @@ class Plan:
 def build_plan(
     config: RunConfig, sizes: Sequence[int], available: Sequence[int] | None = None
 ) -> Plan:
-    """The plan of a configuration for tasks of `sizes` training examples.
+    """Return the plan of a configuration for tasks with `sizes` training examples.
 
-    `available` are the sizes before any limit, by which the largest task is the largest; None for
-    `sizes`. Raises RunError where two tasks are the largest and none is named.
+    `available` are the sizes before any limit, which determine the largest task; None means
+    `sizes`. Raise RunError if two tasks are the largest and the first task is not named.
     """
     work = Workload(
         sizes=tuple(sizes),
@@ -94,7 +94,7 @@ def build_plan(
 
 
 def first_place(config: RunConfig, available: Sequence[int]) -> int:
-    """Which task has the first epochs to itself: the one that is named, or the largest."""
+    """Return the index of the task of the first epochs: the named one, or the largest."""
     first = config.first()
     if first is not None and first.task is not None:
         return config.tasks.index(first.task)

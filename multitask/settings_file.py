@@ -1,4 +1,4 @@
-"""Settings in JSON and YAML files, and stored configurations."""
+"""Reading of settings from JSON and YAML files, and of stored configurations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.flat import Outside
 
-OF_A_SOUP = ("method", "members")  # beside the configuration of a run
+OF_A_SOUP = ("method", "members")  # further keys of a soup, besides the configuration
 SETTINGS_ERRORS = (
     *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
     ZeroDivisionError,
@@ -23,9 +23,9 @@ SETTINGS_ERRORS = (
 
 @contextmanager
 def settings_of(folder: Path) -> Iterator[None]:
-    """Tasks, heads and weights are made from a stored run, which may come from anywhere.
+    """Turn errors that the settings of a stored run cause into a RunError of one line.
 
-    What its settings break there becomes a RunError of one line.
+    Use this context to build tasks, heads and weights from a run of unknown origin.
     """
     try:
         yield
@@ -37,7 +37,7 @@ def settings_of(folder: Path) -> Iterator[None]:
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """Settings by name in a .json or .yaml file; RunError where it holds anything else."""
+    """Return the settings in a .json or .yaml file; raise RunError for other content."""
     if not file.is_file():
         raise RunError(f"{file}: expected a .json or .yaml file of settings, found none")
     if file.suffix not in (".yaml", ".yml"):
@@ -54,7 +54,7 @@ def read_settings(file: Path) -> dict[str, Any]:
 
 
 def settings_loader() -> Any:
-    """YAML's safe types, with numbers as in `lr: 1e-5`; a key that comes twice is an error."""
+    """Return a safe YAML loader that reads 1e-5 as a number and refuses duplicate keys."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -70,9 +70,9 @@ def settings_loader() -> Any:
 
 
 def read_config(content: Mapping[str, Any], file: Path, use: Outside = ()) -> RunConfig:
-    """A stored configuration, of a run that may `use` methods from outside the tree.
+    """Return a stored configuration of a run, which may `use` a user's own methods.
 
-    RunError, with the file, where it is none.
+    Raise RunError with the name of the file if it is invalid.
     """
     try:
         settings = {k: v for k, v in content.items() if k not in OF_A_SOUP}

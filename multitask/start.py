@@ -1,4 +1,4 @@
-"""Whether a run may begin in a folder, and what is written before its first step."""
+"""The start of a run: checks of its folder, and the files written before the first step."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str]:
-    """Return the configuration with a kernel in the place of `auto`, and why it was chosen.
+    """Return the configuration with a kernel in place of `auto`, and the reason for the choice.
 
-    A run keeps the kernel it began with: on resume the noise of a measurement must not change
-    the arithmetic.
+    A resumed run keeps its kernel, because the noise of a new measurement must not change the
+    arithmetic.
     """
     began = folder.stored() if config.linear == "auto" and not overwrite else None
     if began is not None:
@@ -39,12 +39,12 @@ def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[
 
 
 def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite: bool) -> bool:
-    """Return whether the folder holds this very run, finished. Nothing is written here.
+    """Return whether the folder holds exactly this run, finished. Nothing is written here.
 
-    A folder in which nothing was computed yet counts as empty. Raises RunError in one line if
-    the folder holds something that is no run, another run, an unfinished one that is neither to
-    be resumed nor overwritten, or what this run begins from; CheckpointError if its weights are
-    of another configuration than its `config.json`.
+    A folder in which nothing was computed yet counts as empty. Raise RunError if the folder holds
+    something other than a run, another run, an unfinished run without `resume` or `overwrite`, or
+    a source of this run. Raise CheckpointError if its weights have another configuration than its
+    `config.json`.
     """
     check_sources(folder, config)
     stored = folder.run_or_nothing()
@@ -68,7 +68,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
 
 
 def check_sources(folder: RunFolder, config: RunConfig) -> None:
-    """RunError for a run that begins from what it would replace."""
+    """Raise RunError if a source of the run is in a folder that the run would replace."""
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
     sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *places())]
@@ -76,22 +76,22 @@ def check_sources(folder: RunFolder, config: RunConfig) -> None:
     for flag, source in [*sources, *(("--task", file) for file in own)]:
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
             raise RunError(
-                f"{flag} {source}: expected it outside of {folder.path}, whose own parts are "
-                "replaced"
+                f"{flag} {source}: expected a path outside of {folder.path}, whose files the "
+                "run replaces"
             )
 
 
 def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
-    """Remove what is to be overwritten and write the configuration.
+    """Remove a run that is to be overwritten, and write the configuration.
 
-    To be called when everything that the run needs was found: a wrong path then costs nothing
-    that was computed. Raises RunError where the folder cannot be written.
+    Call this function after all inputs of the run were found, so that a wrong path does not delete
+    results. Raise RunError if the folder cannot be written.
     """
     try:
         if folder.run_or_nothing() is not None and (overwrite or not folder.begun()):
             folder.remove()
         folder.path.mkdir(parents=True, exist_ok=True)
-        folder.write_config(config.to_json())  # first: it makes the rest a run's
+        folder.write_config(config.to_json())  # first: it marks the folder as a run
         folder.predictions.mkdir(exist_ok=True)
         for file in filter(None, map(source_of, config.outside)):
             (folder.path / CODE).mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
 
 
 def write_ids(folder: RunFolder, splits: Mapping[str, Mapping[str, Split]]) -> None:
-    """Write `ids.json`: which examples of each task are train, dev and test."""
+    """Write `ids.json`, the ids of the train, dev and test examples of each task."""
     found = {
         task: {split: " ".join(one.examples.ids) for split, one in several.items()}
         for task, several in splits.items()

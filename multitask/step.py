@@ -22,15 +22,15 @@ from multitask.regularizers.base import Running as RunningTerm
 from tasks.base import Task
 from tasks.data import Split
 
-Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
+Batches = Mapping[str, Sequence[np.ndarray]]  # task -> row indices of its batches in a step
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step computed: m objectives, their losses (m,), weights, and Gram matrices (m, m).
+    """The result of a step: m objectives, their losses (m,), weights, and Gram matrices (m, m).
 
-    `grams` has one for each section of the model, or one at the `representation`; it is empty where
-    the gradients were added up without keeping them apart.
+    `grams` has one matrix for each section of the model, or one for the `representation`. It is
+    empty if the gradients were added up without keeping them apart.
     """
 
     objectives: tuple[str, ...]
@@ -41,10 +41,10 @@ class StepResult:
 
 
 class StepGradient:
-    """Computes the combined gradient of a step's batches and leaves it in the parameters.
+    """The computation of a step's combined gradient, which it stores in the parameters.
 
-    The combiner's weights act on the shared encoder; every head follows only its own losses. Under
-    several processes a loss over a batch sees the texts of all of them.
+    The combiner's weights apply to the shared encoder; every head follows only its own losses. With
+    several processes, a loss over a batch uses the texts of all processes.
     """
 
     def __init__(
@@ -60,19 +60,19 @@ class StepGradient:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.combiner, self.regularizers = combiner, regularizers
         self.config, self.processes = config, processes
-        self.epoch = 1  # from 1: a task may have other losses in later epochs
+        self.epoch = 1  # from 1; the losses of a task may depend on it
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.place = {name: index for index, name in enumerate(names)}
         check_every_parameter_has_a_place(model)
 
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
-        """Compute step number `step`, which decides the noise of regularisers.
+        """Compute step number `step`, which seeds the noise of regularisers.
 
-        Batches of the same task make one objective, the mean over all their examples; in-batch
-        losses are averaged by the batches' sizes. With `measure` the objectives are kept apart even
-        where the combiner does not need it. Raises NotFiniteError for losses or gradients that are
-        not finite; then the next step begins as after any other.
+        An objective is the mean over all examples of its task in the step; in-batch losses are
+        averaged with the batch sizes as weights. With `measure` the objectives are kept apart even
+        if the combiner does not need it. Raise NotFiniteError for losses or gradients that are not
+        finite; the next step can then be computed as usual.
         """
         representation = self.config.gradients == "representation"
         if self.model.frozen or not (representation or self.combiner.needs_rows or measure):
@@ -81,7 +81,7 @@ class StepGradient:
             compute = self.combined_at_representation if representation else self.combined
         try:
             result = compute(batches, step)
-        except NotFiniteError:  # all processes found it
+        except NotFiniteError:  # raised in all processes
             self.rows.forget()
             self.sync_dropout()
             raise
@@ -104,7 +104,7 @@ class StepGradient:
         return StepResult(tuple(values), found, combined, {}, examples_of(batches))
 
     def combined(self, batches: Batches, step: int) -> StepResult:
-        """Keep a row per objective, its gradient on the shared parameters, and combine the rows.
+        """Keep the gradient of each objective on the shared parameters as a row; combine the rows.
 
         A task's graph is freed with its last objective.
         """
@@ -118,8 +118,8 @@ class StepGradient:
                     if count > 1:
                         self.rows.collect(begin + place)
                 add_values(values, losses)
-            # A single objective is collected once for all its pieces; a process without any piece
-            # takes part with rows of zeros.
+            # A single objective is collected once for all its pieces; a process without a piece
+            # contributes rows of zeros.
             while self.rows.used < begin + count:
                 self.rows.collect(self.rows.used)
         found = self.reduced(values)
@@ -130,10 +130,10 @@ class StepGradient:
         return StepResult(tuple(values), found, combined, grams, examples_of(batches))
 
     def combined_at_representation(self, batches: Batches, step: int) -> StepResult:
-        """Combine the objectives of one batch at its embeddings, with one pass back.
+        """Combine the objectives of one batch at its embeddings, with one backward pass.
 
-        The rows are the gradients on the pooled embeddings (Sener and Koltun, 2018, section 3.3),
-        and on those of the regularisers' further passes.
+        The rows are the gradients with respect to the pooled embeddings (Sener and Koltun, 2018,
+        section 3.3), including those of the regularisers' further passes.
         """
         ((name, (whole,)),) = batches.items()
         part = whole_part(self.tasks[name], whole, self.processes, self.config.micro_batch)
@@ -151,13 +151,13 @@ class StepGradient:
         return parts_of(self.tasks[name], batches, self.processes, self.config.micro_batch)
 
     def forward(self, name: str, part: Part, step: int) -> LeafLosses:
-        """Compute each objective's loss on a part, its share of the step's, with regularisers."""
+        """Compute a part's share of each objective's loss in the step, with regularisers."""
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
         clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
         copies = self.processes.count if task.in_batch else 1
         texts = clean_pass.texts
-        if copies > 1:  # of all processes, in the batch's own order
+        if copies > 1:  # texts of all processes, in the order of the batch
             back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
             order = torch.from_numpy(back).to(texts[0].device)
             texts = tuple(self.processes.joined(text)[order] for text in texts)
@@ -173,37 +173,37 @@ class StepGradient:
                     term = regularizer(clean)
                     values[first] = values[first] + term.value
                     passes += term.passes
-        else:  # nothing, but something to differentiate
+        else:  # no examples: zeros that can be differentiated
             nothing = torch.stack([text.sum() for text in texts]).sum()
             values = dict.fromkeys(task.objectives, nothing)
         share = part.share / copies
         return LeafLosses({key: loss * share for key, loss in values.items()}, passes, copies)
 
     def regularizers_of(self, task: Task) -> list[RunningTerm]:
-        """Return those that act on a task; none if only the heads are trained."""
+        """Return the regularisers of a task; none if only the heads are trained."""
         every = [] if self.model.frozen else self.regularizers.values()
         return [one for one in every if task.name in one.weights]
 
     def no_losses(self, batches: Batches) -> dict[str, Tensor]:
-        """Return 0 for each objective of a step, in their order."""
+        """Return 0 for each objective of a step, in order."""
         zero = torch.zeros((), device=self.model.bi_encoder.device)
         return {key: zero for name in batches for key in self.tasks[name].objectives}
 
     def add_encoder_up(self) -> None:
-        """Add the encoder's gradients up over the processes."""
+        """Sum the encoder's gradients over the processes."""
         self.rows.collect(0)
         self.rows.reduce()
         self.rows.write_back(np.ones(1))
 
     def reduced(self, parts: Mapping[str, Tensor]) -> np.ndarray:
-        """Sum losses over the processes, float64 (m,); NotFiniteError if one is not finite."""
+        """Sum losses over the processes, float64 (m,); raise NotFiniteError if not finite."""
         values = torch.stack(list(parts.values())).detach().double()
         losses = self.processes.all_reduce_sum(values).cpu().numpy()
         check_finite("loss", losses, list(parts))
         return losses
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
-        """Ask the combiner; NotFiniteError if an objective's gradient is not finite."""
+        """Call the combiner; raise NotFiniteError if an objective's gradient is not finite."""
         check_finite("gradient", np.diag(gram), names)
         try:
             found = self.combiner.combine(gram, losses, [self.place[name] for name in names])
@@ -221,9 +221,9 @@ class StepGradient:
         return found
 
     def sync_dropout(self) -> None:
-        """Let all processes go on from the largest number of dropout passes.
+        """Set the number of dropout passes to the largest one of all processes.
 
-        Each began as many as it had pieces, and a checkpoint holds one number.
+        The processes may have different numbers of pieces, but a checkpoint holds one number.
         """
         if self.processes.count > 1:
             stream, device = self.model.dropout_stream, self.model.bi_encoder.device
@@ -231,7 +231,7 @@ class StepGradient:
             stream.passes = int(self.processes.all_reduce_max(passes))
 
     def add_heads_up(self, batches: Batches) -> None:
-        """Add the heads' gradients up over the processes; one without a share has zeros."""
+        """Sum the heads' gradients over the processes; one without a share contributes zeros."""
         for name in batches:
             for parameter in self.model.heads[name].parameters():
                 if parameter.grad is None:

@@ -53,10 +53,10 @@ def check_stored(content: Mapping[str, Any]) -> None:
 
 
 def of_run(folder: Path, config: Mapping[str, object]) -> bool:
-    """Whether a checkpoint holds the configuration of its run; those of older versions do not.
+    """Return whether a checkpoint holds the configuration of its run; older versions wrote none.
 
-    Files and folders are compared by their names: they may have been moved. Raises CheckpointError,
-    with the first setting that differs, for a checkpoint of another run than that of `config`.
+    Files and folders are compared only by name, because they may have been moved. Raise
+    CheckpointError with the first setting that differs if the configuration is not `config`.
     """
     if not (folder / CONFIG).exists():
         return False
@@ -70,7 +70,7 @@ def of_run(folder: Path, config: Mapping[str, object]) -> bool:
 
 
 def with_names(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON with the names of its files and folders without their paths."""
+    """Return a configuration as JSON, in which files and folders have no directories."""
     keys = (*places(), "encoder")
     names = {key: Path(str(config[key])).name for key in keys if config.get(key)}
     own = {

@@ -1,4 +1,4 @@
-"""One task's batches, pass after pass over its examples."""
+"""The endless sequence of one task's batches, in passes over its examples."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from multitask.randomness import generator
 from tasks.base import Task
 from tasks.data import Split
 
-Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> rows of its batches, in their order
+Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> row indices of its batches, in order
 
 
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
-    """How a pass over a task's training examples is drawn."""
+    """Return the function that draws a pass over a task's training examples."""
     if config.per_class and task.kind.classes is not None:
-        least = task.kind.classes * (2 if task.in_batch else 1)  # or nothing would be pulled
+        least = task.kind.classes * (2 if task.in_batch else 1)  # pull needs two of a class
         if config.batch_size < least:
             raise RunError(
                 f"--batch-size: expected {least} or more for the {task.kind.classes} classes of "
-                f"{task.name}, of which batches hold as many examples, found {config.batch_size}"
+                f"{task.name} in class-balanced batches, found {config.batch_size}"
             )
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
@@ -33,9 +33,9 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         )  # classes with two examples
         if task.in_batch and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
-                f"{task.name}: expected training examples of two classes, two of "
-                f"{'each' if pairs == 2 else 'one'} at least, "
-                f"found {', '.join(map(str, counts))} of each"
+                f"{task.name}: expected training examples of two classes or more, and two "
+                f"examples of {'each' if pairs == 2 else 'one'}, "
+                f"found {', '.join(map(str, counts))} per class"
             )
         return partial(class_batches, split.examples.targets, config.batch_size)
     return partial(bucketed_batches, split.lengths, config.batch_size)
@@ -44,10 +44,10 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
 def class_batches(
     targets: np.ndarray, batch_size: int, generator: np.random.Generator
 ) -> list[np.ndarray]:
-    """Batches of as many examples of each class: a mini-batch a class (SCL-MOO, Algorithm 1).
+    """Return class-balanced batches: one mini-batch per class (SCL-MOO, Algorithm 1).
 
-    As many batches as a pass over all examples has; a class smaller than its share is in each as a
-    whole. No example comes twice in a batch.
+    There are as many batches as in a pass over all examples. A class that is smaller than its share
+    is in each batch as a whole. No example occurs twice in a batch.
     """
     classes = [np.flatnonzero(targets == label) for label in np.unique(targets)]
     each, count = max(1, batch_size // len(classes)), -(-len(targets) // batch_size)
@@ -58,13 +58,13 @@ def class_batches(
 def drawn(
     rows: np.ndarray, size: int, count: int, generator: np.random.Generator
 ) -> list[np.ndarray]:
-    """`count` times `size` different rows, each as often as any other, but for one time."""
+    """Draw `count` samples of `size` distinct rows; row counts differ by at most one."""
     found, ahead = [], rows[:0]
     for _ in range(count):
         part, ahead = ahead[:size], ahead[size:]
         if len(part) < size:
             again = generator.permutation(rows)
-            late = np.isin(again, part)  # those of this batch come again last
+            late = np.isin(again, part)  # rows that this batch already has move to the end
             again = np.concatenate([again[~late], again[late]])
             missing = size - len(part)
             part, ahead = np.concatenate([part, again[:missing]]), again[missing:]
@@ -73,10 +73,10 @@ def drawn(
 
 
 class BatchStream:
-    """One task's batches of row indices, pass after pass, each pass newly drawn.
+    """The batches of one task as row indices; each pass over the examples is drawn anew.
 
-    `position` = (pass, batches of it already taken) is all its state. The order depends on the
-    seed and the task's name, not on the other tasks of the run.
+    The whole state is `position` = (pass, batches already taken from it). The order depends on the
+    random seed and the task's name, not on the other tasks of the run.
     """
 
     def __init__(self, make_pass: Pass, seed: int, task: str) -> None:
@@ -85,7 +85,7 @@ class BatchStream:
         self._pass: tuple[int, list[np.ndarray]] = (-1, [])
 
     def next(self) -> np.ndarray:
-        """Rows of the next batch."""
+        """Return the rows of the next batch."""
         number, taken = self.position
         if self._pass[0] != number:
             shuffle = generator(self.seed, f"batches of {self.task}", number)
@@ -97,7 +97,7 @@ class BatchStream:
 
 
 def next_batches(streams: Sequence[BatchStream], drawn: np.ndarray) -> dict[str, list[np.ndarray]]:
-    """Return the rows of the next batches of the tasks `drawn`, which are places in `streams`."""
+    """Return the rows of the next batches of the tasks `drawn`, given as indices into `streams`."""
     return {
         streams[task].task: [streams[task].next() for _ in range(int((drawn == task).sum()))]
         for task in np.unique(drawn)

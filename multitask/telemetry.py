@@ -1,4 +1,4 @@
-"""The steps of a run: a JSON line each, TensorBoard curves, conflicts in sum, the ray of EPO."""
+"""The log of a run: one JSON line per step, TensorBoard curves, conflicts, the ray of EPO."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from multitask.gradients import whole_gram
 from multitask.step import StepResult
 from tasks import task_and_term
 
-LOG_EVERY = 10  # steps between two points of the training curves
-MEASURE_EVERY = 7  # steps between two measured ones of a plain sum; a prime, so that it meets all
+LOG_EVERY = 10  # steps per point of the training curves
+MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn
 
 
 class Telemetry:
-    """`telemetry.jsonl` with every step, and TensorBoard with the mean of every ten.
+    """Writer of every step to `telemetry.jsonl`, and of means over ten steps to TensorBoard.
 
-    TensorBoard's slow import is put off until the first point. Without a folder nothing is written.
+    TensorBoard's slow import waits for the first point. Without a folder, nothing is written.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -32,7 +32,7 @@ class Telemetry:
         self._writer: Any = None
         self._purge: int | None = None
         self._lines: Any = None
-        self._recent: dict[str, list[float]] = {}  # figures since the last point
+        self._recent: dict[str, list[float]] = {}  # values since the last point
         self._step = 0
 
     @property
@@ -42,13 +42,13 @@ class Telemetry:
 
     @property
     def written(self) -> bool:
-        """Whether there are steps of an earlier start."""
+        """Whether the file of an earlier start exists."""
         return self.folder is not None and self.file.exists()
 
     def forget_after(self, step: int) -> None:
-        """Drop what was written after `step`, of a run that is resumed there.
+        """Remove the lines after `step`, at which a run is resumed.
 
-        Lines that cannot be read, as a power cut leaves them, are dropped, too, and counted aloud.
+        Unreadable lines, for example after a power cut, are removed, too; their number is printed.
         """
         self._purge = step + 1
         if not self.written:
@@ -63,11 +63,11 @@ class Telemetry:
             except (ValueError, KeyError, TypeError):
                 strange += 1
         if strange:
-            print(f"{self.file}: {strange} lines that cannot be read are left out", flush=True)
+            print(f"{self.file}: {strange} unreadable lines are left out", flush=True)
         write_whole(self.file, "".join(json.dumps(line) + "\n" for line in kept))
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
-        """Write a step down; `figures` are further ones of it, such as the gradient's norm."""
+        """Write one step; `figures` are further values of it, such as the norm of the gradient."""
         if self.folder is None:
             return
         line = step_line(result) | {"step": step} | dict(figures)
@@ -81,12 +81,12 @@ class Telemetry:
             self.point()
 
     def point(self) -> None:
-        """A point of every curve: the mean since the last one."""
+        """Add a point to every curve: the mean since the last point."""
         self.scalars({n: float(np.mean(v)) for n, v in self._recent.items()}, self._step)
         self._recent = {}
 
     def scalars(self, figures: Mapping[str, float], step: int) -> None:
-        """Points of TensorBoard's curves."""
+        """Add points to TensorBoard's curves."""
         if self.folder is None:
             return
         if self._writer is None:
@@ -97,7 +97,7 @@ class Telemetry:
             self._writer.add_scalar(name, value, step)
 
     def flush(self) -> None:
-        """Bring the steps to the disk, before a checkpoint that says they were taken."""
+        """Write the steps to the disk, before a checkpoint that counts them."""
         if self._lines is not None:
             self._lines.flush()
             os.fsync(self._lines.fileno())
@@ -112,9 +112,9 @@ class Telemetry:
 
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `telemetry.jsonl`; a last one that was cut short is left out.
+    """Yield the lines of a `telemetry.jsonl`; an incomplete last line is left out.
 
-    RunError names file and line of what is no step.
+    Raise RunError with file and line for a line that is no step.
     """
     check_regular(file, RunError)
     with file.open("rb") as lines:
@@ -130,7 +130,7 @@ def read_steps(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def curves(line: Mapping[str, Any], figures: Mapping[str, float]) -> dict[str, float]:
-    """TensorBoard's tags of one step: train/sst/loss, train/sst and qqp/cosine, and so on."""
+    """Return the TensorBoard tags of one step: train/sst/loss, train/sst and qqp/cosine, ..."""
     points = {
         f"train/{name}/{kind}": value
         for kind, many in (("loss", "losses"), ("weight", "weights"), ("cosine", "cosines"))
@@ -144,7 +144,7 @@ def curves(line: Mapping[str, Any], figures: Mapping[str, float]) -> dict[str, f
 
 
 def step_line(result: StepResult) -> dict[str, Any]:
-    """Losses, weights, status and cosines of a step, the latter also for each section."""
+    """Return losses, weights, status and cosines of a step; cosines also for each section."""
     names = result.objectives
     weights = result.combined.weights.tolist()
     line: dict[str, Any] = {
@@ -162,7 +162,7 @@ def step_line(result: StepResult) -> dict[str, Any]:
 
 
 def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
-    """Cosine of each pair of gradients; 0 where one of them is zero."""
+    """Return the cosine of each pair of gradients; 0 if one of them is zero."""
     norms = np.sqrt(np.diag(gram))
     return {
         f"{names[j]} and {names[i]}": float(gram[i, j] / scale) if scale else 0.0
@@ -173,7 +173,7 @@ def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
 
 
 def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
-    """Add a step to `counts`: pair -> [steps it met in, conflicts among them, sum of cosines]."""
+    """Add a step to `counts`: pair -> [steps with the pair, conflicts, sum of cosines]."""
     if not result.grams:
         return
     for pair, cosine in cosines(result.objectives, whole_gram(result.grams)).items():
@@ -182,7 +182,7 @@ def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
 
 
 def conflict_summary(counts: Mapping[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Each pair's steps, share of steps in conflict, and mean cosine."""
+    """Return the steps, the share of steps in conflict and the mean cosine of each pair."""
     return {
         pair: {
             "steps": int(met),
@@ -193,16 +193,16 @@ def conflict_summary(counts: Mapping[str, list[float]]) -> dict[str, dict[str, f
     }
 
 
-LAST = 100  # steps whose mean is compared
-FAR = 0.1  # apart: farther, and mostly at a vertex, the ray counts as out of reach
+LAST = 100  # last steps, whose mean is compared
+FAR = 0.1  # with a larger difference, and mostly at a vertex, the ray counts as out of reach
 
 
 def pull_and_push(file: Path, preference: Sequence[float]) -> dict[str, dict[str, Any]]:
-    """Of each task with both: preference times objective at the end, mean over the last steps.
+    """Return preference times objective, a mean over the last steps, for tasks with pull and push.
 
-    `apart` is their difference in shares of the larger one, 0 on the ray; `at_a_vertex` the share
-    of those steps in which one of the two had no say; `steps` how many steps that are. The
-    objectives are counted from their ideal points (Mahapatra and Rajan, 2020, on their ray).
+    `apart` is the difference as a share of the larger value, 0 on the ray. `at_a_vertex` is the
+    share of the `steps` in which one objective had no influence. The objectives are measured from
+    their ideal points (the ray of Mahapatra and Rajan, 2020).
     """
     found: dict[str, tuple[list[list[float]], list[bool]]] = {}
     for line in read_steps(file):
@@ -233,7 +233,7 @@ def told(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
 
 
 def ray_text(task: str, found: dict[str, Any]) -> str:
-    """A line for people."""
+    """Return the values of a task as one line of text."""
     line = (
         f"{task}: preference x pull and push, last {found['steps']} steps: {found['pull']:.4f} "
         f"and {found['push']:.4f}, {found['apart']:.0%} apart"

@@ -1,4 +1,4 @@
-"""The one training loop, for 1..n tasks: plan -> batches -> gradient -> optimiser -> dev scores."""
+"""The training loop for 1..n tasks: plan -> batches -> gradient -> optimiser -> dev scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SKIPPED = "left out: not finite"  # status of a step
 
 
 class Trainer:
-    """Trains one model on the `train` splits and keeps the best epoch by the `dev` splits."""
+    """The training of a model on the `train` splits; `dev` splits select the best epoch."""
 
     def __init__(
         self,
@@ -81,18 +81,18 @@ class Trainer:
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
-        self.kept, self.kept_at = self.moment, time.monotonic()  # the newest checkpoint
-        self.began = now()  # of a resumed run when it began first
-        self.why_skipped = ""  # of the last step that was left out
+        self.kept, self.kept_at = self.moment, time.monotonic()  # of the last checkpoint
+        self.began = now()  # for a resumed run, the time of its first start
+        self.why_skipped = ""  # of the last skipped step
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
 
     def fit(self) -> None:
-        """Train to the last epoch, or until `patience` epochs brought nothing better.
+        """Train to the last epoch, or until `patience` epochs bring no better score.
 
-        On SIGINT and SIGTERM end the step, write a checkpoint and raise KeyboardInterrupt.
+        On SIGINT or SIGTERM, finish the step, write a checkpoint and raise KeyboardInterrupt.
         """
-        # Of several processes none may leave by itself, or the others fail at what they exchange.
+        # With several processes, none may stop before the others, which wait for its messages.
         try:
             with self.interrupts.held() if self.processes.count > 1 else nullcontext():
                 self.train_and_score()
@@ -121,7 +121,7 @@ class Trainer:
         return evaluate(self.model, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
-        """Take the steps of an epoch that are left, with a progress bar that counts examples."""
+        """Take the remaining steps of an epoch, with a progress bar that counts examples."""
         if self.config.probe_epochs:
             self.model.freeze_encoder(epoch <= self.config.probe_epochs)
         self.model.train()
@@ -138,11 +138,11 @@ class Trainer:
                 progress.update(result.examples)
                 if self.progress.step % LOG_EVERY == 0:
                     progress.set_postfix(latest, refresh=False)
-            progress.total = progress.n  # short last batches: the bar ends full
+            progress.total = progress.n  # the last batches are smaller: fill the bar
             progress.refresh()
 
     def take(self, drawn: np.ndarray, last: bool) -> StepResult:
-        """Take a step, whole whatever signals come, and write a checkpoint where one is due."""
+        """Take a complete step in spite of signals, and write a checkpoint if one is due."""
         begin, progress = time.perf_counter(), self.progress
         with self.interrupts.held():
             result = self.train_step(drawn)
@@ -154,16 +154,16 @@ class Trainer:
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            raise RunError(f"{progress.skipped} steps in a row were left out; {self.why_skipped}")
+            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.why_skipped}")
         if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
             self.save()
         return result
 
     def train_step(self, drawn: np.ndarray) -> StepResult:
-        """Take an optimiser step on the next batches of the tasks `drawn`, by their places.
+        """Take an optimiser step on the next batches of the tasks with the indices `drawn`.
 
-        A step whose loss or gradient is not finite is left out. Raises RunError where the weights
-        are no longer finite.
+        A step is skipped if its loss or gradient is not finite. Raise RunError if the weights are
+        no longer finite.
         """
         batches, number = next_batches(self.streams, drawn), self.progress.step
         factor = scheduled(self.config.lr_schedule, number, self.probe_steps, self.total_steps)
@@ -188,33 +188,33 @@ class Trainer:
         return result
 
     def skip(self, error: NotFiniteError, batches: Batches) -> StepResult:
-        """Leave a step out; RunError where the weights are no longer finite."""
+        """Skip a step; raise RunError if the weights are no longer finite."""
         self.optimizer.zero_grad(set_to_none=True)
         self.progress.skipped += 1
         self.why_skipped = f"step {self.progress.step}: {error}"
-        print(f"left out {self.why_skipped}", flush=True)
+        print(f"skipped {self.why_skipped}", flush=True)
         if not self.model.finite:
             raise RunError(f"the weights are no longer finite; {self.why_skipped}")
         nothing = Combined(np.zeros(0), SKIPPED)
         return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
 
     def stop_if_asked(self) -> None:
-        """Raise KeyboardInterrupt where any process got a signal while signals were held."""
-        # Nobody leaves before the checkpoint stands: torchrun ends the others when one has left.
+        """Save and raise KeyboardInterrupt if any process received a signal."""
+        # All wait for the checkpoint: torchrun ends the other processes as soon as one ends.
         if self.processes.any(self.interrupts.asked, self.model.bi_encoder.device):
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt
 
     def finish_epoch(self, metrics: Metrics) -> bool:
-        """Log the dev metrics, keep the best weights, save; return whether these are the best."""
+        """Log the dev metrics, keep the best weights, save; return whether they are the best."""
         with self.interrupts.held():
             better = self.score(metrics)
             if better and self.processes.first:
                 self.checkpoints.save_best(self.model.save)
             if self.control.every_epoch:
                 self.save()
-        self.processes.gather(None)  # nobody goes on before the checkpoint stands
+        self.processes.gather(None)  # all processes wait for the checkpoint
         return better
 
     def score(self, metrics: Metrics) -> bool:
@@ -227,11 +227,11 @@ class Trainer:
 
     @property
     def moment(self) -> tuple[int, int]:
-        """Steps taken and epochs scored."""
+        """Number of steps taken, and of epochs with a dev score."""
         return self.progress.step, len(self.progress.history)
 
     def save(self) -> None:
-        """Write a checkpoint, if there is anything new and all of the model is finite."""
+        """Write a checkpoint if the progress has changed and the model is finite."""
         if not self.processes.first or self.moment == self.kept:
             return
         if not self.model.finite:
@@ -245,11 +245,11 @@ class Trainer:
         self.kept, self.kept_at = self.moment, time.monotonic()
 
     def resume(self) -> bool:
-        """Go back to the newest whole checkpoint; False without one, CheckpointError for others."""
+        """Load the newest intact checkpoint; False without any, CheckpointError if unusable."""
         found = self.checkpoints.load(self.model, self.optimizer)
         if found is None:
-            if self.telemetry.written:  # by a run that ended before its first checkpoint
-                print("no checkpoint to go on from: it begins again", flush=True)
+            if self.telemetry.written:  # of a run that ended before its first checkpoint
+                print("no checkpoint to resume from: the run starts again", flush=True)
                 self.telemetry.forget_after(0)
             return False
         state, tensors = found
@@ -264,7 +264,7 @@ class Trainer:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs beside weights, optimiser and regularisers, as JSON."""
+        """Return the state as JSON, except weights, optimiser and regularisers."""
         return {
             "progress": asdict(self.progress),
             "streams": {stream.task: stream.position for stream in self.streams},
@@ -277,15 +277,15 @@ class Trainer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go back to a `state_dict`; CheckpointError for one of other processes or other data."""
+        """Restore a `state_dict`; raise CheckpointError for other data or number of processes."""
         if state["processes"] != self.processes.count:
             raise CheckpointError(
-                f"--resume: expected {state['processes']} processes, as the run began with, "
+                f"--resume: expected {state['processes']} processes, as at the start of the run, "
                 f"found {self.processes.count}"
             )
         if state["data"] != self.data:
             raise CheckpointError(
-                "--resume: expected the examples that the run began with, found others; "
+                "--resume: expected the examples of the run's first start, found others; "
                 "--overwrite starts again"
             )
         self.progress = Progress.from_json(state["progress"])

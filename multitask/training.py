@@ -1,4 +1,4 @@
-"""Train from Python: a configuration in, a finished run out."""
+"""Training from Python: from a configuration to a finished run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multitask.run_folder import RunFolder, default_folder
 class Run:
     """A finished run: its `folder`, `config` and `metrics`, and its `model` for new texts.
 
-    `use` are methods from outside the tree that it was trained with.
+    `use` lists the user's own methods that the run was trained with.
     """
 
     def __init__(self, folder: str | Path, use: Outside = ()) -> None:
@@ -26,20 +26,20 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """What `metrics.json` holds; empty where the run is not finished."""
+        """The content of `metrics.json`; empty if the run is not finished."""
         return RunFolder(self.folder).metrics() or {}
 
     @cached_property
     def model(self) -> Any:
-        """A `serving.MultiTaskModel`; of pre-training a `BiEncoder`. Both have `encode`."""
+        """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`."""
         if self.config.pretrains:
             bi_encoder = import_module("minbert.bi_encoder").BiEncoder
             return bi_encoder.from_pretrained(RunFolder(self.folder).weights(), self.config.pooling)
-        # Packages that stand above this one are imported when somebody asks for them.
+        # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
 
     def compare(self, *others: Run | str | Path) -> str:
-        """Tables of this run beside others, as mode compare prints them: means, gains, tests."""
+        """Return the tables of mode compare for this run and others: means, gains, tests."""
         folders = [one.folder if isinstance(one, Run) else Path(one) for one in others]
         return str(import_module("reports.comparison_tables").compared([self.folder, *folders]))
 
@@ -55,17 +55,17 @@ def train(
     overwrite: bool = False,
     verbose: bool = False,
 ) -> Run:
-    """Train into a folder, or open the finished run of this configuration that it holds.
+    """Train into a folder, or open the finished run of this configuration in it.
 
     Args:
-        config: what is trained, and how; of pre-training, too.
-        folder: of the run; None for one under `runs/`, named by the configuration.
-        resume: go on with an unfinished run.
+        config: the configuration, also of pre-training.
+        folder: folder of the run; None for one under `runs/`, named after the configuration.
+        resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        verbose: report which linear layers are used, and why.
+        verbose: report which implementation of linear layers is used, and why.
 
     Raises:
-        SettingsError, RunError, DataError, EncoderError: one line, with what was expected.
+        SettingsError, RunError, DataError, EncoderError: one line that says what was expected.
     """
     from multitask.run import complete
 

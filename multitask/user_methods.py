@@ -1,4 +1,4 @@
-"""Methods from outside the tree: classes of a user's file, and how a run remembers them.
+"""A user's own methods: classes of a Python file, and their checksums in a run.
 
 No torch is imported here.
 """
@@ -24,7 +24,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
 
 
 def load_methods(file: str) -> tuple[type[Settings], ...]:
-    """The methods that a Python file defines; its code is run. RunError in one line."""
+    """Execute a Python file and return its methods; raise RunError if it fails or has none."""
     path = Path(file)
     check_regular(path, RunError)
     if path.suffix != ".py" or not path.exists():
@@ -34,13 +34,13 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
     assert spec is not None, "a file that ends in .py has a loader"
     assert spec.loader is not None, "a file that ends in .py has a loader"
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where data classes look up the types of their fields
+    sys.modules[name] = module  # data classes look up the types of their fields there
     try:
         spec.loader.exec_module(module)
         methods = methods_of(module)
         for one in methods:
             hints_of(one)
-    except (Exception, SystemExit) as error:  # anything may be wrong with somebody's code
+    except (Exception, SystemExit) as error:  # a user's code may raise anything
         shown = f"{type(error).__name__}: {error}"
         raise RunError(one_line(f"--use {file}: expected methods, found {shown}")) from error
     if not methods:
@@ -50,14 +50,14 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
 
 
 def methods_of(module: ModuleType) -> tuple[type[Settings], ...]:
-    """The methods that a module defines itself."""
+    """Return the methods that a module itself defines."""
     classes = [one for one in vars(module).values() if isinstance(one, type)]
     mine = [one for one in classes if one.__module__ == module.__name__]
     return tuple(one for one in mine if issubclass(one, Settings) and role_of(one))
 
 
 def check_names(methods: Iterable[type[Settings]]) -> None:
-    """SettingsError for a name that is none, or that another method of the role has."""
+    """Raise SettingsError for an invalid name, or one that another method of the role has."""
     seen: dict[tuple[str, str], type[Settings]] = {}
     for one in methods:
         role = role_of(one)
@@ -65,7 +65,7 @@ def check_names(methods: Iterable[type[Settings]]) -> None:
             line = f'expected a name, class {one.__name__}(..., name="..."), found none'
             raise SettingsError(line)
         if not NAME.fullmatch(one.name):
-            expected = "a name of small letters, digits and hyphens"
+            expected = "a name of lower-case letters, digits and hyphens"
             raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
         if one.name in built_in(role):
             line = f"{role}: expected another name than {one.name}, which is built in"
@@ -75,7 +75,7 @@ def check_names(methods: Iterable[type[Settings]]) -> None:
 
 
 def source_of(method: type[Settings]) -> Path | None:
-    """The file of a method's class; None of one that was typed in."""
+    """Return the file of a method's class; None for an interactive session."""
     try:
         found = inspect.getsourcefile(method)
     except (OSError, TypeError):
@@ -84,7 +84,7 @@ def source_of(method: type[Settings]) -> Path | None:
 
 
 def sources(methods: Iterable[type[Settings]]) -> dict[str, str]:
-    """The files of methods by name, each with its checksum; without a file that of the class."""
+    """Return the checksums of methods by file name; without a file, "" by class name."""
     found: dict[str, str] = {}
     for one in methods:
         file = source_of(one)
@@ -95,7 +95,7 @@ def sources(methods: Iterable[type[Settings]]) -> dict[str, str]:
 
 
 def check_use(stored: Mapping[str, str], methods: Iterable[type[Settings]]) -> None:
-    """RunError where a stored run's files of methods are not at hand, or are others."""
+    """Raise RunError if a file of methods of a stored run is missing or has changed."""
     here = sources(methods)
     for name, checksum in stored.items():
         if not checksum and name not in here:

@@ -1,4 +1,4 @@
-"""How several objectives' gradients become one step; one file a method."""
+"""Methods that combine the gradients of several objectives, one file per method."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Running:
-    """The combiner of a configuration, for a run's objectives in their order."""
+    """Return the combiner of a configuration, for the objectives of a run in their order."""
     setup = Setup(objectives, config.seed)
     balance = getattr(config.objective, "balance", None)
     if balance is not None:

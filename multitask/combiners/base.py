@@ -1,4 +1,4 @@
-"""What a combiner is: m objectives' Gram matrix and losses -> weights of one step."""
+"""The interface of a combiner: Gram matrix and losses of m objectives -> m weights."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from common.errors import UserError
 from common.settings import FromZero, Settings, setting
 
-ROUNDING = 1e-9  # how far a preference may be from adding up to 1
-ALONE = "one objective"  # status of a step in which nothing is to be combined
+ROUNDING = 1e-9  # largest difference of a preference's sum from 1
+ALONE = "one objective"  # status of a step without anything to combine
 
 
 @dataclass(frozen=True)
 class Combined:
-    """Weights (m,) of the objectives' gradients, float64, and how they came about.
+    """Weights (m,) of the objectives' gradients, float64, and a status that describes them.
 
-    Where a method leaves the length of the step open, the weights add up to m, as the sum's do.
+    If a method leaves the length of the step open, the weights add up to m, as for the plain sum.
     """
 
     weights: np.ndarray
@@ -31,83 +31,83 @@ class Combined:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a combiner is built for: the run's objectives in their order, and its seed."""
+    """The inputs of `Combiner.build`: the run's objectives in their order, and its random seed."""
 
     objectives: tuple[str, ...]
     seed: int = 0
 
 
 class ObjectiveError(UserError):
-    """A loss that a combiner cannot work with; `place` is its objective's among the run's."""
+    """A loss that a combiner cannot use; `place` is the index of its objective in the run."""
 
     def __init__(self, expected: str, place: int, loss: float, name: str | None = None) -> None:
         self.expected, self.place, self.loss = expected, place, loss
         super().__init__(f"{expected}, found {loss:.4g} of {name or f'objective {place}'}")
 
     def of(self, name: str) -> ObjectiveError:
-        """The same with the objective's name."""
+        """Return the same error with the name of the objective."""
         return ObjectiveError(self.expected, self.place, self.loss, name)
 
 
 class Running(Protocol):
-    """Turns the objectives of a step into one direction; state and generators are its own.
+    """A combiner in one run, with its own state and random generators.
 
-    With `needs_rows` False its weights are all 1: the step adds the gradients up without keeping
-    them apart, and asks only when it measures.
+    If `needs_rows` is False, all weights are 1: the step adds the gradients up without keeping
+    them apart, and calls `combine` only when it measures.
     """
 
     @property
     def needs_rows(self) -> bool: ...
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        """`gram` (m, m) and `losses` (m,), float64 -> weights of the gradients.
+        """Return the weights (m,) of the gradients; `gram` (m, m) and `losses` (m,) are float64.
 
-        `drawn` says which of the run's objectives these m are.
+        `drawn` holds the indices of these m objectives among those of the run.
         """
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """State as JSON."""
+        """Return the state in a form that JSON can store."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class Combiner(Settings):
-    """How several objectives' gradients become one step.
+    """A method that combines the gradients of several objectives into one step.
 
-    A method whose answer depends on the present step gives `combine`. One that remembers, or draws
-    at random, gives `build`, which makes an object with `combine`, `state_dict` and
-    `load_state_dict` for a run. With `needs_rows` False all weights are 1. `for_one_objective` says
-    that the method means something for a single objective, too.
+    A method that depends only on the current step overrides `combine`. A method with a state or
+    random draws overrides `build`, which returns an object with `combine`, `state_dict` and
+    `load_state_dict` for one run. If `needs_rows` is False, all weights are 1. If
+    `for_one_objective` is True, the method also has an effect on a single objective.
     """
 
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
 
     def build(self, setup: Setup) -> Running:
-        """What combines the steps of one run."""
+        """Return the combiner of one run."""
         return self
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        """`gram` (m, m) and `losses` (m,), float64 -> weights (m,) of the gradients.
+        """Return the weights (m,) of the gradients; `gram` (m, m) and `losses` (m,) are float64.
 
-        `drawn` says which of the run's objectives these m are.
+        `drawn` holds the indices of these m objectives among those of the run.
         """
         raise UserError(f"combiner {self.name}: expected combine or build")
 
     def state_dict(self) -> dict[str, Any]:
-        """State as JSON; none of a method that remembers nothing."""
+        """Return the state in a form that JSON can store; empty for a method without a state."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` gave."""
+        """Restore a state that `state_dict` returned."""
 
 
 class WithPreference(Combiner):
     """A combiner that may prefer some objectives; `preference` is stored with the sum 1.
 
-    `positive` says that no number of it may be 0; `sweeps` that mode pareto may train with it.
+    If `positive` is True, no number of it may be 0; `sweeps` allows the combiner in mode pareto.
     """
 
     positive: ClassVar[bool] = False
@@ -115,8 +115,7 @@ class WithPreference(Combiner):
     preference: tuple[FromZero, ...] | None = setting(
         None,
         metavar="W",
-        help="a weight for each objective, in the tasks' order; the larger, the lower its loss is "
-        "to be",
+        help="a weight per objective, in the order of the tasks; the larger, the lower its loss",
     )
 
     def __post_init__(self) -> None:
@@ -131,22 +130,22 @@ class WithPreference(Combiner):
             return
         shown = " ".join(f"{weight:g}" for weight in wish)
         if not sum(wish) > 0:
-            yield f"preference: expected a number above 0 among them, found {shown or 'none'}"
+            yield f"preference: expected at least one number above 0, found {shown or 'none'}"
         elif self.positive and not all(weight > 0 for weight in wish):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
 
 
 def preferences(wish: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:
-    """Preference of the objectives drawn for a step, adding up to 1; equal ones for None.
+    """Return the preference of the objectives drawn for a step, with the sum 1.
 
-    Where those drawn all have a preference of 0, they are preferred equally among each other.
+    All numbers are equal if `wish` is None, or 0 for all objectives drawn.
     """
     chosen = np.ones(len(drawn)) if wish is None else np.asarray(wish, np.float64)[list(drawn)]
     return chosen / chosen.sum() if chosen.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
 
 
 def trivial(gram: np.ndarray) -> Combined | None:
-    """The answer of a step with one objective, or without any gradient; None for other steps."""
+    """Return the result of a step with one objective or without any gradient, else None."""
     if len(gram) == 1:
         return Combined(np.ones(1), ALONE)
     if not np.diag(gram).mean() > 0:
@@ -155,10 +154,10 @@ def trivial(gram: np.ndarray) -> Combined | None:
 
 
 class Scaled:
-    """Another combiner that sees every objective divided by a size of its own.
+    """A combiner applied to objectives that are each divided by a size.
 
-    With the losses before training for sizes, a preference speaks of how far each loss has come
-    rather than of its units. The weights keep the sum of their amounts.
+    If the sizes are the losses before training, a preference refers to the relative change of each
+    loss and not to its unit. The sum of the absolute weights stays the same.
     """
 
     def __init__(self, combiner: Running, sizes: Sequence[float]) -> None:

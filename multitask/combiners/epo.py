@@ -1,7 +1,7 @@
-"""Exact Pareto optimal search (EPO; Mahapatra and Rajan, 2020), on the Gram matrix alone.
+"""Exact Pareto optimal search (EPO; Mahapatra and Rajan, 2020), computed from the Gram matrix.
 
-It moves the losses l onto the ray where r_1 l_1 = ... = r_m l_m (balance), and then down along it
-(descent). m objectives, preference r > 0, losses l >= 0, Gram matrix C of the gradients.
+EPO moves the losses l to the ray r_1 l_1 = ... = r_m l_m (balance), and then down along the ray
+(descent). Notation: m objectives, preference r > 0, losses l >= 0, Gram matrix C of the gradients.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from multitask.combiners.base import (
     preferences,
 )
 
-FLOOR = 1e-12  # of a loss's share, inside the logarithm of the adjustment only
+FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
 
 
 def non_uniformity(losses: np.ndarray, preference: np.ndarray) -> float:
-    """mu: how far r * l is from being equal in all objectives; 0 on the ray, at most ln m."""
+    """Return mu, the deviation of r * l from equal values: 0 on the ray, at most ln m."""
     scaled = preference * losses
     if not scaled.sum():
         return 0.0
@@ -35,18 +35,17 @@ def non_uniformity(losses: np.ndarray, preference: np.ndarray) -> float:
 def epo_weights(
     gram: Any, losses: Any, preference: Any, threshold: float = 1e-4, relaxed: bool = False
 ) -> np.ndarray:
-    """Weights alpha on the simplex; `alpha @ G` is the direction to descend along.
+    """Return weights alpha on the simplex; `alpha @ G` is the direction to descend along.
 
     Args:
         gram: (m, m) inner products of the gradients; array or tensor.
         losses: (m,), none negative.
-        preference: (m,), all positive; only their ratios name the ray.
-        threshold: of the non-uniformity, below which the ray counts as reached.
-        relaxed: let the descent leave the ray; where the restricted one is infeasible, it is
-            relaxed anyway.
+        preference: (m,), all positive; only their ratios define the ray.
+        threshold: non-uniformity up to which the ray counts as reached.
+        relaxed: let the descent leave the ray; an infeasible restricted descent is always relaxed.
 
     Raises:
-        ValueError: for negative losses or preferences that are not positive.
+        ValueError: for wrong shapes, infinity, NaN, negative losses, or preferences not above 0.
     """
     return epo_solution(gram, losses, preference, threshold, relaxed)[0]
 
@@ -54,7 +53,7 @@ def epo_weights(
 def epo_solution(
     gram: Any, losses: Any, preference: Any, threshold: float = 1e-4, relaxed: bool = False
 ) -> tuple[np.ndarray, str]:
-    """`epo_weights` and the mode they come from."""
+    """Return the weights of `epo_weights` and the mode that computed them."""
     matrix, found, wish = (np.asarray(value, np.float64) for value in (gram, losses, preference))
     m = len(found)
     if matrix.shape != (m, m) or wish.shape != (m,):
@@ -73,7 +72,7 @@ def epo_solution(
     scale = np.diag(matrix).mean()
     if not scale > 0:
         return np.full(m, 1 / m), "no gradient"
-    matrix = matrix / scale  # the solution does not change, the solver's tolerances fit
+    matrix = matrix / scale  # same solution, and the solver's tolerances fit
     scaled = wish * found
     mu = non_uniformity(found, wish)
     share = scaled / scaled.sum() if scaled.sum() else np.full(m, 1 / m)
@@ -96,9 +95,10 @@ def epo_solution(
 
 
 def maximize(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.ndarray | None:
-    """The alpha on the simplex with the largest `slope . alpha` and `matrix @ alpha >= lower`.
+    """Maximise `slope . alpha` on the simplex subject to `matrix @ alpha >= lower`.
 
-    None if there is none. Two objectives have a closed form; more go to an exact linear program.
+    Return None if that is infeasible. Two objectives have a closed form; for more, a linear program
+    is solved exactly.
     """
     bound = np.isfinite(lower)
     matrix, lower = matrix[bound], lower[bound]
@@ -106,7 +106,7 @@ def maximize(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.nda
         return on_segment(slope, matrix, lower)
     from scipy.optimize import linprog
 
-    # Each line is brought to the size of its largest number: HiGHS' tolerances are absolute.
+    # HiGHS' tolerances are absolute, so each row is divided by its largest number.
     size = np.maximum(np.abs(matrix).max(1, initial=0), np.abs(lower))
     size[size == 0] = 1
     top = np.abs(slope).max() or 1.0
@@ -127,7 +127,7 @@ def maximize(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.nda
 
 
 def on_segment(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.ndarray | None:
-    """`maximize` for two objectives: alpha = (t, 1 - t), every line bounds t from one side."""
+    """Solve `maximize` for two objectives: alpha = (t, 1 - t), each row bounds t on one side."""
     low, high = 0.0, 1.0
     for (first, second), bound in zip(matrix, lower, strict=True):
         steep, need = first - second, bound - second  # steep t >= need
@@ -148,7 +148,7 @@ def on_segment(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.n
 class EPO(WithPreference, name="epo"):
     """Exact Pareto optimal search for a preference (Mahapatra and Rajan, 2020).
 
-    Weights are m alpha, as in the authors' training loops.
+    The weights are m alpha, as in the authors' training loops.
     """
 
     positive = sweeps = True

@@ -1,4 +1,4 @@
-"""Further methods through TorchJD's weightings, which need the Gram matrix alone."""
+"""Methods that use TorchJD's weightings, which need only the Gram matrix."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Weighting = Callable[[Any], Any]  # Gram matrix (m, m) -> weights (m,), torch te
 
 
 def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
-    """A weighting of TorchJD on the Gram matrix divided by its mean diagonal.
+    """Apply a weighting of TorchJD to the Gram matrix divided by its mean diagonal.
 
-    Its solvers have absolute tolerances, which then suit gradients of any size. Weights that are
-    not finite, and solvers that give up, end in the plain sum and are counted as such.
+    The division makes the solvers' absolute tolerances fit gradients of any size. If a solver fails
+    or returns weights that are not finite, the plain sum is used and the status gives the reason.
     """
     import torch
 
@@ -32,9 +32,9 @@ def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
     weighting = make()
     try:
         solution = weighting(torch.from_numpy((gram + gram.T) / (2 * scale)))
-    except (AttributeError, ImportError, NameError):  # a fault of ours or of the installation
+    except (AttributeError, ImportError, NameError):  # an error in this module or the installation
         raise
-    except Exception as error:  # each solver has failures of its own; never the run's end
+    except Exception as error:  # solvers fail in many ways; the run goes on
         return Combined(np.ones(m), f"summed, for {type(error).__name__}")
     weights = solution.detach().numpy() * m
     if not np.isfinite(weights).all():
@@ -43,21 +43,21 @@ def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
 
 
 def tensor(wish: Sequence[float] | None, drawn: Sequence[int]) -> Any:
-    """The preference of the objectives drawn for a step, as TorchJD takes it."""
+    """Return the preference of the objectives drawn for a step, as a tensor for TorchJD."""
     import torch
 
     return torch.from_numpy(preferences(wish, drawn))
 
 
 def precise_projector() -> Any:
-    """TorchJD's quadratic program with less of a ridge: its own lets objectives get 5 % worse."""
+    """Return TorchJD's projector with a smaller ridge: the default makes objectives 5 % worse."""
     from torchjd.linalg import QuadprogProjector
 
     return QuadprogProjector(reg_eps=1e-12)
 
 
 class CAGrad(Combiner, name="cagrad"):
-    """Liu et al., 2021, with the c = 0.4 of their experiments on NYU-v2."""
+    """CAGrad (Liu et al., 2021), with the c = 0.4 of their experiments on NYU-v2."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import CAGradWeighting
@@ -66,7 +66,7 @@ class CAGrad(Combiner, name="cagrad"):
 
 
 class UPGrad(WithPreference, name="upgrad"):
-    """Quinton and Rey, 2024: each gradient projected onto the dual cone of all."""
+    """UPGrad (Quinton and Rey, 2024): each gradient is projected onto the dual cone of all."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import UPGradWeighting
@@ -76,7 +76,7 @@ class UPGrad(WithPreference, name="upgrad"):
 
 
 class DualProj(WithPreference, name="dualproj"):
-    """Lopez-Paz and Ranzato, 2017: the mean gradient projected onto the dual cone."""
+    """Projection of the mean gradient onto the dual cone (Lopez-Paz and Ranzato, 2017)."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import DualProjWeighting
@@ -86,7 +86,7 @@ class DualProj(WithPreference, name="dualproj"):
 
 
 class IMTLG(Combiner, name="imtl-g"):
-    """Liu et al., 2021 (IMTL-G): equal projections onto all gradients."""
+    """IMTL-G (Liu et al., 2021): equal projections onto all gradients."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import IMTLGWeighting
@@ -95,7 +95,7 @@ class IMTLG(Combiner, name="imtl-g"):
 
 
 class AlignedMTL(WithPreference, name="aligned-mtl"):
-    """Senushkin et al., 2023: principal components brought to one size."""
+    """Aligned-MTL (Senushkin et al., 2023): principal components are scaled to one size."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import AlignedMTLWeighting
@@ -105,7 +105,7 @@ class AlignedMTL(WithPreference, name="aligned-mtl"):
 
 
 class FairGrad(Combiner, name="fairgrad"):
-    """Ban and Ji, 2024, with their alpha = 2: the solution of C w = w^(-1/2)."""
+    """FairGrad (Ban and Ji, 2024), with their alpha = 2: the solution of C w = w^(-1/2)."""
 
     alpha: ClassVar[float] = 2.0
 
@@ -116,17 +116,17 @@ class FairGrad(Combiner, name="fairgrad"):
 
 
 class NashMTL(FairGrad, name="nash-mtl"):
-    """Navon et al., 2022: the bargaining solution C w = 1 / w, each objective's gain its share.
+    """Nash-MTL (Navon et al., 2022): the bargaining solution C w = 1 / w of the gains C w.
 
-    It is FairGrad's with alpha = 1. TorchJD's own NashMTL stops far from it (after 20 rounds some
-    objectives still get worse), so it is not used.
+    This equals FairGrad with alpha = 1. TorchJD's own NashMTL is not used, because it stops far
+    from the solution (after 20 rounds some objectives still get worse).
     """
 
     alpha = 1.0
 
 
 def simplex(weighting: Weighting) -> Weighting:
-    """The same direction with weights that add up to 1; the method leaves its length open."""
+    """Divide the weights by their sum; the method leaves the length of the step open."""
 
     def weigh(gram: Any) -> Any:
         weights = weighting(gram)

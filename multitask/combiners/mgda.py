@@ -1,4 +1,4 @@
-"""MGDA: the shortest vector in the convex hull of the gradients, exactly."""
+"""MGDA: the exact shortest vector in the convex hull of the gradients."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from multitask.combiners.base import ALONE, Combined, Combiner
 
 
 def min_norm_weights(gram: np.ndarray) -> np.ndarray:
-    """Weights on the simplex of the shortest vector in the convex hull of the gradients.
+    """Return the weights on the simplex of the shortest vector in the gradients' convex hull.
 
-    Exact, by non-negative least squares: for the rows B, the x >= 0 that minimises |B^T x|^2 +
-    (sum x - 1)^2 is that point's weights, up to their sum.
+    The solution is exact, by non-negative least squares: for the rows B, the x >= 0 that minimises
+    |B^T x|^2 + (sum x - 1)^2 is proportional to these weights.
     """
     from scipy.optimize import nnls
 
@@ -29,7 +29,7 @@ def min_norm_weights(gram: np.ndarray) -> np.ndarray:
 
 
 class MGDA(Combiner, name="mgda"):
-    """The shortest vector of the gradients' hull (Désidéri, 2012; Sener and Koltun, 2018)."""
+    """Shortest vector of the gradients' convex hull (Désidéri, 2012; Sener and Koltun, 2018)."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if len(gram) == 1:

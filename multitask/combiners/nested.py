@@ -1,7 +1,7 @@
-"""Objectives of one task combined among themselves, then the tasks; on the Gram matrix alone.
+"""Two levels of combination: first the objectives of each task, then the tasks.
 
-A task that pulls, pushes and classifies (SCL-MOO) has three objectives: EPO balances the
-contrastive two, cross-entropy stays outside. The mixture of them is what another combiner sees.
+A task of SCL-MOO has three objectives: cross-entropy, pull and push. EPO balances the two
+contrastive ones. Another combiner then sees one mixture per task. Only the Gram matrix is used.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from multitask.combiners.base import Combined, Running, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 
-LOWEST = 1e-9  # of an objective that EPO sees: batches may fall below the ideal point
-VERTEX = 1 - 1e-6  # of a weight: the other objective has no say
+LOWEST = 1e-9  # smallest objective for EPO: batches may fall below the ideal point
+VERTEX = 1 - 1e-6  # a larger weight counts as 1: the other objective has no influence
 
 
 @dataclass(frozen=True)
 class PullPush:
-    """How cross-entropy, pull and push of one task become one gradient.
+    """Combination of cross-entropy, pull and push of one task into one gradient.
 
     Moukafih et al. (2022), Algorithm 1:  (1 - weight) CE + weight (b_1 pull + b_2 push),  with b
-    by EPO for the preference r. The first objective is (1 - weight) CE, so that the head has its
-    share of it, too. `contrastive` inputs of EPO are pull and push, as Algorithm 1 has it;
-    `combined` ones contain cross-entropy, as Eq. 4 and 5 do. b adds up to 1, not to m, or
-    cross-entropy's share would change.
+    from EPO for the preference r. The first objective is already (1 - weight) CE, so that the
+    gradient of the head is scaled, too. With `inputs` "contrastive" EPO sees pull and push, as in
+    Algorithm 1; with "combined" both contain cross-entropy, as in Eq. 4 and 5. b adds up to 1, not
+    to m, which would change the share of cross-entropy.
     """
 
     weight: float
@@ -36,9 +36,9 @@ class PullPush:
     inputs: str = "contrastive"
 
     def __call__(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
-        """Gram matrix (3, 3) and losses (3,) -> weights (3,).
+        """Return the weights (3,) from the Gram matrix (3, 3) and the losses (3,).
 
-        Of (1 - weight) CE, and of pull and push above their ideal points.
+        The losses are (1 - weight) CE, and pull and push above their ideal points.
         """
         share = self.weight
         if self.inputs == "combined":
@@ -54,13 +54,13 @@ class PullPush:
                 status = f"{status}, below an ideal point"
             if both.max() > VERTEX:
                 status = f"{status}, at a vertex"
-        else:  # a batch of one class, or of single examples: what there is moves as it is preferred
+        else:  # a batch of one class, or one example per class: use the preference
             both, status = np.array(self.preference), "pull or push undefined"
         return Combined(np.array([1, *(share * both)]), status)
 
 
 class Nested:
-    """`within` combines a task's objectives where they are the three, `tasks` what comes of it."""
+    """A combiner that applies `within` to tasks with all three objectives, then `tasks` to all."""
 
     needs_rows = True
 

@@ -1,4 +1,4 @@
-"""Pareto MTL (Lin et al., 2019): stay inside one cone of preference rays and descend there."""
+"""Pareto MTL (Lin et al., 2019): descent inside one cone of preference rays."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from multitask.combiners.mgda import min_norm_weights
 
 
 def preference_rays(objectives: int, count: int) -> np.ndarray:
-    """At least `count` preferences spread over the simplex, none of them zero: (rays, objectives).
+    """Return at least `count` positive preferences spread over the simplex: (rays, objectives).
 
-    Two objectives: equal steps of the angle, the axes left out. More: the inner points of a simplex
-    lattice (Das and Dennis, 1998), the coarsest with `count` points or more, so that no objective
-    is preferred by the choice.
+    For two objectives the angles are equally spaced, without the axes. For more, the rays are the
+    inner points of the coarsest simplex lattice with at least `count` points (Das and Dennis,
+    1998), so that the choice favours no objective.
     """
     if objectives == 2:
         angles = np.arange(1, count + 1) * np.pi / 2 / (count + 1)
@@ -38,17 +38,17 @@ def preference_rays(objectives: int, count: int) -> np.ndarray:
 
 
 def simplex_lattice(objectives: int, steps: int) -> np.ndarray:
-    """All ways to write `steps` as a sum of `objectives` positive whole numbers."""
+    """Return all ways to write `steps` as a sum of `objectives` positive integers."""
     cuts = combinations(range(1, steps), objectives - 1)
     return np.array([np.diff([0, *cut, steps]) for cut in cuts])
 
 
 def cone_constraints(preference: np.ndarray, cones: int) -> np.ndarray:
-    """Rows c with c . l <= 0 for all losses l in the cone of `preference` among evenly spread ones.
+    """Return rows c with c . l <= 0 for all losses l in the cone of `preference`.
 
-    A preference r names the loss ray u = 1 / r; l belongs to the ray with the largest u . l, so the
-    rows are the differences of the other rays' unit vectors and its own, brought to unit length:
-    then c . l / |l| is about the angle by which l lies outside.
+    A preference r defines the loss ray u = 1 / r, and l belongs to the ray with the largest u . l.
+    The rows are the differences between the unit vectors of the other, evenly spread rays and its
+    own, scaled to unit length, so that c . l / |l| is about the angle by which l lies outside.
     """
     others = 1 / preference_rays(len(preference), cones)
     own = 1 / preference
@@ -61,16 +61,16 @@ def cone_constraints(preference: np.ndarray, cones: int) -> np.ndarray:
 
 
 class ParetoMTL(WithPreference, name="pareto-mtl"):
-    """Shortest direction in the hull of the objectives and of the constraints that are active.
+    """Shortest direction in the hull of the objectives and of the active constraints.
 
-    Outside the cone the violated constraints alone are descended (the paper's way to a feasible
-    start), inside it objectives and constraints at the border together (its Eq. 11-13).
+    Outside the cone, only the violated constraints are descended (the paper's search for a feasible
+    start). Inside it, the objectives and the constraints at the border are (its Eq. 11-13).
     """
 
     positive = sweeps = True
-    border: ClassVar[float] = 1e-3  # radians from a cone's wall within which it is felt
+    border: ClassVar[float] = 1e-3  # radians from a wall of the cone within which it is active
     cones: Annotated[int, Meta(ge=2, le=100)] = setting(
-        5, help="cones of the objectives' space", source="Lin et al., 2019, section 5"
+        5, help="cones that divide the space of losses", source="Lin et al., 2019, section 5"
     )
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:

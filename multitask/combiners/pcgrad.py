@@ -1,4 +1,4 @@
-"""PCGrad, gradient surgery (Yu et al., 2020, Algorithm 1), on the Gram matrix alone."""
+"""PCGrad, gradient surgery (Yu et al., 2020, Algorithm 1), computed from the Gram matrix."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from multitask.randomness import generator
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
-    """Weights of the original gradients in the *sum* of the projected ones.
+    """Return the weights of the original gradients in the *sum* of the projected ones.
 
-    Gradient i starts as it is and meets the other tasks in the order `order[i]`: where its present
-    state p conflicts with the original g_j (p . g_j < 0), the part along g_j is taken away. Since p
-    stays a combination of the original gradients, their inner products are all that is needed.
+    Gradient i is projected against the other tasks in the order `order[i]`: if its current value p
+    conflicts with the original g_j (p . g_j < 0), the component along g_j is removed. p remains a
+    combination of the original gradients, so that only their inner products are needed.
 
     Args:
         gram: (m, m) inner products of the m gradients; array or tensor.
@@ -34,24 +34,24 @@ def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
             raise ValueError(f"order[{i}]: expected each other task once, found {list(others)}")
     if len(order) != m:
         raise ValueError(f"order: expected {m} rows, found {len(order)}")
-    projected = np.eye(m)  # row i: the present state of gradient i in terms of the originals
+    projected = np.eye(m)  # row i: gradient i in terms of the original ones
     for i, others in enumerate(order):
         for j in others:
             dot = projected[i] @ matrix[:, j]
-            if dot < 0:  # then g_j is not zero, and the division is safe
+            if dot < 0:  # so g_j is not zero
                 projected[i, j] -= dot / matrix[j, j]
     return projected.sum(0)
 
 
 class PCGrad(Combiner, name="pcgrad"):
-    """Gradient surgery: conflicting parts are projected away (Yu et al., 2020)."""
+    """Gradient surgery: conflicting components are projected away (Yu et al., 2020)."""
 
     def build(self, setup: Setup) -> Surgery:
         return Surgery(generator(setup.seed, self.name))
 
 
 class Surgery:
-    """Gradient surgery with a fresh random order of the others for every task and step."""
+    """Gradient surgery with a new random order of the other tasks for every task and step."""
 
     needs_rows = True
 

@@ -1,4 +1,4 @@
-"""The plain sum of the objectives' gradients, and a weighted one."""
+"""The plain and the weighted sum of the objectives' gradients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multitask.combiners.base import Combined, Combiner, WithPreference
 
 
 class Sum(Combiner, name="sum"):
-    """Every objective weighs 1, as if the losses had been added (Bi et al., 2022)."""
+    """Sum of the losses: the weight of every objective is 1 (Bi et al., 2022)."""
 
     needs_rows = False
     for_one_objective = True
@@ -20,9 +20,9 @@ class Sum(Combiner, name="sum"):
 
 
 class LinearScalarization(WithPreference, name="linear"):
-    """Objective i weighs m r_i, for the preference r and all m objectives of the run.
+    """Weighted sum: objective i has the weight m r_i, with preference r and the run's m objectives.
 
-    With equal preferences it is the sum, whatever is drawn for a step.
+    With equal preferences this is the plain sum, whichever objectives are drawn for a step.
     """
 
     for_one_objective = sweeps = True

@@ -1,4 +1,4 @@
-"""Weighting by homoscedastic uncertainty (Kendall et al., 2018; Cipolla in its Eq. 7)."""
+"""Weighting by homoscedastic uncertainty (Kendall, Gal and Cipolla, 2018, Eq. 7)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from multitask.combiners.base import Combined, Combiner, Setup
 
-RATE = 0.01  # of the log-variances: a hundred steps to settle
-LARGEST = 20.0  # of a log-variance, either way
+RATE = 0.01  # learning rate of the log-variances: they settle in about a hundred steps
+LARGEST = 20.0  # largest absolute value of a log-variance
 
 
 class Uncertainty(Combiner, name="uncertainty"):
-    """Weights by homoscedastic uncertainty, learnt from the losses (Kendall et al., 2018)."""
+    """Weights by homoscedastic uncertainty, learned from the losses (Kendall et al., 2018)."""
 
     for_one_objective = True
 
@@ -23,10 +23,10 @@ class Uncertainty(Combiner, name="uncertainty"):
 
 
 class LogVariances:
-    """Objective i weighs exp(-s_i); s_i follows the gradient of exp(-s_i) l_i + s_i.
+    """Objective i has the weight exp(-s_i); s_i follows the gradient of exp(-s_i) l_i + s_i.
 
-    The log-variances s start at 0 and move by at most `RATE` a step, so that one wild loss cannot
-    throw them away; at rest exp(-s_i) = 1 / l_i, and losses of any scale weigh alike.
+    The log-variances s start at 0 and change by at most `RATE` per step, which limits the effect of
+    an outlier. They converge to exp(-s_i) = 1 / l_i, where the scale of a loss has no influence.
     """
 
     needs_rows = True

@@ -1,4 +1,4 @@
-"""Terms that a task's loss gets beside its own: settings.py names them, one file computes each."""
+"""Regularisation terms of a task's loss: their settings in settings.py, one file for each."""
 
 from multitask.regularizers.settings import Proximal, RDrop, Regularizer, Smart
 

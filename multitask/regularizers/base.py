@@ -1,4 +1,4 @@
-"""What a regulariser sees of a step, and what it answers."""
+"""The interface of a regulariser: its inputs from a training step, and its output."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Clean:
-    """A part of a task's examples that went through encoder and head in one pass, as they are.
+    """Examples of a task after one unperturbed pass through encoder and head.
 
-    `loss` is the task's first objective on them.
+    `loss` is the task's first objective on these examples.
     """
 
     encoder_pass: EncoderPass
@@ -43,17 +43,17 @@ class Clean:
         return batch
 
     def embed(self, batch: Batch, model: EncoderWithHeads | None = None) -> Embeddings:
-        """Another batch's texts by this model or another one, for the task's head."""
+        """Embed the texts of a batch for the task's head, by `model` or by this model."""
         return (model or self.model).embed(batch, self.task.name)
 
     @property
     def number(self) -> int:
-        """Of the dropout of the pass, which covers encoder and head."""
+        """Number of the pass in the dropout stream, for encoder and head."""
         (number,) = self.encoder_pass.numbers
         return number
 
     def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
-        """The same examples, perhaps with noise, through encoder and head again."""
+        """Pass the same examples, perhaps with noise, through encoder and head again."""
         one = EncoderPass(self.model, [batch], batch.texts, self.task.name)
         return one, self.head(one.texts)
 
@@ -61,36 +61,36 @@ class Clean:
         return self.model.heads[self.task.name](*texts)
 
     def divergence(self, found: Outputs, expected: Outputs) -> Tensor:
-        """How far two outputs of the task lie apart."""
+        """Return the divergence between two outputs of the task, a scalar."""
         assert self.task.kind.divergence is not None, f"{self.task.name} has outputs to compare"
         return self.task.kind.divergence(found, expected)
 
 
 class Term(NamedTuple):
-    """What is added to the loss, and the further passes it was computed from."""
+    """A value that is added to the loss, and the further passes it was computed from."""
 
     value: Tensor
     passes: Sequence[EncoderPass] = ()
 
 
 class Running(Protocol):
-    """A term for the tasks that `weights` names; some remember, between steps or over a resume."""
+    """A regulariser in one run, for the tasks in `weights`; it may keep a state between steps."""
 
     weights: Mapping[str, float]
 
     def __call__(self, clean: Clean) -> Term: ...
 
     def after_step(self, model: EncoderWithHeads) -> None:
-        """The optimiser has moved the model."""
+        """Update the state after an optimiser step."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Tensors that a resumed run needs."""
+        """Return the tensors that a resumed run needs."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
 
 
 class Stateless:
-    """For regularisers that remember nothing."""
+    """Base class of regularisers without a state."""
 
     def after_step(self, model: EncoderWithHeads) -> None:
         pass
@@ -103,7 +103,7 @@ class Stateless:
 
 
 class Weighted(Stateless):
-    """A term of some examples, times the weight of their task."""
+    """A term times the weight of its task."""
 
     def __init__(self, weights: Mapping[str, float], term: Callable[[Clean], Tensor]) -> None:
         self.weights, self.term = weights, term
@@ -115,9 +115,9 @@ class Weighted(Stateless):
 def build_regularizers(
     config: RunConfig, model: EncoderWithHeads, tasks: Mapping[str, Task]
 ) -> dict[str, Running]:
-    """Those of a configuration, by name: each acts on the tasks it has a weight for.
+    """Return the regularisers of a configuration by name; each acts on the tasks in its weights.
 
-    Raises RunError for a task whose outputs cannot be compared, example by example.
+    Raise RunError for a task whose outputs cannot be compared example by example.
     """
     found = {one.name: one.build(model, config.seed) for one in config.regularizers}
     for name, regularizer in found.items():

@@ -1,4 +1,4 @@
-"""Bregman proximal point: predictions are to stay near those of a slower copy of the model."""
+"""Bregman proximal point: predictions stay close to those of a running mean of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multitask.regularizers.base import Clean, Term
 
 
 class ProximalTerm:
-    """weight x divergence(outputs, the teacher's), the teacher a running mean of the weights.
+    """weight x divergence(outputs, outputs of a teacher), a running mean of the model.
 
     After each step teacher <- momentum x teacher + (1 - momentum) x model: SMART's momentum Bregman
     proximal point method (Jiang et al., 2020, section 3.2). The teacher predicts without dropout.
@@ -36,7 +36,7 @@ class ProximalTerm:
     def after_step(self, model: EncoderWithHeads) -> None:
         pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
         mine, theirs = zip(*pairs, strict=True)
-        momentum = 0.0 if model.frozen else self.momentum  # heads alone: nothing to hold them to
+        momentum = 0.0 if model.frozen else self.momentum  # frozen: the teacher copies it
         torch._foreach_lerp_(list(mine), list(theirs), 1 - momentum)
 
     def state_dict(self) -> dict[str, Any]:

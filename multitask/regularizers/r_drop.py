@@ -1,4 +1,4 @@
-"""R-Drop: two passes with different dropout are to agree (Liang et al., 2021)."""
+"""R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from multitask.regularizers.base import Clean, Stateless, Term
 
 
 class RDropTerm(Stateless):
-    """The loss becomes the mean of both passes' plus weight x half their divergence.
+    """Mean loss of both passes plus weight x half their divergence, in place of the loss.
 
-    As the authors' code has it; their Eq. 4 adds both passes' losses up, so that a weight w here is
-    alpha = 2 w there. For similarities the squared difference stands in the symmetric KL's place.
+    This follows the authors' code. Their Eq. 4 adds the losses of both passes, so that a weight w
+    here is alpha = 2 w there. Similarities use the squared difference, not the symmetric KL.
     """
 
     def __init__(self, weights: Mapping[str, float]) -> None:

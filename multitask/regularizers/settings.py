@@ -1,6 +1,6 @@
-"""Regularisers as their users set them. No torch is imported here.
+"""Settings of the regularisers. No torch is imported here.
 
-What they compute is in base.py, smart.py, proximal.py and r_drop.py.
+The computations are in base.py, smart.py, proximal.py and r_drop.py.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from multitask.model import EncoderWithHeads
     from multitask.regularizers.base import Clean, Running
 
-BF16_RADIUS = 2**-8  # the spacing of bfloat16 numbers: smaller shares are rounded away
+BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in rounding
 
 
 class Regularizer(Settings):
-    """A term that the loss of some tasks gets, by `weight`: a number for all tasks, or by task.
+    """A term that is added to the loss of some tasks. `weight` is one number, or one per task.
 
-    A method that remembers nothing gives `term`. Another one gives `build`, which makes an object
-    for a run: see `Running` in base.py. Its settings have its name before theirs in flags and JSON.
+    A method without a state overrides `term`. Any other method overrides `build`, which returns an
+    object for one run (`Running` in base.py). Flags and JSON have its name before each setting.
     """
 
     weight: FromZero | Mapping[str, FromZero] = setting(
@@ -36,54 +36,54 @@ class Regularizer(Settings):
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """The weight of each task that has one."""
+        """Weights by task; empty if `weight` is one number."""
         return self.weight if isinstance(self.weight, Mapping) else {}
 
     def term(self, clean: Clean) -> Tensor:
-        """The term of some examples, a scalar, before its weight."""
+        """Return the term of some examples, a scalar, without its weight."""
         raise UserError(f"regularizer {self.name}: expected term or build")
 
     def build(self, model: EncoderWithHeads, seed: int) -> Running:
-        """What adds the term in one run."""
+        """Return the regulariser of one run."""
         from multitask.regularizers.base import Weighted
 
         return Weighted(self.weights, self.term)
 
     def precision_fault(self, precision: str) -> str | None:
-        """A sentence on why the term needs another precision; None where it does not."""
+        """Return a message if the term needs another precision, else None."""
         return None
 
 
 class Smart(Regularizer, name="smart"):
-    """Adversarial noise on the embeddings must not move the predictions (Jiang et al., 2020)."""
+    """SMART: adversarial noise on embeddings must not change predictions (Jiang et al., 2020)."""
 
-    steps: Count = setting(1, help="steps up the divergence")
+    steps: Count = setting(1, help="gradient steps that increase the divergence")
     step_size: Positive | None = setting(
         None,
         metavar="X",
-        help="length of a step as a share of the vectors' norm, with variant projected (default: "
-        "the radius); factor of the gradient with variant normalised (default: 0.001)",
+        help="with variant projected: length of a step as a share of the vectors' norm (default: "
+        "the radius); with variant normalised: factor of the gradient (default: 0.001)",
     )
     radius: Positive | None = setting(
         None,
         metavar="SHARE",
-        help="size of the noise as a share of the norm of the vectors it is added to, which "
-        "carries over from one encoder to another (default: 0.1; with variant normalised a norm "
-        "of 1, whatever the vectors)",
+        help="size of the noise as a share of the norm of the vectors it is added to, which suits "
+        "any encoder (default: 0.1; with variant normalised the norm of the noise is 1 for any "
+        "vectors)",
     )
     place: Literal["embeddings", "words"] = setting(
         "embeddings",
         help="add the noise to the output of the embedding module, as public implementations do, "
         "or to the word embeddings, before the module's LayerNorm",
     )
-    norm: Literal["inf", "l2"] = setting("inf", help="norm of noise and gradient")
+    norm: Literal["inf", "l2"] = setting("inf", help="norm of the noise and of its gradient")
     variant: Literal["normalised", "projected"] = setting(
         "normalised",
-        help="noise of one norm at every token, as public implementations do, or projected into a "
-        "ball, as in the paper",
+        help="noise of the same norm at every token, as in public implementations, or projected "
+        "into a ball, as in the paper",
     )
     dropout: Literal["fixed", "fresh"] = setting(
-        "fixed", help="dropout of the noisy pass: that of the clean pass, or another one"
+        "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
     )
 
     def build(self, model: EncoderWithHeads, seed: int) -> Running:
@@ -95,16 +95,16 @@ class Smart(Regularizer, name="smart"):
         if precision != "bf16" or self.radius is None or self.radius >= BF16_RADIUS:
             return None
         return (
-            f"smart_radius: expected {BF16_RADIUS:.4f} at least with precision bf16, which rounds "
-            f"by more than such noise, found {self.radius}"
+            f"smart_radius: expected {BF16_RADIUS:.4f} or more with precision bf16, whose rounding "
+            f"error exceeds smaller noise, found {self.radius}"
         )
 
 
 class Proximal(Regularizer, name="proximal"):
-    """Predictions stay near those of a running mean of the model (SMART, section 3.2)."""
+    """Predictions stay close to those of a running mean of the model (SMART, section 3.2)."""
 
     momentum: Share = setting(
-        0.99, help="momentum of the running mean", source="SMART's in the first tenth of a run"
+        0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
     )
 
     def build(self, model: EncoderWithHeads, seed: int) -> Running:

@@ -1,4 +1,4 @@
-"""SMART in a training step: predictions are to stay where they are under adversarial noise."""
+"""SMART in a training step: predictions should not change under adversarial noise."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from multitask.regularizers.base import Clean, Stateless, Term
 if TYPE_CHECKING:
     from multitask.regularizers.settings import Smart
 
-# Start noise: what the public implementations draw; within a ball, a tenth of its radius.
+# Size of the initial noise: as in public implementations; for a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
 RADIUS = 0.1  # of the ball, as a share of the norm of the vectors
-STEP = 1e-3  # times the gradient, as the public implementations
+STEP = 1e-3  # factor of the gradient, as in public implementations
 
 
 class SmartTerm(Stateless):
     """weight x divergence(outputs with noise, outputs) (Jiang et al., 2020, Eq. 1 and 2).
 
     The noise comes from `losses.adversarial_noise` and is added at `place`: to the output of
-    the embedding module, as the public implementations do, or to the word embeddings in it, before
-    the embeddings' LayerNorm. Both towers of a pair have noise of their own and one joint gradient.
-    With `dropout` "fixed" the noisy passes drop out what the clean one did, so that nothing
-    but the noise can move the outputs.
+    the embedding module, as in public implementations, or to its word embeddings, before its
+    LayerNorm. The two texts of a pair have separate noise and one joint gradient. With `dropout`
+    "fixed" the noisy passes use the dropout masks of the clean pass, so that only the noise can
+    change the outputs.
 
     `radius` and the step size of `projected` are shares of the norm of the vectors that the
-    noise is added to, so that they mean the same for every encoder. At a share of 0.1 noise at the
-    border of the ball has a tenth of the vectors' L2 norm: in the norm `inf` when every number is
-    at its bound, 0.1 x the root mean square of its token's vector; in the norm `l2` over all tokens
-    of the example.
+    noise is added to, so that they have the same meaning for every encoder. With a share of 0.1,
+    noise at the border of the ball has a tenth of the vectors' L2 norm: in the norm `inf` if every
+    number is at its bound, 0.1 x the root mean square of its token's vector; in the norm `l2` over
+    all tokens of the example.
     """
 
     def __init__(self, settings: Smart, seed: int) -> None:
@@ -54,18 +54,18 @@ class SmartTerm(Stateless):
         return Term(self.weights[clean.task.name] * divergence, [noisy])
 
     def noisy(self, clean: Clean, noise: Tensor) -> Batch:
-        """The batch with noise (T, H)."""
+        """Return the batch with noise (T, H)."""
         return replace(clean.batch, noise=noise, noise_place=self.settings.place)
 
     def noise(self, clean: Clean) -> Tensor:
-        """Start noise (T, H), moved up the divergence without gradients of weights."""
+        """Return noise (T, H) that increases the divergence, without gradients of weights."""
         settings, model = self.settings, clean.model
         expected = clean.outputs.detach()
 
         def divergence(noise: Tensor) -> Tensor:
             with self.dropout(clean):
                 outputs = clean.head(clean.embed(self.noisy(clean, noise)))
-                # The mean over all examples of the step, whatever piece these are.
+                # The share makes it a mean over all examples of the step.
                 return clean.divergence(outputs, expected) * clean.part.share
 
         with without_weight_gradients(model):
@@ -81,16 +81,16 @@ class SmartTerm(Stateless):
             )
 
     def radius(self, clean: Clean) -> float | Tensor:
-        """The ball's radius (T, 1), or the norm of normalised noise: 1 unless a share is set."""
+        """Return the radius of the ball (T, 1), or the norm of normalised noise (default: 1)."""
         share = self.settings.radius
         if share is None and self.settings.variant == "normalised":
             return 1.0
         return (share or RADIUS) * self.norm_of_vectors(clean)
 
     def step_size(self, clean: Clean) -> float | Tensor:
-        """Times the gradient, or within a ball a length (T, 1): by default one step to the border.
+        """Return the factor of the gradient, or the length of a step in the ball (T, 1).
 
-        The same share of the vectors' norm as the radius, unless `step_size` is set.
+        By default this length is the radius.
         """
         share = self.settings.step_size
         if self.settings.variant == "normalised":
@@ -99,7 +99,7 @@ class SmartTerm(Stateless):
 
     @torch.no_grad()
     def norm_of_vectors(self, clean: Clean) -> Tensor:
-        """The length that radius and step are shares of, without dropout: (T, 1)."""
+        """Return the norm (T, 1) that radius and step size are shares of, without dropout."""
         embeddings = clean.model.bi_encoder.encoder.embeddings
         vectors = embeddings.vectors(clean.batch, self.settings.place)
         if self.settings.norm == "inf":
@@ -109,7 +109,7 @@ class SmartTerm(Stateless):
         return example_size(vectors, clean.batch.owner, "l2")
 
     def start(self, clean: Clean) -> Tensor:
-        """Normal noise (T, H): an example has the same in a step, in whatever piece it comes."""
+        """Return normal noise (T, H) by example and step, whatever piece of a batch this is."""
         settings, batch = self.settings, clean.batch
         width = clean.model.bi_encoder.word_width
         lengths = batch.lengths.view(batch.texts, -1).numpy()  # (texts, B)
@@ -128,7 +128,7 @@ class SmartTerm(Stateless):
         return START_SHARE * self.radius(clean) * noise
 
     def dropout(self, clean: Clean) -> AbstractContextManager[None]:
-        """The clean pass' dropout once more, or the next one's."""
+        """Return a context that replays the clean pass' dropout if `dropout` is "fixed"."""
         if self.settings.dropout == "fixed":
             return clean.model.dropout_stream.replay(clean.number)
         return nullcontext()
@@ -136,7 +136,7 @@ class SmartTerm(Stateless):
 
 @contextmanager
 def without_weight_gradients(model: EncoderWithHeads) -> Iterator[None]:
-    """Passes within differentiate with regard to what they are given alone."""
+    """Exclude the model's weights from differentiation in this context."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)

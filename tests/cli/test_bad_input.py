@@ -80,7 +80,7 @@ def test_blank_labels_are_counted_aloud(data, out, run):
     path.write_bytes(path.read_bytes() + b"40\tx\tt\t\n41\ty\tt\t \n")
     found = run(*SST, "--data", data, "--output", out)
     assert found.returncode == 0
-    assert f"2 rows with a blank label left out of {path}" in found.stdout
+    assert f"2 rows with a blank label skipped in {path}" in found.stdout
     assert "train 40" in found.stdout
 
 

@@ -76,7 +76,7 @@ def test_every_objective_trains_in_pieces_and_is_probed_and_tuned(run, tmp_path,
     tuned = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", str(folder))
     found = run(*tuned, "--output", str(tmp_path / "tuned"))
     assert found.returncode == 0, found.stderr
-    assert "heads that start from" in found.stdout
+    assert "heads initialised from" in found.stdout
     runs = [str(tmp_path / name) for name in ("probe", "tuned")]
     compared = run("--mode", "compare", "--runs", *runs, "--output", str(tmp_path / "page"))
     assert compared.returncode == 0, compared.stderr

@@ -23,9 +23,9 @@ def test_the_folder_of_a_live_run_is_left_alone(interrupted, finished, refused, 
     with alone(folder / "run"):
         for flags in ((), ("--resume",), ("--overwrite",)):
             line = refused(1, *command, *flags)
-            assert f"{folder}: expected no run at work in it, found one" in line
+            assert f"{folder}: expected no running process in it, found one" in line
         ensemble = ("--mode", "ensemble", "--runs", finished[0], "--output", folder, "--overwrite")
-        assert "expected no run at work in it" in refused(1, *ensemble)
+        assert "expected no running process in it" in refused(1, *ensemble)
     assert run(*command, "--resume").returncode == 0
 
 

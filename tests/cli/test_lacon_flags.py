@@ -29,7 +29,7 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(run, tmp_path, obj
     assert found.returncode == 0, found.stderr
     again = run(*flags, *short, "--init", folder, "--output", tmp_path / "again")
     assert again.returncode == 0, again.stderr
-    assert f"heads that start from {folder}: {task[1]}" in again.stdout
+    assert f"heads initialised from {folder}: {task[1]}" in again.stdout
 
 
 @pytest.mark.parametrize(

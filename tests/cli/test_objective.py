@@ -183,7 +183,7 @@ def test_training_examples_in_dev_of_other_tasks_are_left_out_where_asked_for(
     rows = ["\tid\tsentence\tsentiment", "0\ta\twords of number 8\t1", "1\tb\tWords of number 9\t1"]
     (tmp_path / "data" / "ids-sst-dev.csv").write_text("\n".join(rows) + "\n")
     found = run(*sst2, "--epochs", 1, "--output", tmp_path / "run", "--drop-leaks", *of)
-    assert f"{left} training examples left out that are in dev or test" in found.stdout, (
+    assert f"{left} training examples removed because they are in dev or test" in found.stdout, (
         found.stderr
     )
 

@@ -45,7 +45,7 @@ def test_own_tasks_are_trained_by_themselves_unless_others_are_named(moods, tmp_
     mixed = run(*plain, "--tasks", "sst", "sts", "--task", moods)
     (line,) = [one for one in mixed.stdout.splitlines() if "bundled sample" in one]
     assert line.startswith("sst, sts: trained on the bundled sample")
-    assert "beside your own moods; --data DIR takes real files" in line
+    assert "with your own moods; --data DIR reads real files" in line
 
 
 def test_a_task_of_which_an_epoch_sees_less_than_half_is_reported(moods, tmp_path, run):
@@ -151,7 +151,7 @@ def test_a_head_of_other_classes_is_not_a_start(moods, tmp_path, run):
     flags = tuple(flag for flag in single if flag not in ("--encoder", "tiny"))
     for order, heads in (("", "moods"), (",labels=so lala|schlecht|gut", "none")):
         found = run(*flags, moods + order, *init, "--output", tmp_path / f"from {heads}")
-        assert f"heads that start from {tmp_path / 'one'}: {heads}" in found.stdout, found.stderr
+        assert f"heads initialised from {tmp_path / 'one'}: {heads}" in found.stdout, found.stderr
 
 
 def test_its_file_is_not_overwritten_by_its_run(moods, tmp_path, run, refused):
@@ -161,7 +161,7 @@ def test_its_file_is_not_overwritten_by_its_run(moods, tmp_path, run, refused):
     (tmp_path / "moods.csv").rename(inside)
     task = moods.replace(str(tmp_path / "moods.csv"), str(inside))
     again = ("--mode", "single", "--task", task, *RUN, "--output", folder, "--overwrite")
-    assert "expected it outside of" in refused(1, *again)
+    assert "expected a path outside of" in refused(1, *again)
     assert inside.exists()
 
 

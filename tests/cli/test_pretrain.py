@@ -105,7 +105,7 @@ def test_another_run_starts_from_it(run, tmp_path):
     single = ("--mode", "single", "--task", "sts", "--init", str(before), "--epochs", "1")
     found = run(*single, *flags, str(after))
     assert found.returncode == 0, found.stderr
-    assert "heads that start from" in found.stdout
+    assert "heads initialised from" in found.stdout
 
 
 def test_the_defaults_are_those_of_simcse(run, tmp_path):

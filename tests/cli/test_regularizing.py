@@ -33,7 +33,7 @@ def test_each_weight_has_a_flag(mode, run):
         (["--smart-weight", "=2"], "by task, found '=2'"),
         (
             [*BALL, "--smart-radius", "1e-5", "--precision", "bf16"],
-            "--smart-radius: expected 0.0039 at least with precision bf16",
+            "--smart-radius: expected 0.0039 or more with precision bf16",
         ),
         (
             ["--proximal-momentum", "0.9"],

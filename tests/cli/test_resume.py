@@ -74,7 +74,7 @@ def test_init_starts_from_the_other_runs_encoder_and_heads(finished, small, run,
     still = ["--epochs", "1", "--steps-per-epoch", "1", "--lr", "1e-20", "--head-lr", "1e-20"]
     found = run(*command, *still, "--task", "sst", "--output", tmp_path / "sst")
     assert found.returncode == 0
-    assert f"heads that start from {folder}: sst" in found.stdout
+    assert f"heads initialised from {folder}: sst" in found.stdout
     assert metrics(tmp_path / "sst")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
     assert predictions(tmp_path / "sst", "sst", "test") == predictions(folder, "sst", "test")
 
@@ -85,4 +85,4 @@ def test_init_leaves_heads_of_another_shape_fresh(finished, small, run, tmp_path
     head = ["--task", "qqp", "--qqp-head", "concat", "--epochs", "1", "--output", tmp_path / "qqp"]
     found = run(*command, *head)
     assert found.returncode == 0
-    assert f"heads that start from {folder}: none" in found.stdout
+    assert f"heads initialised from {folder}: none" in found.stdout

@@ -163,7 +163,7 @@ def test_damaged_checkpoint(name, damage, interrupted, refused):
     (newest,) = newest_first(folder / "checkpoint")
     damage(newest / name)
     line = refused(1, *command, "--resume")
-    assert "expected a whole checkpoint, found 1 damaged; --overwrite starts again" in line
+    assert "expected an intact checkpoint, found 1 damaged; --overwrite starts again" in line
 
 
 @pytest.mark.parametrize(

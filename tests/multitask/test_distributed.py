@@ -120,7 +120,7 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
     assert json.loads((newest / "state.json").read_text())["progress"]["epoch"] == 1
     alone = python("run.py", *run, "--resume")
     assert alone.returncode == 1
-    assert "expected 2 processes, as the run began with, found 1" in alone.stderr
+    assert "expected 2 processes, as at the start of the run, found 1" in alone.stderr
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
     assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
@@ -164,7 +164,7 @@ def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path)
 def test_a_world_size_that_is_not_torchruns_is_told(monkeypatch, count):
     monkeypatch.setenv("WORLD_SIZE", count)
     monkeypatch.delenv("RANK", raising=False)
-    with pytest.raises(UserError, match="expected it from torchrun"), process_group():
+    with pytest.raises(UserError, match="expected a value set by torchrun"), process_group():
         pass
 
 

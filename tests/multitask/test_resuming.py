@@ -184,7 +184,7 @@ def test_a_run_that_ended_before_its_first_checkpoint_begins_again(make_trainer,
     broken.telemetry.close()  # killed in the first write: steps, and no checkpoint
     again = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
     assert not again.resume()
-    assert "no checkpoint to go on from: it begins again" in capsys.readouterr().out
+    assert "no checkpoint to resume from: the run starts again" in capsys.readouterr().out
     again.fit()
     expected = again.folder.parent / "whole" / "telemetry.jsonl"
     assert again.telemetry.file.read_bytes() == expected.read_bytes()
@@ -197,7 +197,7 @@ def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monke
         file.write(b"\0" * 40 + b"\nnot json\n[1]\n{}\n\xff\n")
     again = make_trainer("run")
     assert again.resume()
-    assert "5 lines that cannot be read are left out" in capsys.readouterr().out
+    assert "5 unreadable lines are left out" in capsys.readouterr().out
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
 
 
@@ -219,7 +219,7 @@ def test_a_run_does_not_go_on_with_other_examples(make_trainer, monkeypatch):
     target = other.splits["sst"]["train"].examples.targets
     target[0] = (target[0] + 1) % 5
     other.data = fingerprint(other.splits)
-    with pytest.raises(CheckpointError, match="expected the examples that the run began with"):
+    with pytest.raises(CheckpointError, match="expected the examples of the run's first start"):
         other.resume()
 
 
@@ -246,7 +246,7 @@ def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeyp
     assert trainer.progress.statuses[SKIPPED] == 1
     assert trainer.progress.step == STEPS
     assert all(p.isfinite().all() for p in trainer.model.parameters())
-    assert "left out step 2: expected a finite gradient of this step, found" in (
+    assert "skipped step 2: expected a finite gradient of this step, found" in (
         capsys.readouterr().out
     )
     trainer.telemetry.close()
@@ -292,7 +292,7 @@ def test_too_many_in_a_row_end_the_run_and_the_good_state_is_kept(make_trainer, 
     trainer = make_trainer(steps_per_epoch=9, epochs=1)
     trainer.control = RunControl(skip_limit=3)
     poisoned(trainer, monkeypatch, (2, 3, 5, 6, 7, 8))
-    with pytest.raises(RunError, match="3 steps in a row were left out; step 7: expected a finite"):
+    with pytest.raises(RunError, match="3 steps in a row were skipped; step 7: expected a finite"):
         trainer.fit()
     other = make_trainer(steps_per_epoch=9, epochs=1)
     assert other.resume()

@@ -156,7 +156,7 @@ def test_what_a_run_begins_from_is_not_overwritten_by_it(tmp_path, name):
     config = replace(CONFIG, **{name: str(tmp_path / "run" / "checkpoint" / "best")})
     begin(tmp_path / "run")
     for overwrite in (True, False):
-        with pytest.raises(RunError, match=f"--{name} .* expected it outside of"):
+        with pytest.raises(RunError, match=f"--{name} .* expected a path outside of"):
             holds_finished(RunFolder(tmp_path / "run"), config, resume=False, overwrite=overwrite)
 
 

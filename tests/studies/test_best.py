@@ -59,7 +59,7 @@ def test_the_recipe(data, tmp_path, capsys):
     tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny")
     flags = ("--mode", "reproduce", "--table", "best", "--data", data, *tiny, *folders)
     assert cli.main([str(flag) for flag in flags]) == 0
-    assert "sst2: 1 training examples left out" in capsys.readouterr().out
+    assert "sst2: 1 training examples removed" in capsys.readouterr().out
     predictions = {path.name for path in (tmp_path / "runs" / "ensemble" / "predictions").iterdir()}
     assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= predictions
     text = (tmp_path / "best.md").read_text()
