@@ -45,8 +45,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.figures import embedding_maps
     from reports.page import comparison_page
     from reports.store import read_run
-    from reports.system_scores import score_systems
-    from reports.systems import group_runs
+    from reports.systems import group_runs, score_systems
     from reports.tables import text_table
 
     named = [name_and_folder(text) for text in args.runs]

@@ -48,8 +48,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
     try:
-        from serving.connections import server_of
-        from serving.demo import Corpus, make_app
+        from serving.demo import Corpus, make_app, server_of
     except ImportError as error:
         raise UserError(
             f"--mode demo: expected the package {error.name}, found none: "

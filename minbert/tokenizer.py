@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import mmap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 import tokenizers
@@ -15,7 +17,6 @@ from common.atomic_files import check_regular, write_whole
 from common.errors import EncoderError
 from common.json_files import read_json
 from minbert.batching import TokenLists
-from minbert.flat import Flat
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
 
@@ -180,3 +181,39 @@ def byte_level_bpe(
     special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
     backend.add_special_tokens([piece for piece in special if piece in vocab])
     return backend
+
+
+IN_MEMORY = 1 << 25  # bytes; two million sentences need about four times as much
+
+
+class Flat:
+    """An array of one type to which parts are appended.
+
+    Above IN_MEMORY bytes, the numbers go to an unnamed temporary file, which is memory-mapped: the
+    system keeps in memory only the parts in use. The file disappears with the array, or with the
+    process if that ends first.
+    """
+
+    def __init__(self, dtype: type) -> None:
+        self.dtype = dtype
+        self.parts: list[np.ndarray] = []
+        self.size = 0
+        self.file: IO[bytes] | None = None
+
+    def append(self, part: np.ndarray) -> None:
+        self.size += part.nbytes
+        self.parts.append(part.astype(self.dtype, copy=False))
+        if self.size > IN_MEMORY:
+            if self.file is None:
+                self.file = TemporaryFile()  # noqa: SIM115 (open as long as it is mapped)
+            for one in self.parts:
+                self.file.write(one.tobytes())
+            self.parts = []
+
+    def array(self) -> np.ndarray:
+        """Return all numbers; the array is read-only if it is memory-mapped."""
+        if self.file is None:
+            return np.concatenate(self.parts) if self.parts else np.zeros(0, self.dtype)
+        self.file.flush()
+        mapped = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, self.dtype)

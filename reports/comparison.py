@@ -2,15 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ensemble.alignment import aligned
-from reports.statistics import holm, mcnemar, paired_bootstrap, signed_rank
-from reports.system_scores import Scored
+from reports.systems import Scored
 from tasks.metrics import METRICS
+
+RESAMPLES = 2000
+DECIMALS = 9  # to which differences of scores are rounded
+FEWEST_PAIRS = 6  # fewer cannot reach p < 0.05 in a two-sided signed-rank test
+
+
+def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> float:
+    """Compute McNemar's exact two-sided p for two systems (McNemar, 1947).
+
+    The arguments (N,) are true for right predictions. Only examples where they differ count.
+    """
+    from scipy.stats import binomtest
+
+    first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
+    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
+    if only_first + only_second == 0:
+        return 1.0
+    return float(binomtest(only_first, only_first + only_second).pvalue)
+
+
+def signed_rank(differences: Sequence[float]) -> float | None:
+    """Compute the two-sided p of Wilcoxon's signed-rank test; None for fewer than six pairs.
+
+    Pairs without a difference are ranked and then left out (Pratt, 1959). Differences are rounded,
+    because 0.48 - 0.47 and 0.47 - 0.46 would not be a tie otherwise.
+    """
+    from scipy.stats import wilcoxon
+
+    values = np.round(np.asarray(differences, np.float64), DECIMALS)
+    if len(values) < FEWEST_PAIRS:
+        return None
+    if not values.any():
+        return 1.0
+    return float(wilcoxon(values, zero_method="pratt").pvalue)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust p values for multiple tests (Holm, 1979), in their order; None stays None."""
+    tested = [i for i, p in enumerate(p_values) if p is not None]
+    ranked = sorted(tested, key=lambda i: p_values[i] or 0.0)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, i in enumerate(ranked):
+        largest = max(largest, min(1.0, (len(ranked) - rank) * (p_values[i] or 0.0)))
+        adjusted[i] = largest
+    return adjusted
+
+
+def paired_bootstrap(
+    difference: Callable[[np.ndarray], float],
+    ids: np.ndarray,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> tuple[float, float]:
+    """Compute the 95 % percentile bootstrap interval of a difference of two scores.
+
+    `difference(rows)` computes it for a sample of rows. Samples are drawn from the examples sorted
+    by id, so that their order changes nothing (Efron and Tibshirani, 1993, section 13).
+    """
+    draw = np.random.default_rng(seed)
+    order = np.argsort(ids, kind="stable")
+    values = [difference(order[draw.integers(len(ids), size=len(ids))]) for _ in range(resamples)]
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)

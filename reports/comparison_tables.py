@@ -7,8 +7,7 @@ from pathlib import Path
 
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
 from reports.store import read_run
-from reports.system_scores import Scored, runs_of, score_systems, tasks_of
-from reports.systems import NO_SEED, group_runs, task_of
+from reports.systems import NO_SEED, Scored, group_runs, runs_of, score_systems, task_of, tasks_of
 from reports.tables import latex_table, markdown_table, mean_and_spread, text_table
 
 Table = tuple[list[str], list[list[str]]]  # header, rows

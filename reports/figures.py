@@ -5,21 +5,44 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.atomic_files import written_aside
 from common.errors import UserError
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
-from reports.drawing import new_figure
 from reports.store import StoredRun
-from reports.system_scores import Scored, runs_of, tasks_of
-from reports.systems import task_of
+from reports.systems import Scored, runs_of, task_of, tasks_of
 from tasks import build_task, data_folder
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+def blank_figure(width: float, height: float) -> Figure:
+    """Return a figure without panels that needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a figure with one panel."""
+    figure = blank_figure(width, height)
+    return figure, figure.subplots()
+
+
+def save_figure(figure: Figure, file: Path) -> None:
+    """Write the file atomically: under a temporary name, then renamed."""
+    with written_aside(file) as new:
+        figure.savefig(new, dpi=130, format=file.suffix.removeprefix("."))
 
 
 POINTS = 60  # per curve over steps; each is the mean of nearby steps

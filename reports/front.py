@@ -18,7 +18,7 @@ from common.entry_point import start
 from common.errors import UserError
 from multitask.combiners.epo import non_uniformity
 from reports.cells import read_cell
-from reports.drawing import blank_figure, save_figure
+from reports.figures import blank_figure, save_figure
 from reports.tables import text_table
 
 

@@ -14,7 +14,7 @@ from common.errors import UserError
 from ensemble.alignment import aligned
 from reports.comparison_tables import NOTES, Sections
 from reports.figures import all_figures, svg
-from reports.system_scores import Scored, tasks_of
+from reports.systems import Scored, tasks_of
 from tasks import data_folder
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import ray_text, read_steps
 from reports.cells import as_kept, check_config, read_cell, write_cell
-from reports.drawing import new_figure, save_figure
+from reports.figures import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
 from tasks import SIMILARITIES, TASK_NAMES

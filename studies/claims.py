@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.statistics import holm, signed_rank
+from reports.comparison import holm, signed_rank
 from reports.tables import beside, mean_and_spread
 from studies.results import Cell
 

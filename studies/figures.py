@@ -13,8 +13,7 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
-from reports.drawing import blank_figure, new_figure, save_figure
-from reports.figures import project
+from reports.figures import blank_figure, new_figure, project, save_figure
 from tasks.readers import Examples
 
 Line = Mapping[float, Mapping[int, float]]  # x value -> seed -> figure, as a fraction of one

@@ -6,11 +6,14 @@ A study is a module with a `STUDY` and a line of `studies.STUDIES`. `runner.py` 
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count as numbers
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from common.atomic_files import write_whole
 from common.errors import SettingsError, UserError
@@ -20,6 +23,13 @@ from studies.faults import left_out
 from studies.results import Cell, Results
 from studies.runner import keep_data, run_cells, write_leaks
 from tasks import data_folder
+
+
+@cache
+def printed(paper: str) -> dict[str, Any]:
+    """Return all figures of a paper; see its file for tables and units."""
+    return tomllib.loads((Path(__file__).parent / paper / "paper.toml").read_text("utf-8"))
+
 
 SHOWN_ROWS = 40  # in an error message
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.catalog import DECLARED, PAIRS
-from tasks.options import TaskOptions
 from tasks.registry import (
     CLASSES,
     CLUE,
@@ -19,6 +18,7 @@ from tasks.registry import (
     SIMILARITIES,
     TASK_NAMES,
     TASKS,
+    TaskOptions,
     build_task,
 )
 

@@ -1,15 +1,160 @@
-"""The built-in tasks by name, and the groups that they form. No torch is imported here."""
+"""The built-in tasks with their options, by name. No torch is imported here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from types import new_class
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from common.errors import UserError
+from common.settings import Settings, setting
 from tasks import catalog
 from tasks.catalog import DECLARED
-from tasks.options import QQP, SST, STS, TaskOptions, table_task
 
 if TYPE_CHECKING:
     from tasks.base import Task
+
+
+Pair = Literal["bi", "joint"]
+CLASSES_HELP = "train on the first N classes only"
+PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (joint)"
+
+
+class TaskOptions(Settings):
+    """A built-in task and its options.
+
+    `similarity`: it predicts a number, not a class. `texts` is the number of texts of an example.
+    """
+
+    similarity: ClassVar[bool] = False
+    texts: ClassVar[int] = 1
+
+    def build(self) -> Task:
+        """Return the task with these options."""
+        raise UserError(f"task {self.name}: expected a method build, found none")
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Return the names of the objectives, as in `Task.objectives` of the built task."""
+        return (self.name,)
+
+    @property
+    def vectors(self) -> int:
+        """Return the number of embeddings of an example: one for pairs in one sequence."""
+        return 1 if getattr(self, "pair", "bi") == "joint" else self.texts
+
+
+class SST(TaskOptions, name="sst"):
+    """Sentiment of a sentence in five classes (Stanford Sentiment Treebank)."""
+
+    head: Literal["hidden", "softmax"] = setting(
+        "hidden", help="head of sst: BEES' M4 (hidden), or its baseline M1 (softmax)"
+    )
+
+    def build(self) -> Task:
+        from tasks.cs224n import sst
+
+        return sst(self.head)
+
+
+class QQP(TaskOptions, name="qqp"):
+    """Whether two questions have the same meaning (Quora question pairs)."""
+
+    texts = 2
+    head: Literal["difference", "concat"] = setting(
+        "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
+    )
+    loss: Literal["cross-entropy", "with-contrastive"] = setting(
+        "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
+    )
+    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and (self.head != "difference" or self.loss != "cross-entropy"):
+            yield "task_options: qqp: pair joint: expected neither head nor loss with it"
+
+    def build(self) -> Task:
+        from tasks.cs224n import qqp
+
+        return qqp(self.head, self.loss, self.pair)
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        if self.loss == "cross-entropy":
+            return (self.name,)
+        return (f"{self.name}/cross_entropy", f"{self.name}/contrastive")
+
+
+class STS(TaskOptions, name="sts"):
+    """Similarity of two sentences from 0 to 5 (semantic textual similarity)."""
+
+    similarity, texts = True, 2
+    head: Literal["hidden", "cosine"] = setting(
+        "hidden", help="head of sts: BEES' M6 (hidden), or its baseline M3 (cosine)"
+    )
+    activation: Literal["relu", "sigmoid", "none"] = setting(
+        "relu", help="activation of sts's cosine (BEES, Table 4)"
+    )
+
+    def build(self) -> Task:
+        from tasks.cs224n import sts
+
+        return sts(self.head, self.activation)
+
+
+def table_task(name: str, texts: int, classes: int, make: Callable[..., Task]) -> type[TaskOptions]:
+    """Return the options class of a task from a table.
+
+    `make` builds the task from its options: `pair` for two texts, `classes` for more than two
+    classes.
+    """
+    base = SHAPES[texts == 2, classes > 2]
+    body = {
+        "texts": texts,
+        "most_classes": classes,
+        "build": lambda self: make(name, **chosen(self)),
+        "faults": class_faults,
+        "__doc__": f"{name}: {classes} classes of {'pairs of texts' if texts == 2 else 'texts'}.",
+    }
+    return new_class(name, (base,), {"name": name}, lambda space: space.update(body))
+
+
+class OfPairs(TaskOptions):
+    """A task on pairs of texts."""
+
+    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+
+
+class OfClasses(TaskOptions):
+    """A task with more than two classes."""
+
+    classes: str | None = setting(None, help=CLASSES_HELP, metavar="N", shared="all")
+
+
+class OfPairsAndClasses(OfPairs, OfClasses):
+    """A task on pairs of texts with more than two classes."""
+
+
+# Keys: whether a task has pairs, and more than two classes.
+SHAPES: dict[tuple[bool, bool], type[TaskOptions]] = {
+    (False, False): TaskOptions,
+    (True, False): OfPairs,
+    (False, True): OfClasses,
+    (True, True): OfPairsAndClasses,
+}
+
+
+def chosen(options: TaskOptions) -> dict[str, Any]:
+    """Return the options that are set."""
+    return {key: value for key, value in options.values().items() if value is not None}
+
+
+def class_faults(options: Any) -> Iterator[str]:
+    """Yield an error for a number of classes that the task does not have."""
+    found, most = getattr(options, "classes", None), options.most_classes
+    if found is not None and found not in map(str, range(2, most + 1)):
+        yield f"classes: expected a whole number from 2 to {most}, found {found!r}"
+
 
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 GLUE, CLUE = tuple(catalog.GLUE), tuple(catalog.CLUE)

@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 
 from reports.cells import read_cell, write_cell
-from reports.drawing import save_figure
 from reports.ensembles import ensemble_runs
-from reports.figures import confusion, similarity_distribution
+from reports.figures import confusion, save_figure, similarity_distribution
 from reports.store import read_run
-from reports.system_scores import Scored, score_systems
-from reports.systems import group_runs
+from reports.systems import Scored, group_runs, score_systems
 from reports.tables import beside, markdown_table, mean_and_spread
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted
 from studies.claims import Table
 from studies.faults import left_out
 from studies.figures import draw_curve
-from studies.paper import printed
 from studies.results import Content, made_of
-from studies.study import Report, Study, notes_of
+from studies.study import Report, Study, notes_of, printed
 from tasks.metrics import LEADERBOARD, overall_score
 
 TITLES = {"sst": "SST accuracy", "qqp": "QQP accuracy", "sts": "STS Pearson"}

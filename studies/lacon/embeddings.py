@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
 from pretrain.probe import Embedding
-from reports.drawing import new_figure, save_figure
+from reports.figures import new_figure, save_figure
 from studies.figures import Space
 from studies.runner import training
 from tasks import data_folder

@@ -35,8 +35,8 @@ from studies.lacon.cells import (
     TASKS,
     Experiments,
 )
-from studies.paper import printed
 from studies.results import Cell, Results
+from studies.study import printed
 
 PRINTED = printed("lacon")
 Figures = Mapping[int, float]

@@ -11,7 +11,6 @@ import numpy as np
 
 from multitask.assembly import plain_tasks
 from studies.claims import Table, against_paper, by_seed, claims_table, differences, of_seeds, shown
-from studies.paper import printed
 from studies.results import Cell, Results
 from studies.scl_moo.cells import (
     FULL,
@@ -25,7 +24,7 @@ from studies.scl_moo.cells import (
     Experiments,
     swept_methods,
 )
-from studies.study import absent_tasks
+from studies.study import absent_tasks, printed
 from tasks import data_folder
 
 

@@ -18,8 +18,8 @@ from studies.claims import (
     of_seeds,
     shown,
 )
-from studies.paper import printed
 from studies.results import Cell, Results
+from studies.study import printed
 from studies.supercontext.cells import (
     ABLATED,
     HARD,

@@ -293,7 +293,7 @@ def test_methods_of_a_file_are_known_by_role(own):
 TASK = '''
 from common.settings import Count, setting
 from tasks import build_task
-from tasks.options import TaskOptions
+from tasks.registry import TaskOptions
 
 
 class Moods(TaskOptions, name="moods"):

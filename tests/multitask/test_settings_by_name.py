@@ -11,7 +11,7 @@ from multitask.methods import ROLES, methods
 from multitask.optimizer import AdamW, Constant
 from multitask.presets import PRESETS
 from multitask.sampling import Temperature
-from tasks.options import SST
+from tasks.registry import SST
 
 TASKS = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 PAIRED = {"task_options": {"qqp": {"pair": "joint"}}, "tasks": ("sst", "qqp")}

@@ -16,8 +16,7 @@ from reports.comparison import (
 from reports.comparison_tables import as_latex, as_markdown, score_table, sections
 from reports.ensembles import ensemble_runs
 from reports.store import read_run
-from reports.system_scores import score_systems
-from reports.systems import NO_SEED, group_runs
+from reports.systems import NO_SEED, group_runs, score_systems
 from tasks import CS224N
 from tasks.predictions import PredictionError, Scores, read_scores, scores_name, write_scores
 

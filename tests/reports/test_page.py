@@ -11,8 +11,7 @@ from reports.comparison_tables import sections
 from reports.figures import all_figures, confusion_counts, svg
 from reports.page import apart, comparison_page, disagreements
 from reports.store import read_run
-from reports.system_scores import score_systems
-from reports.systems import group_runs
+from reports.systems import group_runs, score_systems
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from serving.connections import Bounds, server_of
+from serving.demo import Bounds, server_of
 
 NEVER = 3600.0  # seconds: longer than any test
 WAIT = 60  # seconds after which a server that does not answer fails the test

@@ -29,9 +29,8 @@ from studies.lacon.tables import (
     main_table,
     sweep_table,
 )
-from studies.paper import printed
 from studies.results import Results
-from studies.study import Report, StudyRequest, page_of
+from studies.study import Report, StudyRequest, page_of, printed
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", limit=200))
 MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}

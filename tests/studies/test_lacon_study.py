@@ -11,7 +11,7 @@ from reports.cells import read_cell
 from studies.figures import Space
 from studies.lacon.cells import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
 from studies.lacon.embeddings import effective_rank, space_of, spectrum
-from studies.paper import printed
+from studies.study import printed
 from tasks.objectives import LaCon
 from tasks.protocols import CappedClasses, FewOfEachClass, Imbalanced
 

@@ -15,7 +15,6 @@ from common.errors import UserError
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
-from studies.paper import printed
 from studies.results import Results
 from studies.runner import keep_ids, run_cells
 from studies.scl_moo.cells import (
@@ -33,7 +32,7 @@ from studies.scl_moo.tables import (
     full_table,
     significance_table,
 )
-from studies.study import StudyRequest
+from studies.study import StudyRequest, printed
 from studies.tuning import Tuning, best_table, check, failures, missing, tune
 from tasks.objectives import EPO, LS
 from tasks.protocols import FewShots

@@ -13,9 +13,9 @@ import cli
 from common.json_files import digest
 from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
-from studies.paper import printed
 from studies.results import Results
 from studies.runner import run_seed
+from studies.study import printed
 from studies.supercontext.cells import (
     FIRST,
     LOSSES,
