@@ -1,4 +1,4 @@
-"""Two processes take the step that one would, and tell when one of them is gone."""
+"""Two processes take the step that one would, and report when one of them is gone."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_run_of_two_processes_is_whole_and_resumes(tmp_path):
     ]
     ended = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
     assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.count("predictions, metrics.json and checkpoint") == 1  # one speaks
+    assert ended.stdout.count("predictions, metrics.json and checkpoint") == 1  # by one of them
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["environment"]["processes"] == 2
     lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
@@ -85,9 +85,9 @@ def test_a_run_of_two_processes_is_whole_and_resumes(tmp_path):
     assert "holds this run, finished" in again.stdout
     other = python(*TORCHRUN, "run.py", *run, "--epochs", "3")
     assert other.returncode != 0
-    told = [line for line in other.stderr.splitlines() if line.startswith("run.py:")]
-    assert len(told) == 1
-    assert "found another: epochs is 2 there and 3 here" in told[0]
+    lines = [line for line in other.stderr.splitlines() if line.startswith("run.py:")]
+    assert len(lines) == 1
+    assert "found another: epochs is 2 there and 3 here" in lines[0]
 
 
 DIES = """
@@ -113,14 +113,14 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
     ]
     ended = python(*TORCHRUN, script, *run, timeout=600)
     assert ended.returncode != 0
-    told = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
-    assert len(told) == 1
-    assert "--resume" in told[0]
+    lines = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
+    assert len(lines) == 1
+    assert "--resume" in lines[0]
     (newest,) = newest_first(tmp_path / "run" / "checkpoint")
     assert json.loads((newest / "state.json").read_text())["progress"]["epoch"] == 1
-    alone = python("run.py", *run, "--resume")
-    assert alone.returncode == 1
-    assert "expected 2 processes, as the run began with, found 1" in alone.stderr
+    single = python("run.py", *run, "--resume")
+    assert single.returncode == 1
+    assert "expected 2 processes, as the run began with, found 1" in single.stderr
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
     assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
@@ -161,7 +161,7 @@ def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path)
 
 
 @pytest.mark.parametrize("count", ["2", "two", ""])
-def test_a_world_size_that_is_not_torchruns_is_told(monkeypatch, count):
+def test_a_world_size_that_is_not_torchruns_is_refused(monkeypatch, count):
     monkeypatch.setenv("WORLD_SIZE", count)
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(UserError, match="expected it from torchrun"), process_group():
@@ -175,7 +175,7 @@ def test_shares_hold_every_row_once():
             assert sorted(np.concatenate(shares)) == list(range(size))
 
 
-def test_alone_nothing_is_exchanged():
+def test_one_process_exchanges_nothing():
     tensor = torch.ones(3)
     assert Processes().all_reduce_sum(tensor) is tensor
     assert Processes().gather(4) == [4]

@@ -24,12 +24,12 @@ def heads(make_trainer, **changes):
 
 def test_heads_begin_by_seed_and_name(make_trainer):
     one, again, other = (heads(make_trainer, seed=seed) for seed in (1, 1, 2))
-    alone = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
+    single = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
     for name, value in one.items():
         assert torch.equal(value, again[name])
         if name.endswith("weight") and not name.startswith("sts.hidden"):  # the identity
             assert not torch.equal(value, other[name])
-    assert all(torch.equal(value, one[name]) for name, value in alone.items())
+    assert all(torch.equal(value, one[name]) for name, value in single.items())
 
 
 @pytest.mark.numeric

@@ -101,8 +101,8 @@ def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
         trainer.model.zero_grad(set_to_none=True)
         return trainer.gradient({"sts": list(batches)}).losses[0]
 
-    alone, both = [loss(several) for several in rows], loss(*rows)
-    mean = (6 * alone[0] + 2 * alone[1]) / 8
+    each, both = [loss(several) for several in rows], loss(*rows)
+    mean = (6 * each[0] + 2 * each[1]) / 8
     assert_near(both, mean, step_terms(trainer), magnified(trainer) * mean)
 
 
