@@ -66,30 +66,6 @@ def test_two_processes_take_the_steps_of_one(kind, steps):
     assert_near_in_norm(flat(two, "weight"), flat(one, "weight"), 10 * terms)
 
 
-@pytest.mark.slow
-def test_a_run_of_two_processes_is_whole_and_resumes(tmp_path):
-    run = [
-        *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
-        *("--steps-per-epoch", "3", "--limit", "40", "--output", tmp_path / "run"),
-    ]
-    ended = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.count("predictions, metrics.json and checkpoint") == 1  # by one of them
-    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    assert metrics["environment"]["processes"] == 2
-    lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == list(range(1, 7))
-    assert (tmp_path / "run" / "predictions" / "sts-test-output.csv").exists()
-    again = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
-    assert again.returncode == 0
-    assert "holds this run, finished" in again.stdout
-    other = python(*TORCHRUN, "run.py", *run, "--epochs", "3")
-    assert other.returncode != 0
-    lines = [line for line in other.stderr.splitlines() if line.startswith("run.py:")]
-    assert len(lines) == 1
-    assert "found another: epochs is 2 there and 3 here" in lines[0]
-
-
 DIES = """
 import os, runpy, sys
 from multitask.trainer import Trainer
@@ -140,13 +116,21 @@ runpy.run_path("run.py", run_name="__main__")
 
 
 @pytest.mark.slow
-def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
+def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
         *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
     ]
     whole = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr[-2000:]
+    assert whole.stdout.count("predictions, metrics.json and checkpoint") == 1  # by one of them
+    metrics = json.loads((tmp_path / "whole" / "metrics.json").read_text())
+    assert metrics["environment"]["processes"] == 2
+    steps = (tmp_path / "whole" / "telemetry.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in steps] == list(range(1, 151))
+    other = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole", "--clip", "3")
+    assert other.returncode != 0
+    assert other.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
     script = tmp_path / "asks.py"
     script.write_text(ASKS)
     asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)

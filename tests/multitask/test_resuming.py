@@ -233,11 +233,13 @@ def test_a_step_that_is_not_finite_moves_nothing_and_is_counted(make_trainer, mo
     trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, weight_decay=0.5)
     poisoned(trainer, monkeypatch, (2,))
     take, weights = trainer.train_step, []
-    monkeypatch.setattr(trainer, "train_step", lambda drawn: (take(drawn), weights.append(flat())))
 
-    def flat():
-        return torch.cat([p.detach().flatten() for p in trainer.model.parameters()])
+    def kept(drawn):
+        result = take(drawn)
+        weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
+        return result
 
+    monkeypatch.setattr(trainer, "train_step", kept)
     trainer.train_epoch(1)
     assert [torch.equal(*pair) for pair in pairwise(weights)] == [True, False, False]
     assert trainer.progress.statuses[SKIPPED] == 1
