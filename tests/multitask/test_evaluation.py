@@ -35,10 +35,8 @@ def test_scores_come_in_the_files_order(make_trainer):
 @pytest.mark.numeric
 @pytest.mark.parametrize("count", [7, 1000])
 def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
-    trainer = make_trainer(
-        tasks=("qqp",), combiner="sum", task_options={"qqp": {"loss": "with-contrastive"}}
-    )
-    trainer.model.eval()
+    options = {"qqp": {"loss": "with-contrastive"}}
+    trainer = make_trainer(only="qqp", dropout=False, task_options=options)
     train = {"qqp": trainer.splits["qqp"]["train"]}
     found = mean_losses(trainer.model, trainer.tasks, train, count)
     rows = np.random.default_rng(0).permutation(40)[:count]

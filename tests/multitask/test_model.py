@@ -37,16 +37,8 @@ def test_heads_begin_by_seed_and_name(make_trainer):
 def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, objective):
     found = []
     for size in (None, 3):
-        trainer = make_trainer(
-            mode="single",
-            tasks=("sst",),
-            objective=objective,
-            batches_per_step=1,
-            combiner="sum",
-            batch_size=8,
-            micro_batch=size,
-        )
-        trainer.model.eval()
+        changes = {"objective": objective, "batch_size": 8, "micro_batch": size}
+        trainer = make_trainer(only="sst", dropout=False, **changes)
         trainer.gradient(next_batches(trainer.streams, trainer.plan.steps(1)[0]))
         found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
     largest = max(float(gradient.abs().max()) for gradient in found[0].values())

@@ -78,9 +78,7 @@ def assert_same(trainer, found, expected):
 
 @pytest.fixture
 def trainer(make_trainer):
-    trainer = make_trainer()
-    trainer.model.eval()  # no dropout: the same batch gives the same gradient again
-    return trainer
+    return make_trainer(dropout=False)
 
 
 def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeypatch):
@@ -124,8 +122,9 @@ def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trai
 def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combiner, size):
     gradients = []
     for micro_batch in (None, size):
-        trainer = make_trainer(f"{micro_batch}", combiner=combiner, micro_batch=micro_batch)
-        trainer.model.eval()
+        trainer = make_trainer(
+            f"{micro_batch}", combiner=combiner, micro_batch=micro_batch, dropout=False
+        )
         trainer.gradient(drawn(trainer, "sst", "qqp"))
         gradients.append((shared_gradient(trainer), head_gradients(trainer)["qqp"]))
     assert_same(trainer, gradients[1][0], gradients[0][0])
@@ -135,8 +134,7 @@ def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combin
 @pytest.mark.parametrize("measure", [False, True])
 @pytest.mark.parametrize("tasks", [("sst",), ("sst", "qqp", "sts")])
 def test_sum_adds_the_gradients_up(make_trainer, tasks, measure):
-    trainer = make_trainer(combiner="sum", tasks=tasks)
-    trainer.model.eval()
+    trainer = make_trainer(combiner="sum", tasks=tasks, dropout=False)
     batches = drawn(trainer, *tasks)
     expected = sum(plain_gradient(trainer, name, rows[0])[0] for name, rows in batches.items())
     result = trainer.gradient(batches, measure)
@@ -202,8 +200,7 @@ def test_all_processes_go_on_from_the_largest_number_of_passes(make_trainer, mon
 def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
     found = {}
     for precision in ("fp32", "bf16"):
-        trainer = make_trainer(precision, precision=precision)
-        trainer.model.eval()
+        trainer = make_trainer(precision, precision=precision, dropout=False)
         trainer.gradient(drawn(trainer, "sst", "sts"))
         found[precision] = shared_gradient(trainer)
     cosine = torch.cosine_similarity(found["fp32"], found["bf16"], dim=0)
@@ -221,10 +218,7 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
 def test_losses_of_a_task_are_objectives_of_their_own(
     make_trainer, combiner, micro_batch, settings, count
 ):
-    if count == 7 and micro_batch:
-        pytest.skip("contrastive losses of parts of a batch are others: test_passes.py")
-    trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **settings)
-    trainer.model.eval()
+    trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **settings, dropout=False)
     batches = drawn(trainer, *trainer.names)
     rows = [
         plain_gradient(trainer, task, batches[task][0], name)[0]
@@ -242,8 +236,9 @@ def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatc
     """With the same weights they take the same step; only what the combiner sees differs."""
     found = {}
     for gradients in ("parameters", "representation"):
-        trainer = make_trainer(gradients, combiner="pcgrad", gradients=gradients, **BOTH)
-        trainer.model.eval()
+        trainer = make_trainer(
+            gradients, combiner="pcgrad", gradients=gradients, **BOTH, dropout=False
+        )
         asked = fixed(monkeypatch, trainer, lambda gram: weights)
         result = trainer.gradient(drawn(trainer, "qqp"))
         found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
@@ -256,8 +251,7 @@ def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatc
 
 
 def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradients(make_trainer):
-    trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH)
-    trainer.model.eval()
+    trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH, dropout=False)
     batches = drawn(trainer, "qqp")
     rows = batches["qqp"][0]
     leaves = [text.detach().requires_grad_() for text in plain_losses(trainer, "qqp", rows)[1]]
@@ -278,16 +272,12 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
 @pytest.mark.parametrize("gradients", ["representation", "parameters"])
 def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     """(1 - weight) CE + weight (b_1 pull + b_2 push); the head has its share of the first."""
-    trainer = make_trainer(
-        mode="single", tasks=("sst",), objective="epo", scl_weight=0.4, per_class=True,
-        batch_size=10, batches_per_step=1, combiner="sum", gradients=gradients,
-    )  # fmt: skip
-    trainer.model.eval()
+    changes = {"objective": "epo", "scl_weight": 0.4, "per_class": True, "batch_size": 10}
+    trainer = make_trainer(only="sst", dropout=False, gradients=gradients, **changes)
     batches = drawn(trainer, "sst")
     names = ("sst/cross_entropy", "sst/pull", "sst/push")
     plain = [plain_gradient(trainer, "sst", batches["sst"][0], name)[0] for name in names]
-    entropy = make_trainer("plain", mode="single", tasks=("sst",), combiner="sum")
-    entropy.model.eval()
+    entropy = make_trainer("plain", only="sst", dropout=False)
     alone, head = plain_gradient(entropy, "sst", batches["sst"][0])
     result = trainer.gradient(batches)
     assert result.objectives == names

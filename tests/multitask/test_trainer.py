@@ -77,7 +77,7 @@ def training_loss(trainer, name, rows):
 
 
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
-    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum", epochs=3, lr=1e-3)
+    trainer = make_trainer(only="sts", epochs=3, lr=1e-3)
     rows = np.arange(40)
     before = training_loss(trainer, "sts", rows)
     trainer.fit()
