@@ -82,7 +82,7 @@ def test_a_copy_in_bfloat16_stays_close_and_leaves_the_encoder_as_it_was(bert_or
     np.testing.assert_array_equal(model.encode(peer_models.SENTENCES), full)
 
 
-def test_encode_is_deterministic_in_training_and_leaves_the_mode_alone(tiny):
+def test_encode_is_deterministic_in_training_and_keeps_the_mode(tiny):
     for training in (True, False):
         tiny.train(training)
         first = tiny.encode(peer_models.SENTENCES)
@@ -165,7 +165,7 @@ def test_tiny_is_the_same_each_time(tiny):
     again = BiEncoder.from_pretrained("tiny")
     assert all(torch.equal(v, again.state_dict()[k]) for k, v in tiny.state_dict().items())
     assert np.array_equal(tiny.encode(TEXTS), again.encode(TEXTS))
-    assert tiny.encode(TEXTS).std(0).min() > 0  # texts are told apart
+    assert tiny.encode(TEXTS).std(0).min() > 0  # different texts have different vectors
 
 
 @pytest.mark.slow

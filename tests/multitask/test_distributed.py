@@ -44,7 +44,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):
-    """Folders of what one process and two computed, a file a kind."""
+    """Folders of what one process and two computed, with a file for each kind."""
     script = ROOT / "tests" / "multitask" / "ten_steps.py"
     folders = []
     for launcher in ([], TORCHRUN):

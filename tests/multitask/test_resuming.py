@@ -191,7 +191,7 @@ def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monke
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
 
 
-def test_a_resumed_run_has_the_date_of_its_beginning(make_trainer, monkeypatch):
+def test_a_resumed_run_keeps_the_date_of_its_beginning(make_trainer, monkeypatch):
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
     stopped(make_trainer("run"), monkeypatch, 2)
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-24T08:00:00+00:00")

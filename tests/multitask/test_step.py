@@ -278,13 +278,15 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     names = ("sst/cross_entropy", "sst/pull", "sst/push")
     plain = [plain_gradient(trainer, "sst", batches["sst"][0], name)[0] for name in names]
     entropy = make_trainer("plain", only="sst", dropout=False)
-    alone, head = plain_gradient(entropy, "sst", batches["sst"][0])
+    entropy_gradient, head = plain_gradient(entropy, "sst", batches["sst"][0])
     result = trainer.gradient(batches)
     assert result.objectives == names
     weights = torch.from_numpy(result.combined.weights)
     assert weights[1:].sum().item() == pytest.approx(0.4)
     assert_same(trainer, shared_gradient(trainer), weights @ torch.stack(plain))
     assert_same(
-        trainer, shared_gradient(trainer), 0.6 * alone + weights[1:] @ torch.stack(plain[1:])
+        trainer,
+        shared_gradient(trainer),
+        0.6 * entropy_gradient + weights[1:] @ torch.stack(plain[1:]),
     )
     assert_same(trainer, head_gradients(trainer)["sst"], 0.6 * head)
