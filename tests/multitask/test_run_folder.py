@@ -156,3 +156,10 @@ def test_a_damaged_kernel_is_refused_with_its_file(tmp_path, stored):
     write_json(tmp_path / "config.json", CONFIG.to_json() | {"linear": stored})
     with pytest.raises(RunError, match=r"config\.json: linear: expected mkl or onednn"):
         with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written") as error:
+        prepare(tmp_path / "file" / "run", CONFIG, resume=False, overwrite=False)
+    assert "\n" not in str(error.value)
