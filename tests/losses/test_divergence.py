@@ -1,42 +1,30 @@
 """Divergences: golden values, and that nothing is stretched."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
+from loss_cases import golden, tensor
 
 from losses import squared_difference, symmetric_kl
 
 pytestmark = pytest.mark.numeric
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "smart_divergence.json"
-CASES = json.loads(GOLDEN.read_text())["cases"]
 
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_golden_values_and_gradients(case):
-    p, q = (
-        torch.tensor(case["inputs"][key], dtype=torch.float64, requires_grad=True)
-        for key in ("logits_p", "logits_q")
-    )
+@golden("smart_divergence")
+def test_values_and_gradients_are_the_golden_ones(case):
+    p, q = (tensor(case["inputs"][key]).requires_grad_() for key in ("logits_p", "logits_q"))
     expected = case["expected"]
     loss = symmetric_kl(p, q)
     assert loss.item() == pytest.approx(expected["sym_kl_batchmean"], rel=1e-9, abs=1e-10)
     loss.backward()
     for side, key in ((p, "grad_p_batchmean_full"), (q, "grad_q_batchmean_full")):
-        wanted = torch.tensor(expected[key], dtype=torch.float64)
-        torch.testing.assert_close(side.grad, wanted, rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(side.grad, tensor(expected[key]), rtol=1e-9, atol=1e-10)
     difference = squared_difference(p, q).item()
     assert difference == pytest.approx(expected["mse_mean"], rel=1e-9, abs=1e-10)
 
 
-def test_outputs_that_agree_give_exactly_zero():
+def test_equal_logits_give_exactly_zero_and_far_ones_stay_finite():
     logits = torch.randn(7, 5) * 30
     assert symmetric_kl(logits, logits.clone()).item() == 0
-
-
-def test_far_logits_stay_finite():
     p = torch.tensor([[200.0, -200.0]], requires_grad=True)
     loss = symmetric_kl(p, -p.detach())
     loss.backward()

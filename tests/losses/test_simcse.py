@@ -1,26 +1,25 @@
-"""SimCSE and the triplet loss: golden values, plain loops in float64, false negatives."""
-
-import json
-from pathlib import Path
+"""Losses of pairs and triplets of texts: golden values, plain loops in float64, false negatives."""
 
 import numpy as np
 import pytest
 import torch
+from loss_cases import golden, tensor
 
-from losses import simcse_loss, triplet_margin_loss
+from losses import pair_contrastive_loss, simcse_loss, triplet_margin_loss
 
 pytestmark = pytest.mark.numeric
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "simcse.json"
-CASES = json.loads(GOLDEN.read_text())["cases"]
 
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_golden_values(case):
+@golden("simcse")
+def test_simcse_has_the_golden_values(case):
     inputs = case["inputs"]
-    views = (torch.tensor(inputs[key], dtype=torch.float64) for key in ("z1", "z2"))
-    loss = simcse_loss(*views, temperature=inputs["tau"]).item()
-    assert loss == pytest.approx(case["expected"]["loss"], rel=1e-9, abs=1e-10)
+    loss = simcse_loss(tensor(inputs["z1"]), tensor(inputs["z2"]), temperature=inputs["tau"])
+    assert loss.item() == pytest.approx(case["expected"]["loss"], rel=1e-9, abs=1e-10)
+
+
+def drawn(*shape):
+    torch.manual_seed(0)
+    return torch.randn(*shape, dtype=torch.float64)
 
 
 def cosine(a, b):
@@ -29,9 +28,8 @@ def cosine(a, b):
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(("further", "theirs"), [(0, None), (3, None), (3, [2, -1, 0])])
-def test_it_equals_a_plain_loop(further, theirs, grouped):
-    torch.manual_seed(0)
-    one, two = torch.randn(2, 6, 5, dtype=torch.float64)
+def test_simcse_equals_a_plain_loop(further, theirs, grouped):
+    one, two = drawn(2, 6, 5)
     negatives = torch.randn(further, 5, dtype=torch.float64) if further else None
     groups = torch.tensor([0, 1, 0, 2, 1, 0]) if grouped else None
     total = 0.0
@@ -54,20 +52,23 @@ def test_a_sentence_that_is_twice_in_the_batch_is_not_pushed_from_itself():
     assert simcse_loss(one, one, groups=torch.tensor([7, 7, 1, 2])).item() < 1e-6
 
 
-def test_gradients_are_finite_where_all_are_of_one_group():
-    one = torch.randn(3, 4, requires_grad=True)
-    loss = simcse_loss(one, torch.randn(3, 4), groups=torch.zeros(3))
-    loss.backward()
-    assert loss.item() == 0
-    assert one.grad.isfinite().all()
-
-
 @pytest.mark.parametrize("margin", [0.2, 1.0])
 def test_triplets_equal_a_plain_loop(margin):
-    torch.manual_seed(0)
-    texts = torch.randn(3, 9, 5, dtype=torch.float64)
+    texts = drawn(3, 9, 5)
     plain = [
         max(0.0, cosine(a, n) - cosine(a, p) + margin)
         for a, p, n in zip(*texts.numpy(), strict=True)
     ]
     assert triplet_margin_loss(*texts, margin=margin).item() == pytest.approx(np.mean(plain))
+
+
+@pytest.mark.parametrize("margin", [0.5, 1.2])
+def test_pairs_equal_a_plain_loop(margin):
+    u, v = drawn(2, 20, 5)
+    alike = torch.arange(20) % 3 == 0
+    plain = []
+    for a, b, same in zip(u.numpy(), v.numpy(), alike.tolist(), strict=True):
+        distance = 1 - cosine(a, b)
+        plain.append(0.5 * (distance**2 if same else max(0.0, margin - distance) ** 2))
+    found = pair_contrastive_loss(u, v, alike.long(), margin)
+    assert found.item() == pytest.approx(np.mean(plain))

@@ -1,17 +1,14 @@
 """SMART's noise: golden steps on one text and on two towers, and the ball it stays in."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 import torch.nn.functional as F
+from loss_cases import golden, tensor
 
 from losses import adversarial_noise, squared_difference, symmetric_kl
 
-FOLDER = Path(__file__).parents[1] / "golden"
-INNER = json.loads((FOLDER / "smart_inner.json").read_text())["cases"]
-PAIRS = json.loads((FOLDER / "smart_biencoder.json").read_text())["cases"]
+CLOSE = {"rtol": 1e-8, "atol": 1e-10}
+ORDER = {"inf": float("inf"), "l2": 2}
 
 
 def kl(found, clean):
@@ -26,10 +23,6 @@ DIVERGENCES = {
 }
 
 
-def tensor(values):
-    return torch.tensor(values, dtype=torch.float64)
-
-
 def settings(inputs):
     projected = inputs.get("mode") == "projected"
     return {
@@ -40,10 +33,8 @@ def settings(inputs):
     }
 
 
-@pytest.mark.parametrize(
-    "case", [c for c in INNER if c["inputs"]["mode"] != "mtdnn"], ids=lambda case: case["id"]
-)
-def test_golden_noise_of_one_text(case):
+@golden("smart_inner", lambda inputs: inputs["mode"] != "mtdnn")
+def test_noise_of_one_text_is_the_golden_one(case):
     """mt-dnn's own divergences are other ones; its steps are those of `normalised`."""
     inputs, expected = case["inputs"], case["expected"]
     embed, weight, bias = (tensor(inputs[key]) for key in ("embed", "W", "bias"))
@@ -59,15 +50,14 @@ def test_golden_noise_of_one_text(case):
         inner = kl  # each direction detaches its target there: the gradient of one is left
     start = tensor(inputs["noise_standard_normal"]).view(-1, width) * inputs["noise_var"]
     noise = adversarial_noise(lambda n: inner(predict(n), clean), start, owner, **settings(inputs))
-    close = {"rtol": 1e-8, "atol": 1e-10}
-    torch.testing.assert_close(noise.view(embed.shape), tensor(expected["final_noise"]), **close)
+    torch.testing.assert_close(noise.view(embed.shape), tensor(expected["final_noise"]), **CLOSE)
     if inputs["outer_loss"] in DIVERGENCES:
         value = DIVERGENCES[inputs["outer_loss"]](predict(noise), clean)
-        torch.testing.assert_close(value, tensor(expected["regulariser"]), **close)
+        torch.testing.assert_close(value, tensor(expected["regulariser"]), **CLOSE)
 
 
-@pytest.mark.parametrize("case", PAIRS, ids=lambda case: case["id"])
-def test_golden_noise_of_both_towers(case):
+@golden("smart_biencoder")
+def test_noise_of_both_towers_is_the_golden_one(case):
     inputs, expected = case["inputs"], case["expected"]
     embed = [tensor(inputs[f"embed_{side}"]) for side in (1, 2)]
     sizes = [e.shape[0] * e.shape[1] for e in embed]
@@ -87,13 +77,12 @@ def test_golden_noise_of_both_towers(case):
         start * inputs["noise_var"],
         **settings(inputs),
     )
-    close = {"rtol": 1e-8, "atol": 1e-10}
     for side, part, e in zip((1, 2), noise.split(sizes), embed, strict=True):
         torch.testing.assert_close(
-            part.view(e.shape), tensor(expected[f"final_noise_{side}"]), **close
+            part.view(e.shape), tensor(expected[f"final_noise_{side}"]), **CLOSE
         )
     value = squared_difference(predict(noise), clean)
-    torch.testing.assert_close(value, tensor(expected["regulariser"]), **close)
+    torch.testing.assert_close(value, tensor(expected["regulariser"]), **CLOSE)
 
 
 @pytest.mark.parametrize("norm", ["inf", "l2"])
@@ -108,20 +97,10 @@ def test_projected_noise_climbs_and_stays_in_its_ball(norm, steps):
         return outputs.square().sum()
 
     start = torch.randn(6, 4, dtype=torch.float64) * 1e-3
-    noise = adversarial_noise(
-        divergence,
-        start,
-        owner,
-        variant="projected",
-        steps=steps,
-        step_size=0.3,
-        radius=0.2,
-        norm=norm,
-    )
-    sizes = torch.stack(
-        [torch.linalg.vector_norm(noise[owner == i], float("inf") if norm == "inf" else 2)
-         for i in (0, 1)]
-    )  # fmt: skip
+    ball = {"step_size": 0.3, "radius": 0.2, "norm": norm}
+    noise = adversarial_noise(divergence, start, owner, variant="projected", steps=steps, **ball)
+    parts = (noise[owner == example] for example in (0, 1))
+    sizes = torch.stack([torch.linalg.vector_norm(part, ORDER[norm]) for part in parts])
     torch.testing.assert_close(sizes, torch.full_like(sizes, 0.2))
     assert divergence(noise) > 100 * divergence(start)
     assert not noise.requires_grad
@@ -131,7 +110,7 @@ def test_projected_noise_climbs_and_stays_in_its_ball(norm, steps):
 def test_normalised_noise_has_norm_one_at_every_token(norm):
     start = torch.randn(5, 4, dtype=torch.float64) * 1e-5
     noise = adversarial_noise(lambda n: n.square().sum(), start, norm=norm)
-    sizes = torch.linalg.vector_norm(noise, float("inf") if norm == "inf" else 2, dim=-1)
+    sizes = torch.linalg.vector_norm(noise, ORDER[norm], dim=-1)
     assert ((sizes > 0.7) & (sizes < 1)).all()
 
 
@@ -143,6 +122,6 @@ def test_a_gradient_of_zero_leaves_the_noise_finite():
         assert noise.isfinite().all()
 
 
-def test_projected_needs_to_know_whose_tokens_they_are():
+def test_projected_noise_without_the_examples_of_its_tokens_is_refused():
     with pytest.raises(ValueError, match="owner: expected the example of each token, found none"):
         adversarial_noise(torch.sum, torch.ones(2, 2), variant="projected")

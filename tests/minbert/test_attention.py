@@ -48,7 +48,7 @@ def inputs(lengths, dtype=torch.float32):
 
 
 def fake_varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k):
-    """What PyTorch's flash attention computes, with its signature; it runs on GPUs alone."""
+    """What PyTorch's flash attention computes, with its signature; it runs only on GPUs."""
     assert cu_seq_q.dtype == torch.int32
     assert torch.equal(cu_seq_q, cu_seq_k)
     lengths = cu_seq_q.diff().tolist()
@@ -86,13 +86,13 @@ def test_context_and_gradient_are_those_of_a_plain_loop(kernel, lengths, varlen)
 @pytest.mark.numeric
 @pytest.mark.parametrize("kernel", [explicit, sdpa_attention])
 @pytest.mark.parametrize("lengths", LENGTHS)
-def test_tokens_that_are_nobodys_change_nothing(kernel, lengths):
+def test_tokens_of_no_sentence_change_nothing(kernel, lengths):
     qkv, exact = inputs(lengths)
     rounded = AttentionLayout(exact.batch, HEADS, (64, 8))
     assert (rounded.tokens % 64, rounded.columns % 8) == (0, 0)
-    nobodys = torch.randn(rounded.tokens - sum(lengths), qkv.shape[1])
+    filling = torch.randn(rounded.tokens - sum(lengths), qkv.shape[1])
     results = []
-    for layout, more in ((exact, nobodys[:0]), (rounded, nobodys)):
+    for layout, more in ((exact, filling[:0]), (rounded, filling)):
         leaf = torch.cat([qkv.detach(), more]).requires_grad_()
         context = kernel(leaf, layout)
         assert not context[sum(lengths) :].any()

@@ -41,6 +41,10 @@ def test_pack_equals_a_naive_loop(rows, data):
     assert batch.longest == max(map(len, expected))
     assert batch.sequence.tolist() == [s for s, row in enumerate(expected) for _ in row]
     assert batch.positions.tolist() == [p for row in expected for p in range(len(row))]
+    assert batch.owner.tolist() == [s % len(picked) for s, row in enumerate(expected) for _ in row]
+    parts = batch.split(torch.arange(len(expected)))
+    assert torch.equal(torch.stack(parts).flatten(), torch.arange(len(expected)))
+    assert len(parts) == len(texts)
     starts = [sum(len(row) for row in expected[:s]) for s in range(len(expected))]
     assert batch.starts.tolist() == starts
     if segments is None:
@@ -57,23 +61,9 @@ def test_token_lists_know_their_lengths():
     assert tokens.token_index(np.array([2, 0])).tolist() == [4, 5, 0, 1, 2]
 
 
-def test_tokens_know_the_example_they_belong_to():
-    batch = pack([token_lists([[1, 2, 3], [4]]), token_lists([[5], [6, 7]])], np.array([0, 1]))
-    assert batch.sequence.tolist() == [0, 0, 0, 1, 2, 3, 3]
-    assert batch.owner.tolist() == [0, 0, 0, 1, 0, 1, 1]
-
-
 def test_two_texts_need_an_even_number_of_sequences():
     with pytest.raises(ValueError, match="multiple of 2 sequences, found 3"):
         Batch(lengths=torch.tensor([1, 1, 1]), ids=torch.tensor([1, 2, 3]), texts=2)
-
-
-def test_split_gives_one_tensor_a_text():
-    batch = Batch(lengths=torch.tensor([1, 1, 1, 1]), ids=torch.arange(4), texts=2)
-    embeddings = torch.arange(8.0).view(4, 2)
-    first, second = batch.split(embeddings)
-    assert torch.equal(first, embeddings[:2])
-    assert torch.equal(second, embeddings[2:])
 
 
 def test_to_keeps_a_batch_that_is_there_and_moves_its_tokens():

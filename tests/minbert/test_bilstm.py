@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
@@ -40,14 +41,11 @@ def test_states_and_gradients_are_those_of_single_sequences(layers):
     torch.testing.assert_close(one, other)
 
 
-def test_words_are_ranked_and_marks_are_words():
+def test_words_are_ranked_and_unknown_ones_are_one_token():
     assert vocabulary_of(TEXTS)[:2] == ["cat", "a"]
     assert set(vocabulary_of(TEXTS)) == {"cat", "a", "the", "dog", "sleeps", ".", ",", ";", "!"}
     assert vocabulary_of(TEXTS, least=2) == ["cat", "a", "dog", "the"]
     assert vocabulary_of(TEXTS, most=1) == ["cat"]
-
-
-def test_unknown_words_are_one_token():
     tokens = word_tokenizer(["cat", "dog"], 50)(["The CAT and", ""])
     unknown, first, last = (SPECIAL.index(name) for name in ("[UNK]", "[CLS]", "[SEP]"))
     assert tokens.ids.tolist() == [first, unknown, len(SPECIAL), unknown, last, first, last]
@@ -82,9 +80,9 @@ def test_texts_are_parted_as_gloves_are(text, words):
 
 
 def test_words_begin_at_their_vectors(vectors, tmp_path):
-    said = build_bilstm(tmp_path / "out", TEXTS, vectors, units=4)
+    summary = build_bilstm(tmp_path / "out", TEXTS, vectors, units=4)
     # Words that come once are left out, unless they have a vector.
-    assert said.startswith("5 words, 60% of them with a vector, 1 x 4 units")
+    assert summary.startswith("5 words, 60% of them with a vector, 1 x 4 units")
     model = BiEncoder.from_pretrained(tmp_path / "out")
     weight = model.encoder.embeddings.word.weight
     vocabulary = json.loads((tmp_path / "out" / "tokenizer.json").read_text())["model"]["vocab"]
@@ -98,50 +96,39 @@ def test_words_begin_at_their_vectors(vectors, tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("the 1 2\ncat 1 2 3\n", "line 2: expected 2 numbers, found 3"),
-        ("the 1 two\n", "line 1: expected a word and its numbers"),
-        ("cat\n", "line 1: expected a word and its numbers"),
-        ("cat nan 1\n", "line 1: expected a word and its numbers"),
-        ("", "expected word vectors"),
-        ("other 1 2\n", "expected vectors of some of the words, found none"),
-        ("the 1,5 2\n", "line 1: expected a word and its numbers, found '1,5 2'"),
-        (
-            gzip.compress(b"the 1 2\n", mtime=0),
-            "expected word vectors as text, found a packed file",
-        ),
+        (b"the 1 2\ncat 1 2 3\n", "line 2: expected 2 numbers, found 3"),
+        (b"the 1,5 2\n", "line 1: expected a word and its numbers, found '1,5 2'"),
+        (b"cat\n", "line 1: expected a word and its numbers"),
+        (b"cat nan 1\n", "line 1: expected a word and its numbers"),
+        (b"", "expected word vectors"),
+        (b"other 1 2\n", "expected vectors of some of the words, found none"),
+        (gzip.compress(b"the 1 2\n", mtime=0), "word vectors as text, found a packed file"),
     ],
 )
-def test_files_that_are_no_vectors(tmp_path, content, expected):
+def test_files_that_are_no_vectors_are_refused(tmp_path, content, expected):
     file = tmp_path / "glove.txt"
-    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    file.write_bytes(content)
     with pytest.raises(EncoderError, match=expected):
         read_vectors(file, ["the", "cat"])
     with pytest.raises(EncoderError, match="expected word vectors"):
         read_vectors(tmp_path / "nowhere.txt", ["the"])
 
 
-def test_several_words_with_a_vector_are_passed_over(tmp_path):
-    file = tmp_path / "vectors.txt"
-    file.write_text("the 1 2 3\n. . . 0.3 0.4 0.5\ncat 1 2 3\n. 4 5 6\n")
-    assert read_vectors(file, [".", "cat"])["."].tolist() == [4, 5, 6]
-
-
 @pytest.mark.parametrize(
-    "content", ["\ufeffthe 1 2\ncat 3 4\nthe 9 9\n", "the\t1\t2\r\ncat 3 4\r\n"]
+    ("content", "expected"),
+    [
+        ("\ufeffthe 1 2\ncat 3 4\nthe 9 9\n", {"the": [1, 2], "cat": [3, 4]}),
+        ("the\t1\t2\r\ncat 3 4\r\n", {"the": [1, 2], "cat": [3, 4]}),
+        ("the 1 2 3\n. . . 0.3 0.4 0.5\n. 4 5 6\n", {"the": [1, 2, 3], ".": [4, 5, 6]}),
+        ("2 3\n2 1 1 1\ncat 1 2 3\n", {"2": [1, 1, 1], "cat": [1, 2, 3]}),
+    ],
+    ids=["a mark and a word twice", "tabs", "several words with a vector", "word2vec's first line"],
 )
-def test_byte_order_marks_tabs_and_words_that_come_twice(tmp_path, content):
+def test_vectors_are_read_from_files_of_other_forms(tmp_path, content, expected):
     file = tmp_path / "vectors.txt"
     file.write_bytes(content.encode())
-    found = read_vectors(file, ["the", "cat"])
-    assert {word: vector.tolist() for word, vector in found.items()} == {
-        "the": [1, 2], "cat": [3, 4],
-    }  # fmt: skip
-
-
-def test_the_first_line_of_word2vecs_format_is_passed_over(tmp_path):
-    file = tmp_path / "vectors.txt"
-    file.write_text("2 3\n2 1 1 1\ncat 1 2 3\n")
-    assert set(read_vectors(file, ["cat", "2"])) == {"cat", "2"}
+    found = read_vectors(file, ["the", "cat", ".", "2"])
+    assert {word: vector.tolist() for word, vector in found.items()} == expected
 
 
 @pytest.fixture
@@ -150,31 +137,30 @@ def folder(tmp_path):
     return tmp_path / "bilstm"
 
 
+WEIGHT, HIDDEN = "embeddings.word.weight", "layers.0.weight_hh_l0"
+
+
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("settings", "tensors", "expected"),
     [
-        ({"units": 0}, "units: expected a whole number from 1, found 0"),
-        ({"dropout": 1.5}, "dropout: expected a number"),
-        ({"heads": 3}, "expected the settings of a BiLSTM, found 'heads'"),
-        ({"units": 5}, "expected shape"),
+        ({"units": 0}, {}, "units: expected a whole number from 1, found 0"),
+        ({"dropout": 1.5}, {}, "dropout: expected a number"),
+        ({"heads": 3}, {}, "expected the settings of a BiLSTM, found 'heads'"),
+        ({"units": 5}, {}, "expected shape"),
+        ({}, {"other": torch.zeros(2)}, "this encoder does not have: 'other'"),
+        ({}, {HIDDEN: None}, f"expected a tensor '{HIDDEN}'"),
+        ({}, {WEIGHT: torch.nan}, f"'{WEIGHT}': expected finite numbers, found nan"),
     ],
 )
-def test_damaged_folders(folder, changes, expected):
-    content = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(content | changes))
-    with pytest.raises(EncoderError, match=expected):
-        BiEncoder.from_pretrained(folder)
-
-
-def test_tensors_that_are_missing_or_strange(folder):
-    tensors = load_file(folder / "model.safetensors")
-    strange = tensors | {"other": torch.zeros(2)}
-    save_file(strange, folder / "model.safetensors")
-    with pytest.raises(EncoderError, match="this encoder does not have: 'other'"):
-        BiEncoder.from_pretrained(folder)
-    tensors.pop("layers.0.weight_hh_l0")
-    save_file(tensors, folder / "model.safetensors")
-    with pytest.raises(EncoderError, match=r"expected a tensor 'layers\.0\.weight_hh_l0'"):
+def test_a_damaged_folder_is_refused(folder, settings, tensors, expected):
+    config, weights = folder / "config.json", folder / "model.safetensors"
+    config.write_text(json.dumps(json.loads(config.read_text()) | settings))
+    found = load_file(weights)
+    if WEIGHT in tensors:
+        tensors = {WEIGHT: torch.full_like(found[WEIGHT], tensors[WEIGHT])}
+    found |= tensors
+    save_file({name: value for name, value in found.items() if value is not None}, weights)
+    with pytest.raises(EncoderError, match=re.escape(expected)):
         BiEncoder.from_pretrained(folder)
 
 

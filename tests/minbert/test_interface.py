@@ -11,7 +11,7 @@ from minbert.pooling import POOLINGS
 from minbert.words import build_bilstm
 
 TEXTS = ["A cat sleeps .", "", "word " * 90, "Zoë's café 🙂", "日本語", "\tTabs\nand  lines", "!"]
-TEXTS += [f"sentence {i} " + "of words " * (i % 11) for i in range(30)]
+TEXTS += [f"sentence {i} " + "of words " * (i % 11) for i in range(70)]
 
 
 @pytest.fixture(scope="module", params=["transformer", "bilstm", "bilstm, three layers"])
@@ -46,7 +46,7 @@ def test_order_and_company_do_not_matter(folder, pooling):
         assert_near(model.encode([text])[0], together[row], terms(model))
 
 
-def test_an_empty_sentence_and_none(model):
+def test_an_empty_sentence_has_a_vector_and_no_sentence_none(model):
     assert np.isfinite(model.encode([""])).all()
     nothing = model.encode([])
     assert nothing.shape == (0, model.width)
@@ -54,9 +54,12 @@ def test_an_empty_sentence_and_none(model):
 
 
 @pytest.mark.numeric
-def test_embed_is_encode_with_gradients(model):
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_embed_is_encode_with_gradients(folder, pooling):
+    model = BiEncoder.from_pretrained(folder, pooling).eval()
     tokens = model.tokenizer(TEXTS)
     embeddings = model.embed(pack([tokens], np.arange(len(tokens))))
+    assert embeddings.dtype == torch.float32
     assert_near(embeddings, model.encode(TEXTS), terms(model))
     gradients = torch.autograd.grad(embeddings.square().sum(), list(model.parameters()))
     assert all(torch.isfinite(gradient).all() for gradient in gradients)
@@ -71,7 +74,7 @@ def test_both_texts_of_a_pair_in_one_pass(model):
     assert_near(both[:3], both[3:], terms(model))
 
 
-def test_it_is_saved_and_loaded(model, tmp_path):
+def test_a_saved_encoder_is_the_same_when_loaded(model, tmp_path):
     model.save_pretrained(tmp_path)
     again = BiEncoder.from_pretrained(tmp_path)
     assert again.encoder.config == model.encoder.config
@@ -79,7 +82,7 @@ def test_it_is_saved_and_loaded(model, tmp_path):
     assert np.array_equal(again.tokenizer(TEXTS).ids, model.tokenizer(TEXTS).ids)
 
 
-def test_dropout_is_its_streams(model):
+def test_dropout_comes_from_the_stream_of_the_encoder(model):
     tokens = model.tokenizer(TEXTS)
     batch = pack([tokens], np.arange(len(tokens)))
     model.train()
@@ -95,6 +98,6 @@ def test_dropout_is_its_streams(model):
     assert not torch.allclose(first, second)
 
 
-def test_too_long_a_sequence_is_refused(model):
+def test_the_tokenizer_cuts_what_is_too_long_for_the_encoder(model):
     tokens = model.tokenizer(["a " * 5000])
     assert tokens.lengths.max() <= model.encoder.config.max_tokens

@@ -28,12 +28,9 @@ def hidden():
     return (states - 10).requires_grad_()  # all negative: a zero from padding would win a maximum
 
 
-def test_the_names():
-    assert set(POOLINGS) == {"mean", "cls", "max"}
-
-
 @pytest.mark.parametrize("name", NAIVE)
-def test_equals_a_naive_loop(name, hidden, batch):
+def test_value_and_gradient_equal_a_naive_loop(name, hidden, batch):
+    assert NAIVE.keys() == POOLINGS.keys()
     expected = torch.stack([NAIVE[name](states) for states in hidden.split(LENGTHS)])
     found = POOLINGS[name](hidden, batch)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
@@ -41,15 +38,3 @@ def test_equals_a_naive_loop(name, hidden, batch):
     (ours,) = torch.autograd.grad((found * weights).sum(), hidden)
     (naive,) = torch.autograd.grad((expected * weights).sum(), hidden)
     torch.testing.assert_close(ours, naive, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("name", NAIVE)
-def test_gradients_are_those_of_finite_differences(name, hidden, batch):
-    assert torch.autograd.gradcheck(lambda states: POOLINGS[name](states, batch), (hidden,))
-
-
-@pytest.mark.parametrize("name", NAIVE)
-def test_one_sequence_and_one_token(name):
-    hidden = torch.randn(1, 4)
-    batch = Batch(lengths=torch.tensor([1]), ids=torch.zeros(1, dtype=torch.long))
-    torch.testing.assert_close(POOLINGS[name](hidden, batch), hidden)

@@ -28,15 +28,22 @@ def base_config():
     return BASE
 
 
+SINGLE = {"mode": "single", "batches_per_step": 1, "combiner": "sum"}
+
+
 @pytest.fixture
 def make_trainer(tmp_path):
-    """`make_trainer(folder_name, **changes of the configuration)` -> Trainer."""
+    """`make_trainer(folder_name, only=task, dropout=False, **changes of the configuration)`."""
 
-    def make(name="run", processes=Processes(), **changes) -> Trainer:
-        config = replace(BASE, **changes)
+    def make(name="run", only=None, dropout=True, **changes) -> Trainer:
+        single = SINGLE | {"tasks": (only,)} if only else {}
+        config = replace(BASE, **(single | changes))
         chosen, model, splits = assemble(config)
         folder = Path(tmp_path / name)
         folder.mkdir(exist_ok=True)
-        return Trainer(model, chosen, splits, config, folder, processes)
+        trainer = Trainer(model, chosen, splits, config, folder, Processes())
+        if not dropout:
+            model.eval()  # the same batch gives the same gradient again
+        return trainer
 
     return make

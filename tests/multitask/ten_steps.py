@@ -1,4 +1,4 @@
-"""Ten SGD steps without dropout, alone or under torchrun: ten_steps.py FOLDER KIND KIND ..."""
+"""Ten SGD steps without dropout, by one process or by two: ten_steps.py FOLDER KIND KIND ..."""
 
 import sys
 from dataclasses import replace

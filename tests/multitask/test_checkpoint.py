@@ -17,18 +17,8 @@ from multitask.atomic_dirs import (
     newest_first,
     publish,
     published,
-    seal,
 )
 from multitask.checkpoint import Checkpoints, load_training, save_training
-
-
-def test_publish_replaces_the_old_folder_whole(tmp_path):
-    target = tmp_path / "best"
-    for text in ("one", "two"):
-        publish(target, lambda folder, text=text: (folder / "file").write_text(text))
-        assert (target / "file").read_text() == text
-        assert fault(target) is None
-    assert [path.name for path in tmp_path.iterdir()] == ["best"]
 
 
 def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tmp_path):
@@ -41,19 +31,12 @@ def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tm
 
     with pytest.raises(OSError, match="disk full"):
         publish(target, fail)
+    assert fault(target) is None
     assert (published(target) / "file").read_text() == "good"
     assert [path.name for path in tmp_path.iterdir()] == ["best"]
     publish(target, lambda folder: (folder / "file").write_text("new"))
     assert (target / "file").read_text() == "new"
-
-
-def test_between_the_two_renames_the_old_folder_is_found(tmp_path):
-    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("old"))
-    (tmp_path / "best").rename(tmp_path / "best.old")
-    assert (published(tmp_path / "best") / "file").read_text() == "old"
     assert published(tmp_path / "never") is None
-    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("new"))
-    assert [path.name for path in tmp_path.iterdir()] == ["best"]
 
 
 def interrupted(folder, kind):
@@ -112,7 +95,6 @@ DAMAGES = {
     ),
     "no sums": lambda folder: (folder / SUMS).unlink(),
     "empty sums": lambda folder: (folder / SUMS).write_text(""),
-    "a space more": lambda folder: (folder / SUMS).write_text((folder / SUMS).read_text() + " "),
     "sums of no text": lambda folder: (folder / SUMS).write_bytes(b"\xff\xfe"),
 }
 
@@ -167,7 +149,7 @@ def test_two_checkpoints_are_kept_and_the_newest_is_used(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_is_used(tmp_path, capsys):
+def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_path, capsys):
     checkpoints = Checkpoints(tmp_path)
     for step in (5, 10):
         checkpoints.save(step, *trained(1), {"step": step})
@@ -177,25 +159,12 @@ def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_is_used(tmp_path
     assert checkpoints.load(*trained(2))[0] == {"step": 5}
     (line,) = capsys.readouterr().out.splitlines()
     assert str(damaged) in line
-    shutil.rmtree(newest_first(tmp_path)[1])
-    with pytest.raises(CheckpointError, match="found 1 damaged"):
-        checkpoints.load(*trained(2))
-
-
-def test_weights_of_another_model_are_told_in_one_line(tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(5, *trained(1), {})
     with pytest.raises(CheckpointError, match="expected the weights of this run") as error:
         checkpoints.load(*trained(1, width=4))
     assert "\n" not in str(error.value)
-
-
-def test_a_seal_holds_after_a_copy(tmp_path):
-    (tmp_path / "one" / "inner").mkdir(parents=True)
-    (tmp_path / "one" / "inner" / "file").write_text("x")
-    seal(tmp_path / "one")
-    shutil.copytree(tmp_path / "one", tmp_path / "two")
-    assert fault(tmp_path / "two") is None
+    shutil.rmtree(newest_first(tmp_path)[1])
+    with pytest.raises(CheckpointError, match="found 1 damaged"):
+        checkpoints.load(*trained(2))
 
 
 def test_of_500_damaged_checkpoints_none_is_taken_for_whole(tmp_path, capsys):

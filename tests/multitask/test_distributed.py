@@ -1,4 +1,4 @@
-"""Two processes take the step that one would, and tell when one of them is gone."""
+"""Two processes take the step that one would, and report when one of them is gone."""
 
 import json
 import os
@@ -44,7 +44,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):
-    """Folders of what one process and two computed, a file a kind."""
+    """Folders of what one process and two computed, with a file for each kind."""
     script = ROOT / "tests" / "multitask" / "ten_steps.py"
     folders = []
     for launcher in ([], TORCHRUN):
@@ -64,30 +64,6 @@ def test_two_processes_take_the_steps_of_one(kind, steps):
     terms = gradient_terms(config, 4 * 5 * config.max_tokens)  # four batches of five examples
     assert_near_in_norm(flat(two, "gradient"), flat(one, "gradient"), terms)
     assert_near_in_norm(flat(two, "weight"), flat(one, "weight"), 10 * terms)
-
-
-@pytest.mark.slow
-def test_a_run_of_two_processes_is_whole_and_resumes(tmp_path):
-    run = [
-        *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
-        *("--steps-per-epoch", "3", "--limit", "40", "--output", tmp_path / "run"),
-    ]
-    ended = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.count("predictions, metrics.json and checkpoint") == 1  # one speaks
-    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    assert metrics["environment"]["processes"] == 2
-    lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == list(range(1, 7))
-    assert (tmp_path / "run" / "predictions" / "sts-test-output.csv").exists()
-    again = python(*TORCHRUN, "run.py", *run, "--epochs", "2")
-    assert again.returncode == 0
-    assert "holds this run, finished" in again.stdout
-    other = python(*TORCHRUN, "run.py", *run, "--epochs", "3")
-    assert other.returncode != 0
-    told = [line for line in other.stderr.splitlines() if line.startswith("run.py:")]
-    assert len(told) == 1
-    assert "found another: epochs is 2 there and 3 here" in told[0]
 
 
 DIES = """
@@ -113,14 +89,14 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
     ]
     ended = python(*TORCHRUN, script, *run, timeout=600)
     assert ended.returncode != 0
-    told = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
-    assert len(told) == 1
-    assert "--resume" in told[0]
+    lines = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
+    assert len(lines) == 1
+    assert "--resume" in lines[0]
     (newest,) = newest_first(tmp_path / "run" / "checkpoint")
     assert json.loads((newest / "state.json").read_text())["progress"]["epoch"] == 1
-    alone = python("run.py", *run, "--resume")
-    assert alone.returncode == 1
-    assert "expected 2 processes, as at the start of the run, found 1" in alone.stderr
+    single = python("run.py", *run, "--resume")
+    assert single.returncode == 1
+    assert "expected 2 processes, as at the start of the run, found 1" in single.stderr
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
     assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
@@ -140,13 +116,21 @@ runpy.run_path("run.py", run_name="__main__")
 
 
 @pytest.mark.slow
-def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
+def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
         *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
     ]
     whole = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr[-2000:]
+    assert whole.stdout.count("predictions, metrics.json and checkpoint") == 1  # by one of them
+    metrics = json.loads((tmp_path / "whole" / "metrics.json").read_text())
+    assert metrics["environment"]["processes"] == 2
+    steps = (tmp_path / "whole" / "telemetry.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in steps] == list(range(1, 151))
+    other = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole", "--clip", "3")
+    assert other.returncode != 0
+    assert other.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
     script = tmp_path / "asks.py"
     script.write_text(ASKS)
     asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
@@ -161,7 +145,7 @@ def test_two_processes_that_are_asked_to_stop_go_on_as_if_they_had_not(tmp_path)
 
 
 @pytest.mark.parametrize("count", ["2", "two", ""])
-def test_a_world_size_that_is_not_torchruns_is_told(monkeypatch, count):
+def test_a_world_size_that_is_not_torchruns_is_refused(monkeypatch, count):
     monkeypatch.setenv("WORLD_SIZE", count)
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(UserError, match="expected a value set by torchrun"), process_group():
@@ -175,7 +159,7 @@ def test_shares_hold_every_row_once():
             assert sorted(np.concatenate(shares)) == list(range(size))
 
 
-def test_alone_nothing_is_exchanged():
+def test_one_process_exchanges_nothing():
     tensor = torch.ones(3)
     assert Processes().all_reduce_sum(tensor) is tensor
     assert Processes().gather(4) == [4]

@@ -24,12 +24,12 @@ def heads(make_trainer, **changes):
 
 def test_heads_begin_by_seed_and_name(make_trainer):
     one, again, other = (heads(make_trainer, seed=seed) for seed in (1, 1, 2))
-    alone = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
+    single = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
     for name, value in one.items():
         assert torch.equal(value, again[name])
         if name.endswith("weight") and not name.startswith("sts.hidden"):  # the identity
             assert not torch.equal(value, other[name])
-    assert all(torch.equal(value, one[name]) for name, value in alone.items())
+    assert all(torch.equal(value, one[name]) for name, value in single.items())
 
 
 @pytest.mark.numeric
@@ -37,16 +37,8 @@ def test_heads_begin_by_seed_and_name(make_trainer):
 def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, objective):
     found = []
     for size in (None, 3):
-        trainer = make_trainer(
-            mode="single",
-            tasks=("sst",),
-            objective=objective,
-            batches_per_step=1,
-            combiner="sum",
-            batch_size=8,
-            micro_batch=size,
-        )
-        trainer.model.eval()
+        changes = {"objective": objective, "batch_size": 8, "micro_batch": size}
+        trainer = make_trainer(only="sst", dropout=False, **changes)
         trainer.gradient(next_batches(trainer.streams, trainer.plan.steps(1)[0]))
         found.append({n: p.grad.to_dense() for n, p in trainer.model.named_parameters()})
     largest = max(float(gradient.abs().max()) for gradient in found[0].values())

@@ -22,19 +22,18 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
     ]
     for group in groups:
         assert all((p.ndim > 1) == (group["weight_decay"] > 0) for p in group["params"])
+        assert group["fused"]
     held = sum(p.numel() for g in groups for p in g["params"])
     assert held == sum(p.numel() for p in trainer.model.parameters())
+    set_learning_rate(trainer.optimizer, 0.5)
+    assert [g["lr"] for g in trainer.optimizer.param_groups] == [5e-5, 5e-5, 5e-3, 5e-3]
 
 
-def test_the_rate_rises_over_the_warm_up_and_falls_to_zero():
-    factors = [Linear(warmup=0.1).factor(step, 100) for step in range(101)]
+@pytest.mark.parametrize(("schedule", "last"), [(Linear, 0), (Constant, 1)])
+def test_the_rate_rises_over_the_warm_up_and_falls_to_zero_or_stays(schedule, last):
+    factors = [schedule(warmup=0.1).factor(step, 100) for step in range(101)]
     np.testing.assert_allclose(factors[:10], np.arange(1, 11) / 10)
-    np.testing.assert_allclose(factors[10:], np.linspace(1, 0, 91))
-
-
-def test_a_constant_rate_rises_over_the_warm_up_and_stays():
-    factors = [Constant(warmup=0.1).factor(step, 100) for step in range(101)]
-    np.testing.assert_allclose(factors, [*np.arange(1, 11) / 10, *[1] * 91])
+    np.testing.assert_allclose(factors[10:], np.linspace(1, last, 91))
 
 
 @pytest.mark.parametrize("schedule", methods("lr_schedule").values())
@@ -42,16 +41,6 @@ def test_a_constant_rate_rises_over_the_warm_up_and_stays():
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
 def test_even_the_shortest_run_takes_a_step(schedule, total, warmup):
     assert all(0 < schedule(warmup=warmup).factor(step, total) <= 1 for step in range(total))
-
-
-def test_the_factor_scales_each_groups_own_peak(make_trainer):
-    trainer = make_trainer(lr=1e-4, head_lr=1e-2)
-    set_learning_rate(trainer.optimizer, 0.5)
-    assert [g["lr"] for g in trainer.optimizer.param_groups] == [5e-5, 5e-5, 5e-3, 5e-3]
-
-
-def test_the_optimizer_is_fused(make_trainer):
-    assert all(group["fused"] for group in make_trainer().optimizer.param_groups)
 
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "adamw.json").read_text())["cases"]

@@ -54,7 +54,7 @@ def in_batch(trainer, micro_batch=None):
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("training", [False, True])
 def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, training):
-    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum")
+    trainer = make_trainer(only="sts")
     model, split = trainer.model.train(training), trainer.splits["sts"]["train"]
     batches = [split.batch(rows) for rows in PIECES[kind]]
     stream = model.dropout_stream
@@ -80,9 +80,8 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
     """In-batch negatives: the loss does not decompose, yet no more than a piece keeps its graph."""
     found = {}
     for size in (None, micro_batch):
-        trainer = make_trainer(f"{size}", tasks=("sts",), batches_per_step=1, combiner="sum")
+        trainer = make_trainer(f"{size}", only="sts", dropout=False)
         in_batch(trainer, size)
-        trainer.model.eval()
         result = trainer.gradient({"sts": [np.arange(10)]})
         found[size] = encoder_gradient(trainer.model), result.losses
     (one, loss), (other, same_loss) = found.values()
@@ -92,23 +91,22 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
 
 
 def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
-    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum")
+    trainer = make_trainer(only="sts", dropout=False)
     in_batch(trainer)
-    trainer.model.eval()
     rows = [np.arange(6), np.arange(6, 8)]
 
     def loss(*batches):
         trainer.model.zero_grad(set_to_none=True)
         return trainer.gradient({"sts": list(batches)}).losses[0]
 
-    alone, both = [loss(several) for several in rows], loss(*rows)
-    mean = (6 * alone[0] + 2 * alone[1]) / 8
+    each, both = [loss(several) for several in rows], loss(*rows)
+    mean = (6 * each[0] + 2 * each[1]) / 8
     assert_near(both, mean, step_terms(trainer), magnified(trainer) * mean)
 
 
 def test_dropout_is_replayed_when_a_gradient_comes(make_trainer):
     """With the same masks the gradient is that of the losses; with others it would be near it."""
-    trainer = make_trainer(tasks=("sts",), batches_per_step=1, combiner="sum")
+    trainer = make_trainer(only="sts")
     in_batch(trainer, 4)
     trainer.model.train()
     trainer.gradient({"sts": [np.arange(12)]})

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -62,12 +65,12 @@ def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
 
 
 @pytest.mark.parametrize("sampling", methods("sampling"))
-def test_every_sampler(make_trainer, monkeypatch, sampling):
-    check_same(make_trainer, monkeypatch, 1, 3, 6, sampling=sampling)
+def test_every_sampler_goes_on_in_and_at_the_end_of_an_epoch(make_trainer, monkeypatch, sampling):
+    check_same(make_trainer, monkeypatch, 1, STEPS, 6, sampling=sampling)
 
 
 @pytest.mark.parametrize("combiner", methods("combiner"))
-def test_every_combiner(make_trainer, monkeypatch, combiner):
+def test_every_combiner_goes_on(make_trainer, monkeypatch, combiner):
     check_same(make_trainer, monkeypatch, 3, combiner=combiner, sampling="round-robin")
 
 
@@ -81,21 +84,16 @@ def test_every_combiner(make_trainer, monkeypatch, combiner):
         {"schedule": "individual", "combiner": "sum"},
         {"probe_epochs": 1},
         {"freeze_encoder": True, "combiner": "sum"},
-        {"precision": "bf16"},
-        {"micro_batch": 3},
+        {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},
+        {"epochs": 1, "steps_per_epoch": 5},
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "batch_size": 16},
         {"tasks": ("sst",), "combiner": "sum", "objective": "lacon", "batch_size": 16},
     ],
     ids=str,
 )
-def test_every_way_to_train(make_trainer, monkeypatch, changes):
+def test_every_way_to_train_goes_on(make_trainer, monkeypatch, changes):
     check_same(make_trainer, monkeypatch, 5, **changes)
-
-
-@pytest.mark.parametrize("step", [STEPS, 2 * STEPS])
-def test_a_stop_at_the_end_of_an_epoch_scores_it_when_resumed(make_trainer, monkeypatch, step):
-    check_same(make_trainer, monkeypatch, step)
 
 
 def test_checkpoints_come_as_often_as_asked_for(make_trainer, monkeypatch):
@@ -127,7 +125,9 @@ def test_without_checkpoints_of_epochs_it_goes_on_from_a_signal_or_begins_anew(
         return trainer
 
     killed = short()
-    monkeypatch.setattr(killed, "train_epoch", lambda epoch: train_or_die(killed, epoch))
+    train_epoch = killed.train_epoch
+    epochs = {1: train_epoch, 2: lambda epoch: sys.exit("killed")}
+    monkeypatch.setattr(killed, "train_epoch", lambda epoch: epochs[epoch](epoch))
     with pytest.raises(SystemExit):
         killed.fit()
     assert not newest_first(killed.checkpoints.folder), "an epoch is not enough"
@@ -143,12 +143,6 @@ def test_without_checkpoints_of_epochs_it_goes_on_from_a_signal_or_begins_anew(
         assert torch.equal(value, last.model.state_dict()[name]), name
 
 
-def train_or_die(trainer: Trainer, epoch: int) -> None:
-    if epoch == 2:
-        raise SystemExit("killed")
-    Trainer.train_epoch(trainer, epoch)
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """`clock[0]` is the time: it passes only where a test lets it."""
@@ -157,24 +151,20 @@ def clock(monkeypatch):
     return now
 
 
-def test_a_time_is_due_when_it_has_passed(clock):
-    assert Every(seconds=5).due(1, since=95)
-    assert not Every(seconds=5).due(1_000_000, since=95.5)
-    assert Every(steps=5).due(5, since=100)
-    assert not Every(steps=5).due(4, since=0)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("200", Every(200)), ("90s", Every(None, 90)), ("10m", Every(None, 600))]
-    + [(text, None) for text in ("", "0", "-1", "m", "1d", "1.5h", "10 m", "1" * 20)],
+    + [(text, None) for text in ("", "0", "-1", "1d", "1.5h", "1" * 20)],
 )
-def test_how_often_is_a_number_of_steps_or_a_time(text, expected):
+def test_checkpoints_come_every_so_many_steps_or_after_a_time(clock, text, expected):
     if expected is None:
         with pytest.raises(ValueError, match="expected a number of steps such as 200, or a time"):
             parse_every(text)
     else:
         assert parse_every(text) == expected
+        last = 100 - (expected.seconds or 0)
+        assert expected.due(expected.steps or 1, since=last)
+        assert not expected.due((expected.steps or 10**6) - 1, since=last + 0.5)
 
 
 def test_a_run_that_ended_before_its_first_checkpoint_begins_again(make_trainer, capsys):
@@ -201,7 +191,7 @@ def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monke
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
 
 
-def test_a_resumed_run_has_the_date_of_its_beginning(make_trainer, monkeypatch):
+def test_a_resumed_run_keeps_the_date_of_its_beginning(make_trainer, monkeypatch):
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
     stopped(make_trainer("run"), monkeypatch, 2)
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
@@ -239,10 +229,19 @@ def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
     monkeypatch.setattr(trainer, "gradient", call)
 
 
-def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeypatch, capsys):
-    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1)
+def test_a_step_that_is_not_finite_moves_nothing_and_is_counted(make_trainer, monkeypatch, capsys):
+    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, weight_decay=0.5)
     poisoned(trainer, monkeypatch, (2,))
+    take, weights = trainer.train_step, []
+
+    def kept(drawn):
+        result = take(drawn)
+        weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
+        return result
+
+    monkeypatch.setattr(trainer, "train_step", kept)
     trainer.train_epoch(1)
+    assert [torch.equal(*pair) for pair in pairwise(weights)] == [True, False, False]
     assert trainer.progress.statuses[SKIPPED] == 1
     assert trainer.progress.step == STEPS
     assert all(p.isfinite().all() for p in trainer.model.parameters())
@@ -252,15 +251,6 @@ def test_a_step_that_is_not_finite_is_left_out_and_counted(make_trainer, monkeyp
     trainer.telemetry.close()
     lines = list(read_steps(trainer.telemetry.file))
     assert [line["status"] == SKIPPED for line in lines] == [False, True, False, False]
-
-
-def test_a_step_left_out_moves_no_weight(make_trainer, monkeypatch):
-    trainer = make_trainer(steps_per_epoch=1, epochs=1, weight_decay=0.5)
-    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
-    poisoned(trainer, monkeypatch, (1,))
-    trainer.train_epoch(1)
-    for name, value in trainer.model.state_dict().items():
-        assert torch.equal(value, before[name])
 
 
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad", "uncertainty"])
@@ -335,12 +325,17 @@ def test_a_signal_waits_for_the_end_of_what_is_held():
         signal.raise_signal(signal.SIGINT)
 
 
-def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock):
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock, processes):
+    """But for the one that torchrun sends on to each of its processes."""
     killed = []
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
-    one, before = Interrupts(), signal.getsignal(signal.SIGTERM)
+    one, before = Interrupts(processes), signal.getsignal(signal.SIGTERM)
     with one.held():
         signal.raise_signal(signal.SIGTERM)
+        if processes == 2:
+            signal.raise_signal(signal.SIGTERM)
+            clock[0] += ECHO
         assert not killed
         signal.raise_signal(signal.SIGTERM)
         assert killed == [signal.SIGTERM]
@@ -348,7 +343,17 @@ def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock):
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+def test_a_signal_that_is_ignored_and_those_of_other_threads_stay_so():
+    found = []
+
+    def work():
+        with Interrupts().held():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         one = Interrupts()
@@ -358,29 +363,3 @@ def test_a_signal_that_is_ignored_stays_so(monkeypatch):
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_what_torchrun_sends_on_is_no_second_signal(monkeypatch, clock):
-    killed = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
-    with Interrupts(processes=2).held():
-        signal.raise_signal(signal.SIGTERM)
-        signal.raise_signal(signal.SIGTERM)
-        assert not killed
-        clock[0] += ECHO
-        signal.raise_signal(signal.SIGTERM)
-        assert killed == [signal.SIGTERM]
-
-
-def test_in_another_thread_nothing_is_held():
-    import threading
-
-    def work():
-        with Interrupts().held():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    found: list[object] = []
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGINT)]

@@ -36,69 +36,67 @@ VALUES = [
     ({"precision": "fp8"}, "precision: expected one of (fp32, bf16|bf16, fp32), found 'fp8'"),
     ({"lr": -1}, "lr: expected a number above 0 and at most 1000000, found -1"),
     ({"epochs": 0}, "epochs: expected a whole number from 1 to 1000000, found 0"),
-    ({"schedule": "jiont"}, "schedule: expected one of joint, individual, first-then-joint, found"),
-    ({"keep": "first"}, "keep: expected one of best, last, found 'first'"),
-    ({"gradients": "heads"}, "gradients: expected one of parameters, representation, found"),
-    (
-        {"smart_norm": "l1", "smart_weight": {"sst": 1.0}},
-        "smart_norm: expected one of inf, l2, found 'l1'",
-    ),
+    ({"batch_size": 2.5}, "batch_size: expected a whole number from 1"),
+    ({"warmup": 5}, "warmup: expected a number from 0 to 1, found 5"),
+    ({"seed": True}, "seed: expected a whole number from 0"),
+    ({"freeze_encoder": "no"}, "freeze_encoder: expected True or False, found 'no'"),
     ({"mode": "train"}, r"mode: expected one of \w+, \w+, "),
     ({"limit": -5}, "limit: expected a whole number from 1 to 1000000, or a share above 0"),
-    ({"limit": 0}, "limit: expected a whole number"),
-    ({"limit": 1.5}, "limit: expected a whole number"),
     ({"limit": {"sst": 0}}, "limit: expected a whole number"),
-    ({"warmup": 5}, "warmup: expected a number from 0 to 1, found 5"),
-    ({"clip": -1}, "clip: expected a number above 0"),
-    ({"freeze_encoder": "no"}, "freeze_encoder: expected True or False, found 'no'"),
     ({"tasks": "sst"}, "tasks: expected a sequence of names of tasks, found 'sst'"),
-    ({"tasks": 5}, "tasks: expected a sequence of names of tasks, found 5"),
     ({"tasks": ("sst", "nope")}, "tasks: expected (one of sst, |names of tasks, found 'nope')"),
     ({"task_options": "sst"}, "task_options: expected .*, found 'sst'"),
-    ({"batch_size": -3}, "batch_size: expected a whole number from 1"),
-    ({"batch_size": 2.5}, "batch_size: expected a whole number from 1"),
-    ({"batches_per_step": -1}, "batches_per_step: expected a whole number from 1"),
-    ({"steps_per_epoch": 0}, "steps_per_epoch: expected a whole number from 1"),
     ({"combiner": "typo"}, "combiner: expected one of sum, pcgrad, epo, linear, "),
     ({"combiner": "epo", "preference": (1, 1, math.nan)}, "preference: expected a number from 0"),
-    ({"combiner": "epo", "preference": (0.5, -1, 1.5)}, "preference: expected a number from 0"),
     ({"combiner": "epo", "preference": (1, 1, 0)}, "preference: expected numbers above 0"),
-    ({"smart_weight": {"sst": -1}}, "smart_weight: expected a number from 0"),
+    ({"smart_weight": {"sst": 1.0}, "smart_norm": "l1"}, "smart_norm: expected one of inf, l2"),
     ({"smart_weight": -1.0}, "smart_weight: expected a number from 0 .* by task, found -1.0"),
-    ({"smart_weight": "much"}, "smart_weight: expected a number from 0 .* by task, found 'much'"),
-    ({"seed": -1}, "seed: expected a whole number from 0"),
-    ({"seed": True}, "seed: expected a whole number from 0"),
     ({"device": "gpu"}, "device: expected auto, cpu, cuda or cuda:N, found 'gpu'"),
     ({"data": " "}, "data: expected a name, found ' '"),
     ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
+    ({"objective": "lacon", "label_terms": ("icl",), "label_spread": 0.7}, "label_spread: exp"),
     ({"protocol": "few-shot"}, "protocol few-shot: expected shots, found none"),
 ]
 TOGETHER = [  # values that contradict each other
     ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),
     ({"tasks": ("sst", "sst")}, "tasks: expected each task once, found sst twice"),
-    (
-        {"combiner": "epo", "preference": (1, 2)},
-        "preference: expected 3 numbers, for sst, qqp, sts",
-    ),
+    ({"combiner": "epo", "preference": (1, 2)}, "preference: expected 3 numbers, for sst, qqp, s"),
     ({"preference": (0.2, 0.3, 0.5)}, "preference: expected combiner epo or linear or pareto-mtl"),
     ({"smart_weight": {"cola": 1}}, "smart_weight: expected one of sst, qqp, sts, found 'cola'"),
     ({"smart_radius": 0.2}, "smart_radius: expected a smart_weight above 0"),
-    ({"smart_norm": "l1"}, "smart_norm: expected a smart_weight above 0, found 'l1'"),
-    ({"combiner": "pcgrad", "schedule": "individual"}, "combiner pcgrad: expected steps with two"),
     ({"combiner": "pcgrad", "batches_per_step": 1}, "combiner pcgrad: expected steps with two"),
     ({"combiner": "pcgrad", "tasks": ("sst",)}, "combiner pcgrad: expected two objectives"),
     ({"combiner": "pcgrad", "freeze_encoder": True}, "combiner pcgrad: expected a shared encoder"),
     ({"sampling": "hybrid", "epochs": 1}, "first_epochs: expected fewer than epochs 1, found 1"),
-    ({"temperature": 2}, "temperature: expected sampling temperature"),
     ({"temperature": {}}, "temperature: expected sampling temperature"),
     ({"projection_head": "linear"}, "projection_head: expected"),
     ({"objective": "simcse"}, "objective: expected mode pretrain for simcse"),
     ({"objective": "scl", "tasks": ("sts",)}, "objective scl: expected a task with classes"),
-    ({"scl_weight": 0.5}, "scl_weight: expected objective scl"),
     ({"task_options": {"sst": {"head": "round"}}}, "task_options: sst: head: expected one of"),
     ({"task_options": {"sst": {"hat": "x"}}}, "task_options: sst: expected options of head"),
     ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
+    (
+        {"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}},
+        "pair joint",
+    ),
+    ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
+    ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
+    ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
+]
+SIMCSE = {"mode": "pretrain", "objective": "simcse", "tasks": ("sst",)}
+TEXT = SIMCSE | {"tasks": (), "text": "lines.txt"}
+PRETRAINING = [
+    (SIMCSE | {"objective": "supcon", "tasks": ("sts",)}, "supcon: expected tasks with classes"),
+    (SIMCSE | {"objective": "superloss", "tasks": ("qqp",)}, "superloss: expected single texts or"),
+    (SIMCSE | {"objective": "pairs"}, "tasks: expected qqp or sts with"),
+    (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
+    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected sum in mode pretrain, found pcgrad"),
+    (TEXT | {"limit": {"sst": 3}}, "limit: expected one for all tasks in mode pretrain, found one"),
+    (TEXT | {"first_task": "x"}, "first_task: expected sampling hybrid"),
+    (TEXT | {"task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
+    (TEXT | {"similarity_scale": 3.0}, "similarity_scale: expected a task of similarities, f"),
+    (SIMCSE | {"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found"),
 ]
 
 
@@ -106,7 +104,7 @@ def case_name(case):
     return str(case)[:60]
 
 
-@pytest.mark.parametrize(("changes", "line"), VALUES + TOGETHER, ids=case_name)
+@pytest.mark.parametrize(("changes", "line"), VALUES + TOGETHER + PRETRAINING, ids=case_name)
 def test_a_wrong_setting_is_refused_in_one_line(changes, line):
     with pytest.raises(SettingsError) as error:
         RunConfig(**(ALL | changes))
@@ -120,10 +118,6 @@ def stored(**changes):
     return json.loads(json.dumps(RunConfig(**ALL).to_json() | changes))
 
 
-def test_a_stored_configuration_is_read_back():
-    assert RunConfig.from_json(stored()).to_json() == stored()
-
-
 @pytest.mark.parametrize(("changes", "line"), VALUES, ids=case_name)
 def test_a_stored_setting_is_checked_as_one_made_in_python(changes, line):
     with pytest.raises(UserError) as error:
@@ -134,7 +128,7 @@ def test_a_stored_setting_is_checked_as_one_made_in_python(changes, line):
 
 
 @pytest.mark.parametrize("changes", [changes for changes, _ in TOGETHER], ids=case_name)
-def test_how_stored_settings_go_together_is_not_judged_again(changes):
+def test_contradictions_of_stored_settings_are_not_refused_again(changes):
     """A run that was made can be used; what belongs to methods that it has not is left out."""
     content = stored(**changes)
     if changes.get("preference") == (1, 2):
@@ -219,71 +213,6 @@ def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line(use, nam
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 1500
     str(error.value).encode()
-
-
-TEXT = {"objective": "simcse", "tasks": (), "text": "lines.txt"}
-PRETRAINING = {"mode": "pretrain", "encoder": "tiny"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        (
-            {"objective": "supcon", "tasks": ("sts",)},
-            "supcon: expected tasks with classes",
-        ),
-        ({"objective": "superloss", "tasks": ("qqp",)}, "superloss: expected single texts or pair"),
-        (
-            {"objective": "pairs", "tasks": ("sst",)},
-            "tasks: expected qqp or sts with",
-        ),
-        (
-            {"objective": "simcse", "tasks": ("sst",), "protocol": "held-out"},
-            "protocol: expected",
-        ),
-        (
-            {"objective": "simcse", "tasks": ("sst",), "combiner": "pcgrad"},
-            "combiner: expected sum in mode pretrain, found pcgrad",
-        ),
-        (
-            {"objective": "simcse", "tasks": ("sst",), "sampling": "annealed"},
-            "sampling: expected round-robin in mode pretrain, found annealed",
-        ),
-        (
-            {"objective": "simcse", "tasks": (), "text": "f.txt", "limit": {"sst": 3}},
-            "limit: expected one for all tasks in mode pretrain, found one by task",
-        ),
-        ({**TEXT, "first_task": "x"}, "first_task: expected sampling hybrid"),
-        ({**TEXT, "smart_radius": 0.3}, "smart_radius: expected a smart_weight above 0"),
-        ({**TEXT, "task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
-        ({**TEXT, "similarity_scale": 3.0}, "similarity_scale: expected a task of similarities, f"),
-        ({"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found none"),
-    ],
-)
-def test_wrong_settings_of_pretraining_are_refused(settings, line):
-    with pytest.raises(SettingsError) as error:
-        RunConfig(**(PRETRAINING | settings))
-    assert line in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
-        ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
-        ({"objective": "ls", "scl_preference": (0.9, 0.9)}, "scl_preference: expected two numbers"),
-        (
-            {"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1},
-            "batch_size: expected 2",
-        ),
-        ({"objective": "lacon", "label_terms": ("icl",), "label_spread": 0.7}, "label_spread: exp"),
-        ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
-    ],
-)
-def test_settings_that_mean_nothing_together_are_refused(settings, line):
-    with pytest.raises(SettingsError) as error:
-        RunConfig(**(ALL | settings))
-    assert line in str(error.value)
 
 
 def test_a_run_of_an_older_version_had_its_noise_on_the_words():
@@ -392,6 +321,7 @@ def test_methods_are_names_or_objects():
         **ALL, sampling=Temperature(3), combiner=EPO((1, 2, 1)), regularizers=Smart({"sst": 1.0}, 2)
     )
     assert named == made
+    assert named.combiner.preference == (0.25, 0.5, 0.25)
     assert named.sampling == Temperature(temperature=3.0)
     assert replace(named, smart_steps=3).regularizers == (Smart({"sst": 1.0}, 3),)
     assert replace(named, sampling="uniform").flat().keys() == named.flat().keys() - {
@@ -399,28 +329,6 @@ def test_methods_are_names_or_objects():
         "size_cap",
     }
     assert replace(named, smart_weight={}).regularizers == ()
-
-
-def test_one_weight_of_a_term_is_that_of_every_task():
-    config = RunConfig(**ALL, smart_weight=2.0)
-    assert config.flat()["smart_weight"] == dict.fromkeys(ALL["tasks"], 2.0)
-    assert RunConfig(**ALL, smart_weight=0).regularizers == ()
-    assert RunConfig(**ALL, smart_weight={"sst": 0.0, "sts": 1}).flat()["smart_weight"] == {
-        "sts": 1
-    }
-
-
-def test_batches_per_step_are_as_many_as_there_are_tasks():
-    config = RunConfig(**ALL)
-    assert (config.step_batches, config.to_json()["batches_per_step"]) == (3, 3)
-    assert replace(config, tasks=("sst", "sts")).step_batches == 2
-    assert replace(config, schedule="individual").step_batches == 1
-    assert replace(config, batches_per_step=5).step_batches == 5
-
-
-def test_a_preference_is_brought_to_a_sum_of_one():
-    config = RunConfig(**ALL, combiner="epo", preference=[1, 2, 1])
-    assert config.combiner.preference == (0.25, 0.5, 0.25)
 
 
 def test_objectives_are_those_of_the_tasks():
@@ -432,11 +340,6 @@ def test_objectives_are_those_of_the_tasks():
         config = RunConfig(**(ALL | changes))
         built = {name: task.objectives for name, task in build_tasks(config).items()}
         assert objectives_of(config) == built
-
-
-@pytest.mark.parametrize("combiner", [name for name in methods("combiner") if name != "sum"])
-def test_every_combiner_that_meets_several_tasks_is_accepted(combiner):
-    assert RunConfig(**ALL, combiner=combiner).combiner == methods("combiner")[combiner]()
 
 
 def test_stored_configurations_of_other_forms_are_refused():

@@ -13,7 +13,6 @@ from multitask.randomness import generator
 from multitask.sampling import (
     Annealed,
     RoundRobin,
-    Temperature,
     Workload,
     annealed_probabilities,
     power_probabilities,
@@ -57,39 +56,16 @@ def test_annealing_moves_every_task_towards_an_equal_share(sizes, epochs, earlie
     assert spread(chances) <= spread(first) + 1e-12
 
 
-@pytest.mark.parametrize("epoch", [0, 5])
-def test_an_epoch_outside_the_run_is_an_error(epoch):
-    with pytest.raises(ValueError, match=f"expected 1 to 4, found {epoch}"):
-        annealed_probabilities([3, 4], epoch, 4)
-
-
-@pytest.mark.parametrize("sizes", [[], [0, 3], [-1, 2], [float("nan")]])
-def test_sizes_that_are_no_counts_are_an_error(sizes):
-    with pytest.raises(ValueError, match="expected positive numbers"):
-        annealed_probabilities(sizes, 1, 1)
-
-
-def test_round_robin_goes_on_for_as_long_as_the_smallest_task():
+def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
     batches = RoundRobin().batches(workload(), 1)
     assert batches.tolist() == [0, 1, 2] * 4  # 31 examples are 4 batches of 8
-
-
-def test_round_robin_of_one_task_is_one_pass():
-    assert RoundRobin().batches(workload(sizes=(31,), batches_per_step=1), 1).tolist() == [0] * 4
+    assert len(Annealed().batches(workload(), 1)) == 27  # 13 + 4 + 8, up to whole steps of 3
 
 
 def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
     work = workload(steps_per_epoch=2, batches_per_step=2)
-    assert [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)] == [
-        0,
-        1,
-        2,
-        0,
-        1,
-        2,
-        0,
-        1,
-    ]
+    drawn = [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)]
+    assert drawn == [0, 1, 2, 0, 1, 2, 0, 1]
 
 
 @given(
@@ -105,10 +81,7 @@ def test_power_probabilities_keep_the_order_of_the_sizes(sizes, alpha, cap):
     np.testing.assert_allclose(chances, expected)
 
 
-def test_a_cap_keeps_a_huge_task_from_drowning_the_others():
-    np.testing.assert_allclose(
-        power_probabilities([10**9, 50, 50], 1.0, cap=100), [0.5, 0.25, 0.25]
-    )
+THIRD = 4 ** (1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -117,26 +90,32 @@ def test_a_cap_keeps_a_huge_task_from_drowning_the_others():
         ("proportional", {}, [0.8, 0.2]),
         ("square-root", {}, [2 / 3, 1 / 3]),
         ("uniform", {}, [0.5, 0.5]),
-        (
-            "temperature",
-            {"temperature": 3.0},
-            [4 ** (1 / 3) / (1 + 4 ** (1 / 3)), 1 / (1 + 4 ** (1 / 3))],
-        ),
+        ("temperature", {"temperature": 3.0}, [THIRD / (1 + THIRD), 1 / (1 + THIRD)]),
+        ("temperature", {"temperature": 1.0, "size_cap": 100}, [0.5, 0.5]),
+        ("annealed", {}, None),
     ],
 )
 def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, settings, expected):
     work = workload(sizes=(400, 100), steps_per_epoch=10_000)
     for epoch in (1, 4):
         batches = SAMPLERS[name](**settings).batches(work, epoch)
+        chances = expected or annealed_probabilities(work.sizes, epoch, work.epochs)
         shares = np.bincount(batches, minlength=2) / 30_000
-        np.testing.assert_allclose(shares, expected, atol=0.01)
+        np.testing.assert_allclose(shares, chances, atol=0.01)
 
 
-def test_the_cap_reaches_the_temperature_sampler():
-    work = workload(sizes=(10**6, 100), steps_per_epoch=10_000)
-    sampler = Temperature(temperature=1.0, size_cap=100)
-    shares = np.bincount(sampler.batches(work, 1), minlength=2) / 30_000
-    np.testing.assert_allclose(shares, [0.5, 0.5], atol=0.01)
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (([3, 4], 5, 4), "expected 1 to 4, found 5"),
+        (([], 1, 1), "expected positive numbers"),
+        (([-1, 2], 1, 1), "expected positive numbers"),
+        (([float("nan")], 1, 1), "expected positive numbers"),
+    ],
+)
+def test_an_epoch_outside_the_run_and_sizes_that_are_no_counts_are_refused(arguments, expected):
+    with pytest.raises(ValueError, match=expected):
+        annealed_probabilities(*arguments)
 
 
 def test_every_purpose_has_its_own_generator():
@@ -145,20 +124,6 @@ def test_every_purpose_has_its_own_generator():
         for key in [(1, "a"), (1, "b"), (2, "a"), (1, "a", 0), (1, "a", 1), (1, "a", 1, 0)]
     }
     assert len(drawn) == 6
-
-
-def test_annealed_has_as_many_batches_as_one_pass_over_all_tasks():
-    batches = Annealed().batches(workload(), 1)
-    assert len(batches) == 27  # 13 + 4 + 8 = 25, rounded up to whole steps of 3
-
-
-def test_annealed_draws_with_the_stated_chances():
-    work = workload(steps_per_epoch=10_000)
-    for epoch in (1, 4):
-        shares = np.bincount(Annealed().batches(work, epoch), minlength=3) / 30_000
-        np.testing.assert_allclose(
-            shares, annealed_probabilities(work.sizes, epoch, work.epochs), atol=0.01
-        )
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

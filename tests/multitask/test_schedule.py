@@ -64,7 +64,7 @@ def test_every_sampler_goes_with_every_schedule(schedule, sampling):
 
 
 @pytest.mark.parametrize(("first", "index"), [(None, 1), ("sst", 0), ("sts", 2)])
-def test_one_task_has_the_first_epochs_to_itself(first, index):
+def test_only_one_task_has_the_first_epochs(first, index):
     found = plan(schedule="first-then-joint", first_task=first, first_epochs=2, epochs=4)
     for epoch in (1, 2):
         assert lengths(found.steps(epoch)) == {1}
@@ -88,13 +88,8 @@ def test_the_largest_task_is_the_largest_before_any_limit(first):
 
 
 def test_annealing_begins_when_the_first_task_is_done():
-    found = plan(
-        sampling="annealed",
-        schedule="first-then-joint",
-        first_epochs=1,
-        epochs=3,
-        steps_per_epoch=5000,
-    )
+    first = {"schedule": "first-then-joint", "first_epochs": 1}
+    found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, **first)
     for epoch in (2, 3):
         shares = np.bincount(np.concatenate(found.steps(epoch)), minlength=3) / 15_000
         chances = annealed_probabilities((100, 310, 64), epoch - 1, 2)

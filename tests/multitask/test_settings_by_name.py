@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from common.errors import SettingsError
-from common.settings import default_of, required
 from multitask.combiners import Combiner
-from multitask.config import RunConfig, default_values, difference
+from multitask.config import RunConfig, difference
 from multitask.methods import ROLES, methods
 from multitask.optimizer import AdamW, Constant
 from multitask.presets import PRESETS
@@ -15,112 +14,28 @@ from tasks.registry import SST
 
 TASKS = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 PAIRED = {"task_options": {"qqp": {"pair": "joint"}}, "tasks": ("sst", "qqp")}
+OF_CLASSES = ("superloss", "supcon", "class-triplet", "npair")
 NEEDED = {  # what a method is used with
-    ("protocol", "few-shot"): {"tasks": ("sst",), "shots": 20},
-    ("protocol", "capped"): {"tasks": ("sst",), "shots": 20},
-    ("protocol", "few-a-class"): {"tasks": ("sst",), "shots": 20},
+    **{
+        ("protocol", n): {"tasks": ("sst",), "shots": 20}
+        for n in ("few-shot", "capped", "few-a-class")
+    },
     ("protocol", "imbalanced"): {"tasks": ("sst",), "shots": 20, "imbalance": 2.0},
     ("objective", "leam"): PAIRED,
     ("objective", "lsan"): PAIRED,
     ("objective", "nli"): {"tasks": (), "nli": "nli.csv"},
     **{("objective", n): {"tasks": ("qqp", "sts")} for n in ("pairs", "ranking", "triplet")},
+    **{("objective", n): {"tasks": ("sst",)} for n in OF_CLASSES},
     **{
-        ("objective", n): {"tasks": ("sst",)}
-        for n in ("superloss", "supcon", "class-triplet", "npair")
+        ("projection_head", n): {"tasks": ("sst",), "objective": "supcon"}
+        for n in ("none", "linear", "nonlinear")
     },
-    **{("projection_head", n): {"tasks": ("sst",), "objective": "supcon"} for n in ("none",)},
-    ("projection_head", "linear"): {"tasks": ("sst",), "objective": "supcon"},
-    ("projection_head", "nonlinear"): {"tasks": ("sst",), "objective": "supcon"},
 }
 METHODS = [
     (role, name)
     for role in ROLES
     if role not in ("tasks", "regularizers")
     for name in methods(role)
-]
-# Made by the version before methods were objects, for the same settings.
-DIGESTS = [
-    ("3a23f05f", {"mode": "multitask", "sampling": "annealed", "combiner": "pcgrad"}),
-    (
-        "9680effa",
-        {
-            **{"mode": "single", "tasks": ("sts",), "smart_weight": {"sts": 1.0}},
-            **{"smart_variant": "projected", "smart_steps": 2, "lr": 2e-5, "head_lr": 2e-5},
-        },
-    ),
-    (
-        "2cb803a7",
-        {
-            **{"mode": "multitask", "tasks": ("sst", "sts"), "combiner": "epo"},
-            **{"preference": (0.3, 0.7), "sampling": "temperature"},
-            **{"temperature": 2.0, "size_cap": 100},
-        },
-    ),
-    (
-        "729038e7",
-        {
-            **{"mode": "multitask", "tasks": ("sst", "sts"), "combiner": "pareto-mtl"},
-            **{"preference": (0.5, 0.5), "cones": 7, "schedule": "first-then-joint"},
-            **{"first_task": "sts", "epochs": 4, "first_epochs": 2},
-        },
-    ),
-    (
-        "983249e1",
-        {
-            **{"mode": "single", "tasks": ("sst",), "objective": "scl"},
-            **{"scl_weight": 0.5, "per_class": True},
-        },
-    ),
-    (
-        "4751de7b",
-        {
-            **{"mode": "single", "tasks": ("sst",), "objective": "epo"},
-            **{"scl_preference": (0.4, 0.6), "gradients": "representation"},
-        },
-    ),
-    (
-        "c07138dc",
-        {
-            **{"mode": "single", "tasks": ("sst",), "objective": "lacon"},
-            **{"label_terms": ("icl", "lcl"), "label_heads": 4, "projection_layers": 2},
-        },
-    ),
-    (
-        "f4ce9605",
-        {
-            **{"mode": "pretrain", "tasks": ("sst", "sts"), "objective": "simcse"},
-            "projection": True,
-        },
-    ),
-    (
-        "d9d7fb82",
-        {
-            **{"mode": "pretrain", "tasks": ("sst",), "objective": "superloss", "epochs": 2},
-            **{"hard_top_k": 5, "hard_after": 1, "projection_head": "nonlinear"},
-        },
-    ),
-    (
-        "55c2ea45",
-        {
-            **{"mode": "single", "tasks": ("rte",), "task_options": {"rte": {"pair": "joint"}}},
-            **{"protocol": "few-shot", "shots": 20, "drop_leaks": True, "leaks_of": "own"},
-        },
-    ),
-    (
-        "d5e34582",
-        {
-            **{"mode": "single", "tasks": ("qqp",), "proximal_weight": {"qqp": 1.0}},
-            **{"r_drop_weight": {"qqp": 0.5}, "weight_decay": 0.1, "warmup": 0.3, "limit": 0.25},
-        },
-    ),
-    (
-        "b5d18bd5",
-        {
-            **{"mode": "multitask", "limit": {"qqp": 100}, "sampling": "hybrid"},
-            **{"precision": "bf16", "select_by": "accuracy", "patience": 2},
-            "similarity_scale": 5.0,
-        },
-    ),
 ]
 
 
@@ -139,22 +54,11 @@ def test_a_name_is_the_object_and_comes_back_from_json(role, name):
     assert difference(named.to_json(), again.to_json()) is None
 
 
-@pytest.mark.parametrize(("digest", "settings"), DIGESTS)
-def test_runs_keep_the_names_that_the_version_before_gave_them(digest, settings):
-    given = {"tasks": ("sst", "qqp", "sts"), **settings}
-    if "sts" in given["tasks"] and given["mode"] != "pretrain":
-        given = {"similarity_scale": 1.0, **given}  # the default of that version
-    assert RunConfig(**given).digest() == digest
-
-
-def test_a_run_without_similarities_has_no_scale_of_them():
+def test_only_runs_of_similarities_have_a_scale_of_them_and_older_ones_that_of_their_time():
     assert RunConfig(tasks=("sst", "sts")).similarity_scale == 5
     assert RunConfig(tasks=("sst",)).similarity_scale == 1
     assert RunConfig(tasks=("sst",)).changed(tasks=("sts",)).similarity_scale == 5
     assert RunConfig(tasks=("sts",), objective="simcse").similarity_scale == 1
-
-
-def test_a_run_of_an_older_version_keeps_its_scale_of_similarities():
     older = RunConfig(tasks=("sts",)).to_json()
     del older["similarity_scale"]
     assert RunConfig.from_json(older).similarity_scale == 1
@@ -215,23 +119,9 @@ def test_a_preset_is_a_set_of_defaults(name):
         assert RunConfig(mode=mode, lr=5e-4, **tasks).optimizer.lr == 5e-4
 
 
-def test_an_unknown_preset_is_refused():
+def test_what_is_no_name_is_refused_with_the_one_that_is_meant():
     with pytest.raises(SettingsError, match=r"preset: expected one of bees, .*did you mean bees"):
         RunConfig(tasks=("sst",), preset="beess")
-
-
-def test_every_setting_of_a_method_has_a_default_and_a_help():
-    for role in ROLES:
-        if role == "tasks":
-            continue
-        for method in methods(role).values():
-            assert not list(required(method)), method
-            for key, one in method.by_key().items():
-                assert one.metadata.get("help"), key
-                assert key in default_values() or default_of(one) is None
-
-
-def test_what_is_no_setting_is_refused_with_the_one_that_is_meant():
     with pytest.raises(SettingsError, match="found 'epoch'; did you mean epochs"):
         RunConfig(tasks=("sst",), epoch=3)
     with pytest.raises(SettingsError, match="found 'pcgard'; did you mean pcgrad"):

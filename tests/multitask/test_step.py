@@ -78,9 +78,7 @@ def assert_same(trainer, found, expected):
 
 @pytest.fixture
 def trainer(make_trainer):
-    trainer = make_trainer()
-    trainer.model.eval()  # no dropout: the same batch gives the same gradient again
-    return trainer
+    return make_trainer(dropout=False)
 
 
 def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeypatch):
@@ -94,6 +92,8 @@ def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeyp
     asked = fixed(monkeypatch, trainer, lambda g: pcgrad_weights(g, order))
     result = trainer.gradient(batches)
     assert_near(asked[0][0], gram, 2 * step_terms(trainer))  # products of two rows
+    assert list(result.grams) == ["embeddings", "layer 1", "layer 2"]
+    assert_near(sum(result.grams.values()), gram, 2 * step_terms(trainer))
     assert asked[0][2] == [0, 1, 2]
     expected = torch.from_numpy(project_explicitly(rows.numpy(), order).sum(0))
     assert_same(trainer, shared_gradient(trainer), expected)
@@ -107,23 +107,6 @@ def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeyp
     assert (result.losses > 0).all()
 
 
-def test_the_grams_of_the_sections_add_up(trainer):
-    batches = drawn(trainer, "sst", "sts")
-    rows = torch.stack([plain_gradient(trainer, n, r[0])[0] for n, r in batches.items()])
-    result = trainer.gradient(batches)
-    assert list(result.grams) == ["embeddings", "layer 1", "layer 2"]
-    whole = (rows @ rows.T).numpy()
-    assert_near(sum(result.grams.values()), whole, 2 * step_terms(trainer))
-
-
-def test_no_head_receives_another_tasks_gradient(trainer):
-    trainer.gradient(drawn(trainer, "sst", "sts", "sst"))
-    found = head_gradients(trainer)
-    assert found["qqp"] is None
-    assert found["sst"].norm() > 0
-    assert found["sts"].norm() > 0
-
-
 def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trainer):
     rows = [np.arange(4), np.array([7])]  # the second batch is a short one
     expected, head = plain_gradient(trainer, "qqp", np.concatenate(rows))
@@ -131,6 +114,7 @@ def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trai
     assert_same(trainer, shared_gradient(trainer), expected)
     assert_same(trainer, head_gradients(trainer)["qqp"], head)
     assert (result.examples, result.objectives) == (5, ("qqp",))
+    assert head_gradients(trainer)["sst"] is None, "no head receives another task's gradient"
 
 
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad"])
@@ -138,8 +122,9 @@ def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trai
 def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combiner, size):
     gradients = []
     for micro_batch in (None, size):
-        trainer = make_trainer(f"{micro_batch}", combiner=combiner, micro_batch=micro_batch)
-        trainer.model.eval()
+        trainer = make_trainer(
+            f"{micro_batch}", combiner=combiner, micro_batch=micro_batch, dropout=False
+        )
         trainer.gradient(drawn(trainer, "sst", "qqp"))
         gradients.append((shared_gradient(trainer), head_gradients(trainer)["qqp"]))
     assert_same(trainer, gradients[1][0], gradients[0][0])
@@ -149,24 +134,13 @@ def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combin
 @pytest.mark.parametrize("measure", [False, True])
 @pytest.mark.parametrize("tasks", [("sst",), ("sst", "qqp", "sts")])
 def test_sum_adds_the_gradients_up(make_trainer, tasks, measure):
-    trainer = make_trainer(combiner="sum", tasks=tasks)
-    trainer.model.eval()
+    trainer = make_trainer(combiner="sum", tasks=tasks, dropout=False)
     batches = drawn(trainer, *tasks)
     expected = sum(plain_gradient(trainer, name, rows[0])[0] for name, rows in batches.items())
     result = trainer.gradient(batches, measure)
     assert_same(trainer, shared_gradient(trainer), expected)
     assert bool(result.grams) == measure
     assert result.combined.weights.tolist() == [1.0] * len(tasks)
-
-
-def test_the_weights_act_on_the_shared_encoder_and_not_on_the_heads(trainer, monkeypatch):
-    batches = drawn(trainer, "sst", "sts")
-    (first, head), (second, _) = (plain_gradient(trainer, n, r[0]) for n, r in batches.items())
-    fixed(monkeypatch, trainer, lambda gram: [0.0, 2.5])
-    trainer.gradient(batches)
-    assert_same(trainer, shared_gradient(trainer), 2.5 * second)
-    assert_same(trainer, head_gradients(trainer)["sst"], head)
-    assert first.norm() > 0
 
 
 def test_a_loss_that_the_combiner_cannot_work_with_is_named(make_trainer):
@@ -226,8 +200,7 @@ def test_all_processes_go_on_from_the_largest_number_of_passes(make_trainer, mon
 def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
     found = {}
     for precision in ("fp32", "bf16"):
-        trainer = make_trainer(precision, precision=precision)
-        trainer.model.eval()
+        trainer = make_trainer(precision, precision=precision, dropout=False)
         trainer.gradient(drawn(trainer, "sst", "sts"))
         found[precision] = shared_gradient(trainer)
     cosine = torch.cosine_similarity(found["fp32"], found["bf16"], dim=0)
@@ -239,16 +212,23 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
 
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad", "mgda"])
 @pytest.mark.parametrize("micro_batch", [None, 3])
-def test_losses_of_one_task_are_objectives_of_their_own(make_trainer, combiner, micro_batch):
-    trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **BOTH)
-    trainer.model.eval()
-    batches = drawn(trainer, "qqp")
-    rows = torch.stack(
-        [plain_gradient(trainer, "qqp", batches["qqp"][0], name)[0] for name in LOSSES]
-    )
+@pytest.mark.parametrize(
+    ("settings", "count"), [(BOTH, 2), ({"objective": "epo", "batch_size": 6}, 7)], ids=str
+)
+def test_losses_of_a_task_are_objectives_of_their_own(
+    make_trainer, combiner, micro_batch, settings, count
+):
+    trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **settings, dropout=False)
+    batches = drawn(trainer, *trainer.names)
+    rows = [
+        plain_gradient(trainer, task, batches[task][0], name)[0]
+        for task in trainer.names
+        for name in trainer.tasks[task].objectives
+    ]
     result = trainer.gradient(batches)
-    assert result.objectives == LOSSES
-    assert_same(trainer, shared_gradient(trainer), torch.from_numpy(result.combined.weights) @ rows)
+    assert len(result.objectives) == len(rows) == count
+    weights = torch.from_numpy(result.combined.weights)
+    assert_same(trainer, shared_gradient(trainer), weights @ torch.stack(rows))
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])
@@ -256,8 +236,9 @@ def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatc
     """With the same weights they take the same step; only what the combiner sees differs."""
     found = {}
     for gradients in ("parameters", "representation"):
-        trainer = make_trainer(gradients, combiner="pcgrad", gradients=gradients, **BOTH)
-        trainer.model.eval()
+        trainer = make_trainer(
+            gradients, combiner="pcgrad", gradients=gradients, **BOTH, dropout=False
+        )
         asked = fixed(monkeypatch, trainer, lambda gram: weights)
         result = trainer.gradient(drawn(trainer, "qqp"))
         found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
@@ -270,8 +251,7 @@ def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatc
 
 
 def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradients(make_trainer):
-    trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH)
-    trainer.model.eval()
+    trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH, dropout=False)
     batches = drawn(trainer, "qqp")
     rows = batches["qqp"][0]
     leaves = [text.detach().requires_grad_() for text in plain_losses(trainer, "qqp", rows)[1]]
@@ -292,40 +272,21 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
 @pytest.mark.parametrize("gradients", ["representation", "parameters"])
 def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     """(1 - weight) CE + weight (b_1 pull + b_2 push); the head has its share of the first."""
-    trainer = make_trainer(
-        mode="single", tasks=("sst",), objective="epo", scl_weight=0.4, per_class=True,
-        batch_size=10, batches_per_step=1, combiner="sum", gradients=gradients,
-    )  # fmt: skip
-    trainer.model.eval()
+    changes = {"objective": "epo", "scl_weight": 0.4, "per_class": True, "batch_size": 10}
+    trainer = make_trainer(only="sst", dropout=False, gradients=gradients, **changes)
     batches = drawn(trainer, "sst")
     names = ("sst/cross_entropy", "sst/pull", "sst/push")
     plain = [plain_gradient(trainer, "sst", batches["sst"][0], name)[0] for name in names]
-    entropy = make_trainer("plain", mode="single", tasks=("sst",), combiner="sum")
-    entropy.model.eval()
-    alone, head = plain_gradient(entropy, "sst", batches["sst"][0])
+    entropy = make_trainer("plain", only="sst", dropout=False)
+    entropy_gradient, head = plain_gradient(entropy, "sst", batches["sst"][0])
     result = trainer.gradient(batches)
     assert result.objectives == names
     weights = torch.from_numpy(result.combined.weights)
     assert weights[1:].sum().item() == pytest.approx(0.4)
     assert_same(trainer, shared_gradient(trainer), weights @ torch.stack(plain))
     assert_same(
-        trainer, shared_gradient(trainer), 0.6 * alone + weights[1:] @ torch.stack(plain[1:])
-    )
-    assert_same(trainer, head_gradients(trainer)["sst"], 0.6 * head)
-
-
-def test_contrastive_tasks_and_others_in_one_step(make_trainer):
-    trainer = make_trainer(objective="epo", combiner="pcgrad", batch_size=6)
-    trainer.model.eval()
-    batches = drawn(trainer, "sst", "qqp", "sts")
-    plain = []
-    for task in ("sst", "qqp", "sts"):
-        for name in trainer.tasks[task].objectives:
-            plain.append(plain_gradient(trainer, task, batches[task][0], name)[0])
-    result = trainer.gradient(batches)
-    assert len(result.objectives) == 7
-    assert_same(
         trainer,
         shared_gradient(trainer),
-        torch.from_numpy(result.combined.weights) @ torch.stack(plain),
+        0.6 * entropy_gradient + weights[1:] @ torch.stack(plain[1:]),
     )
+    assert_same(trainer, head_gradients(trainer)["sst"], 0.6 * head)

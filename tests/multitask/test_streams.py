@@ -51,17 +51,13 @@ def test_batches_of_as_many_examples_of_each_class(batch_size, seed):
 
 
 def test_batches_in_which_nothing_would_be_pulled_are_refused(make_trainer):
-    changes = {"mode": "single", "tasks": ("sst",), "per_class": True, "batches_per_step": 1}
     with pytest.raises(RunError, match="--batch-size: expected 10 or more for the 5 classes"):
-        make_trainer(objective="ls", batch_size=9, combiner="sum", **changes)
-    assert make_trainer(batch_size=5, combiner="sum", **changes)
+        make_trainer(only="sst", objective="ls", per_class=True, batch_size=9)
+    assert make_trainer(only="sst", per_class=True, batch_size=5).streams
 
 
 def test_a_trainer_draws_its_batches_by_class(make_trainer):
-    trainer = make_trainer(
-        mode="single", tasks=("sst",), objective="epo", per_class=True, batch_size=10,
-        combiner="sum", gradients="representation", batches_per_step=1,
-    )  # fmt: skip
+    trainer = make_trainer(only="sst", objective="epo", per_class=True, batch_size=10)
     targets = trainer.splits["sst"]["train"].examples.targets
     (rows,) = next_batches(trainer.streams, np.array([0]))["sst"]
     assert np.bincount(targets[rows]).tolist() == [2] * 5

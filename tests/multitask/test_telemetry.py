@@ -1,4 +1,4 @@
-"""Telemetry: a line a step, means on the curves, conflicts in sum."""
+"""Telemetry: a line for each step, means on the curves, conflicts in sum."""
 
 import json
 
@@ -25,7 +25,7 @@ def result(losses=(1.0, 2.0), gram=((4.0, -3.0), (-3.0, 9.0)), names=("a", "b"))
     return StepResult(names, np.array(losses), Combined(weights, "solved"), grams, 8)
 
 
-def test_a_line_tells_losses_weights_and_cosines_of_the_whole_and_of_each_section():
+def test_a_line_has_losses_weights_and_cosines_of_the_whole_and_of_each_section():
     line = step_line(result())
     assert line["losses"] == {"a": 1.0, "b": 2.0}
     assert line["weights"] == {"a": 0.5, "b": 1.5}
@@ -34,9 +34,9 @@ def test_a_line_tells_losses_weights_and_cosines_of_the_whole_and_of_each_sectio
     assert line["conflict_rate"] == 1.0
     assert line["layers"]["embeddings"] == {"a and b": -0.5}
     assert line["layers"]["layer 1"] == {"a and b": 0.0}  # a's gradient is zero there
-    alone = step_line(result((1.0,), names=("a",)))
-    assert alone["cosines"] == {}
-    assert "layers" not in alone
+    single = step_line(result((1.0,), names=("a",)))
+    assert single["cosines"] == {}
+    assert "layers" not in single
 
 
 def test_cosines_of_every_pair():
@@ -50,7 +50,7 @@ def test_cosines_of_every_pair():
     }
 
 
-def test_conflicts_are_counted_a_pair():
+def test_conflicts_are_counted_for_each_pair():
     counts = {}
     count_conflicts(counts, result())
     count_conflicts(counts, result(gram=((4.0, 3.0), (3.0, 9.0))))

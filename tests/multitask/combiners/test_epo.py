@@ -16,23 +16,20 @@ FOLDER = Path(__file__).parents[2] / "golden"
 STEPS = json.loads((FOLDER / "epo_step.json").read_text())["cases"]
 TOYS = json.loads((FOLDER / "epo_toy.json").read_text())["cases"]
 SOLVED = [case for case in STEPS if not case["expected"]["status"].startswith("must_raise")]
+GIVEN = ("gram", "losses", "preference", "eps_mu", "relax")
 REFUSED = [case for case in STEPS if case["expected"]["status"] == "must_raise"]
-
-
-def solve(case):
-    inputs = case["inputs"]
-    return epo_weights(
-        inputs["gram"],
-        inputs["losses"],
-        inputs["preference"],
-        inputs["eps_mu"],
-        inputs["relax"],
-    )
 
 
 @pytest.mark.parametrize("case", SOLVED, ids=lambda case: case["id"])
 def test_epo_equals_the_golden_steps(case):
-    expected, found = case["expected"], solve(case)
+    expected, inputs = case["expected"], case["inputs"]
+    found = epo_weights(*(inputs[key] for key in GIVEN))
+    if expected.get("mu") is not None:
+        mu = non_uniformity(np.array(inputs["losses"]), np.array(inputs["preference"]))
+        assert mu == pytest.approx(expected["mu"], rel=1e-9, abs=1e-12)
+    if expected["status"] == "infeasible":
+        _, status = epo_solution(inputs["gram"], inputs["losses"], inputs["preference"])
+        assert status == "descent, relaxed"
     assert found.dtype == np.float64
     assert found.sum() == pytest.approx(1)
     assert (found >= 0).all()
@@ -41,44 +38,27 @@ def test_epo_equals_the_golden_steps(case):
     if expected.get("unique") is False:
         slope = np.array(expected["gram_times_a"])
         if expected["mode"] != "balance":
-            slope = np.sum(case["inputs"]["gram"], axis=0)
+            slope = np.sum(inputs["gram"], axis=0)
         assert slope @ found == pytest.approx(expected["lp_value"], abs=1e-6)
         return
     alpha = expected["alpha"] or expected["recommended_fallback_alpha"]
     np.testing.assert_allclose(found, alpha, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])
-def test_negative_losses_are_refused(case):
-    with pytest.raises(ValueError, match="expected none below zero"):
-        solve(case)
-
-
-@pytest.mark.parametrize("preference", [[0.0, 1.0], [-1.0, 2.0], [np.inf, 1.0], [np.nan, 1.0]])
-def test_preferences_that_name_no_ray_are_refused(preference):
-    with pytest.raises(ValueError, match="expected positive"):
-        epo_weights(np.eye(2), [1.0, 1.0], preference)
-
-
 @pytest.mark.parametrize(
-    ("gram", "losses"),
-    [(np.eye(2), [np.inf, 1]), (np.eye(2), [1, np.nan]), (np.full((2, 2), np.nan), [1, 1])],
+    ("arguments", "expected"),
+    [
+        *((tuple(c["inputs"][k] for k in GIVEN), "expected none below zero") for c in REFUSED),
+        ((np.eye(2), [1.0, 1.0], [0.0, 1.0]), "expected positive"),
+        ((np.eye(2), [1.0, 1.0], [np.nan, 1.0]), "expected positive"),
+        ((np.eye(2), [np.inf, 1], [0.5, 0.5]), "expected finite numbers"),
+        ((np.full((2, 2), np.nan), [1, 1], [0.5, 0.5]), "expected finite numbers"),
+        ((np.eye(3), [1.0, 1.0], [0.5, 0.5]), "expected a gram matrix"),
+    ],
 )
-def test_numbers_that_are_not_finite_are_refused(gram, losses):
-    with pytest.raises(ValueError, match="expected finite numbers"):
-        epo_weights(gram, losses, [0.5, 0.5])
-
-
-def test_arguments_that_do_not_fit_together_are_refused():
-    with pytest.raises(ValueError, match="expected a gram matrix"):
-        epo_weights(np.eye(3), [1.0, 1.0], [0.5, 0.5])
-
-
-@pytest.mark.parametrize("case", [c for c in STEPS if c["expected"].get("mu") is not None])
-def test_non_uniformity_equals_the_golden_values(case):
-    losses, wish = (np.array(case["inputs"][key]) for key in ("losses", "preference"))
-    found = non_uniformity(losses, wish)
-    assert found == pytest.approx(case["expected"]["mu"], rel=1e-9, abs=1e-12)
+def test_what_is_no_gram_matrix_no_losses_or_no_ray_is_refused(arguments, expected):
+    with pytest.raises(ValueError, match=expected):
+        epo_weights(*arguments)
 
 
 def toy(x):
@@ -109,24 +89,13 @@ def test_epo_finds_the_exact_point_of_the_toy_front(case):
     )
 
 
-def test_a_restricted_descent_without_a_solution_is_relaxed_and_says_so():
-    case = next(c for c in STEPS if c["expected"]["status"] == "infeasible")
-    inputs = case["inputs"]
-    _, status = epo_solution(inputs["gram"], inputs["losses"], inputs["preference"])
-    assert status == "descent, relaxed"
-
-
-def test_epo_in_a_run_tells_the_objective_with_a_negative_loss():
+def test_epo_in_a_run_names_the_objective_with_a_negative_loss():
     combiner = EPO(preference=(0.2, 0.3, 0.5)).build(Setup(("sst", "qqp", "sts")))
     line = "combiner epo: expected losses of zero or more, found -1 of"
     with pytest.raises(ObjectiveError, match=f"{line} objective 2") as error:
         combiner.combine(np.eye(2), np.array([0.5, -1.0]), (0, 2))
     assert error.value.place == 2
     assert str(error.value.of("sts")) == f"{line} sts"
-
-
-def test_epo_in_a_run_scales_its_weights_to_the_sum():
-    combiner = EPO(preference=(0.5, 0.5)).build(Setup(("a", "b")))
     assert combiner.combine(np.eye(2), np.array([1.0, 1.0]), (0, 1)).weights.sum() == 2
 
 

@@ -108,25 +108,19 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     assert drawn == [0, 1, 2]
     np.testing.assert_allclose(found.weights, [2.0, 0.5, 3.0] @ mixtures)
     assert found.status.endswith("; fixed")
-
-
-def test_three_objectives_of_other_names_are_added_up():
-    names = tuple(name.replace("push", "spread") for name in THREE)
-    found = Nested(Setup(names), Fixed(2.0), PullPush(0.3, (0.5, 0.5))).combine(
-        np.eye(3), np.ones(3), range(3)
-    )
+    others = tuple(name.replace("push", "spread") for name in THREE)  # are added up
+    found = Nested(Setup(others), Fixed(2.0), within).combine(np.eye(3), np.ones(3), range(3))
     np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
 
 
 @pytest.mark.parametrize("name", methods("combiner"))
-def test_a_step_of_one_task_is_within_alone(name):
-    """Whatever combines the tasks: one task is one mixture."""
+def test_a_step_of_one_task_is_one_mixture(name):
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
     outer = methods("combiner")[name]().build(Setup(("a",)))
     found = Nested(Setup(THREE), outer, PullPush(0.3, (0.1, 0.9))).combine(
         rows @ rows.T, losses, range(3)
     )
-    alone = PullPush(0.3, (0.1, 0.9))(rows @ rows.T, losses)
-    np.testing.assert_allclose(found.weights, alone.weights)
-    assert found.status == alone.status
+    mixture = PullPush(0.3, (0.1, 0.9))(rows @ rows.T, losses)
+    np.testing.assert_allclose(found.weights, mixture.weights)
+    assert found.status == mixture.status
