@@ -48,14 +48,10 @@ def test_every_package_has_its_rule():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_packages_import_only_those_below_them(path):
+def test_packages_import_only_those_below_them_and_no_slow_library(path):
     package = path.relative_to(ROOT).parts[0]
     assert imported(path) & set(MAY_IMPORT) <= MAY_IMPORT[package] | {package}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_on_the_way_of_training_imports_the_slow_libraries(path):
-    if path.relative_to(ROOT).parts[0] != "benchmarks" and path.name != "export.py":
+    if package != "benchmarks" and path.name != "export.py":
         assert not imported(path) & SLOW
 
 

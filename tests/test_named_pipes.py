@@ -1,7 +1,5 @@
 """A named pipe in the place of a file is refused in one line: nothing waits for it without end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -137,7 +137,7 @@ def test_every_mode_is_in_the_readme():
         assert f"`{mode}`" in README, mode
 
 
-def test_every_tasks_files_are_told():
+def test_every_tasks_files_are_documented():
     lines = [line for line in PAGES["running.md"].splitlines() if line.startswith("| `")]
     files = {
         name: {declared.folder, declared.train, declared.dev} for name, declared in DECLARED.items()

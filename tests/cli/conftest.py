@@ -1,7 +1,5 @@
 """The command line in process, small data, and the few runs that many tests look at."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -44,6 +42,18 @@ def run(capsys) -> Callable[..., Result]:
             status = ended.code
         shown = capsys.readouterr()
         return Result(arguments, status, shown.out, shown.err)
+
+    return call
+
+
+@pytest.fixture
+def ran(run) -> Callable[..., Result]:
+    """The same of a command that has to end well."""
+
+    def call(*argv: object) -> Result:
+        found = run(*argv)
+        assert found.returncode == 0, found.stderr
+        return found
 
     return call
 
@@ -111,16 +121,26 @@ def run_copy(finished, tmp_path) -> tuple[Path, list[str]]:
 
 
 @pytest.fixture
-def interrupted(finished, tmp_path, monkeypatch) -> tuple[Path, list[str]]:
-    """The same run stopped after its first epoch, and its command with --output."""
-    folder, finish = tmp_path / "interrupted", Trainer.finish_epoch
+def stopped(run, monkeypatch) -> Callable[[list[str]], None]:
+    """`stopped(command)` runs a command until an epoch is finished, as an interrupt would."""
+    finish = Trainer.finish_epoch
 
     def stop(*args: object) -> None:
         finish(*args)
         raise KeyboardInterrupt
 
+    def call(command: list[str]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "finish_epoch", stop)
+            assert run(*command).returncode == 130
+
+    return call
+
+
+@pytest.fixture
+def interrupted(finished, tmp_path, stopped) -> tuple[Path, list[str]]:
+    """The same run stopped after its first epoch, and its command with --output."""
+    folder = tmp_path / "interrupted"
     command = [*finished[1], "--output", str(folder)]
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "finish_epoch", stop)
-        assert cli.main(command) == 130
+    stopped(command)
     return folder, command

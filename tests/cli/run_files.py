@@ -1,7 +1,5 @@
 """What a run left behind, read for the tests."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

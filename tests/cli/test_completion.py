@@ -16,9 +16,7 @@ ROOT = Path(cli.__file__).parents[1]
     ("line", "expected", "absent"),
     [
         ("run.py --mode mul", {"multitask"}, "single"),
-        ("run.py --mode multitask --comb", {"--combiner"}, "--rows"),
         ("run.py --mode multitask --combiner pa", {"pareto-mtl"}, "pcgrad"),
-        ("run.py --mode reproduce --table sc", {"scl-moo"}, "bees"),
     ],
 )
 def test_what_may_follow(line, expected, absent, tmp_path):

@@ -1,7 +1,5 @@
 """Downloads into the files of CS224N and GLUE, from folders that the library datasets saved."""
 
-from __future__ import annotations
-
 import datasets
 import pytest
 
@@ -10,45 +8,29 @@ from tasks import build_task
 from tasks.hub import ORIGINS
 
 
-def split(rows):
-    return datasets.Dataset.from_dict(rows)
-
-
-@pytest.fixture
-def source(tmp_path):
-    """A folder a task, as the hub's data would be."""
-    texts = {"text": [f'A "fine" film,\tno {i}' for i in range(20)]}
-    several = {
-        "sst": {
-            name: split(texts | {"label": [i % 5 for i in range(20)]})
-            for name in ("train", "validation", "test")
-        },
-        "sts": {
-            name: split(
-                {
-                    "sentence1": [f"{name} {i}" for i in range(n)],
-                    "sentence2": ["a b"] * n,
-                    "score": [i % 6 * 0.9 for i in range(n)],
-                }
-            )
-            for name, n in (("train", 60), ("validation", 20), ("test", 20))
-        },
-    }
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A folder a task, as the hub's data would be; read only."""
+    hub = tmp_path_factory.mktemp("hub")
+    rows = {"text": [f'A "fine" film,\tno {i}' for i in range(20)], "label": [*range(5)] * 4}
+    several = {"sst": dict.fromkeys(("train", "validation", "test"), rows), "sts": {}}
+    for part, n in (("train", 60), ("validation", 20), ("test", 20)):
+        texts = {"sentence1": [f"{part} {i}" for i in range(n)], "sentence2": ["a b"] * n}
+        several["sts"][part] = texts | {"score": [i % 6 * 0.9 for i in range(n)]}
     for name in download.GLUE_SIZES:
-        columns = {text: [f"{text} {i}\tx" for i in range(12)] for text in ORIGINS[name].texts}
-        labels = {"label": [i % 2 for i in range(12)]}
-        names = ("train", "validation_matched" if name == "mnli" else "validation")
-        several[name] = {key: split(columns | labels) for key in names}
-    for name, splits in several.items():
-        datasets.DatasetDict(splits).save_to_disk(tmp_path / "hub" / name)
-    return tmp_path / "hub"
+        texts = {text: [f"{text} {i}\tx" for i in range(12)] for text in ORIGINS[name].texts}
+        parts = ("train", "validation_matched" if name == "mnli" else "validation")
+        several[name] = dict.fromkeys(parts, texts | {"label": [i % 2 for i in range(12)]})
+    for name, parts in several.items():
+        made = {part: datasets.Dataset.from_dict(rows) for part, rows in parts.items()}
+        datasets.DatasetDict(made).save_to_disk(hub / name)
+    return hub
 
 
-def test_every_task_can_be_read_afterwards(source, tmp_path, run):
+def test_every_task_can_be_read_afterwards(source, tmp_path, run, ran):
     folder = tmp_path / "data"
     command = ("--mode", "download", "--source", source, "--output", folder)
-    found = run(*command, "--tasks", "sst", "sts", "glue")
-    assert found.returncode == 0, found.stderr
+    ran(*command, "--tasks", "sst", "sts", "glue")
     for name in ("sst", "sts", *download.GLUE_SIZES):
         task = build_task(name)
         for part in task.source.splits:
@@ -65,26 +47,23 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run):
 
 
 @pytest.mark.parametrize(
-    ("task", "change", "told"),
+    ("task", "change", "expected"),
     [
         ("sst", {"label": [7] * 20}, "expected a whole number from 0 to 4, found '7'"),
         ("sst", {"label": [None] * 20}, "row 1: expected a number in label, found None"),
-        ("sst", {"text": [None] * 20}, "row 1: expected text in text, found None"),
-        ("sst2", {"label": [-1] * 12}, "expected the number of a class, found -1"),
-        ("sst2", {"label": [5] * 12}, "expected the number of a class, found 5"),
-        ("sts", {"score": [9.9] * 60}, "expected a number from 0 to 5, found '9.9'"),
+        ("sst2", {"label": [-1] * 12}, "expected a label of its classes, found -1"),
     ],
 )
-def test_labels_that_mean_nothing_are_told_and_nothing_is_written(
-    source, tmp_path, refused, task, change, told
+def test_labels_that_mean_nothing_are_refused_and_nothing_is_written(
+    source, tmp_path, refused, task, change, expected
 ):
     kept = datasets.load_from_disk(str(source / task))
     columns = {name: list(kept["train"][name]) for name in kept["train"].column_names}
-    kept = dict(kept) | {"train": split(columns | change)}
+    kept = dict(kept) | {"train": datasets.Dataset.from_dict(columns | change)}
     datasets.DatasetDict(kept).save_to_disk(tmp_path / "other" / task)
     place = ("--source", tmp_path / "other", "--output", tmp_path / "data")
     line = refused(1, "--mode", "download", "--tasks", task, *place)
-    assert told in line
+    assert expected in line
     assert not (tmp_path / "data").exists()
 
 
@@ -100,20 +79,21 @@ def test_a_file_that_is_there_stays(source, tmp_path, run):
 
 
 @pytest.mark.parametrize(
-    ("flags", "status", "told"),
+    ("flags", "status", "expected"),
     [
         (("--tasks", "qqp"), 1, "expected the output of datasets' save_to_disk"),
         (("--tasks", "sst", "sts", "--revision", "abc"), 2, "--revision: expected one task"),
-        (("--tasks", "nope"), 2, "nope"),
         (("--tasks", "sst", "--revision", "abc"), 2, "--revision and --source"),
     ],
 )
-def test_what_cannot_be_had_is_told_in_a_line(source, refused, tmp_path, flags, status, told):
+def test_what_cannot_be_downloaded_is_refused_in_a_line(
+    source, refused, tmp_path, flags, status, expected
+):
     command = ("--mode", "download", "--source", source, "--output", tmp_path / "data", *flags)
-    assert told in refused(status, *command)
+    assert expected in refused(status, *command)
 
 
-def test_without_a_network_it_says_what_to_do(refused, tmp_path, monkeypatch):
+def test_without_a_network_the_line_names_what_works_offline(refused, tmp_path, monkeypatch):
     def unreachable(*args, **further):
         raise ConnectionError("no route")
 
@@ -123,7 +103,7 @@ def test_without_a_network_it_says_what_to_do(refused, tmp_path, monkeypatch):
     assert not (tmp_path / "data").exists()
 
 
-def test_other_numbers_than_expected_are_told(source, run, tmp_path, monkeypatch):
+def test_other_numbers_of_examples_than_expected_are_reported(source, run, tmp_path, monkeypatch):
     monkeypatch.setattr(
         datasets, "load_dataset", lambda *a, **k: datasets.load_from_disk(str(source / "sst"))
     )

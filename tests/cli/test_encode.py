@@ -1,7 +1,5 @@
 """--mode encode: a file of sentences -> a memory-mapped array."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -29,11 +27,10 @@ def text(tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_array_is_what_encode_gives(run, text, tmp_path, precision):
+def test_the_array_is_what_encode_gives(ran, text, tmp_path, precision):
     target = tmp_path / "new" / "a.npy"
     argv = [*ENCODE, "--input", text, "--output", target, "--precision", precision, "--verbose"]
-    found = run(*argv)
-    assert found.returncode == 0, found.stderr
+    found = ran(*argv)
     assert re.search(r"linear layers on a CPU: (mkl|onednn) \(", found.stdout)
     assert "100 x " in found.stdout
     array = np.load(target, mmap_mode="r")
@@ -55,7 +52,7 @@ def test_columns_pooling_and_normalisation(run, tmp_path, normalize):
     assert np.array_equal(np.load(target), model.encode(TEXTS, normalize=normalize))
 
 
-def test_an_existing_file_is_kept_unless_told_otherwise(run, refused, text, tmp_path):
+def test_an_existing_file_is_kept_without_overwrite(run, refused, text, tmp_path):
     target = tmp_path / "a.npy"
     target.write_text("mine")
     argv = [*ENCODE, "--input", text, "--output", target]
@@ -66,59 +63,42 @@ def test_an_existing_file_is_kept_unless_told_otherwise(run, refused, text, tmp_
 
 
 @pytest.mark.parametrize(
-    ("status", "argv", "told"),
+    ("status", "argv", "expected"),
     [
         (2, ["--input", "a.txt", "--output", "a.npz"], "expected a name that ends in .npy"),
-        (2, ["--output", "a.npy"], "--input"),
-        (2, ["--input", "a.txt", "--output", "a.npy", "--linear", "fast"], "--linear"),
-        (2, ["--input", "a.txt", "--output", "a.npy", "--device", "tpu"], "--device: expected"),
-        (1, ["--input", "missing.txt", "--output", "a.npy"], "found no missing.txt"),
         (1, ["--input", ".", "--output", "a.npy"], "expected a regular file"),
         (1, ["--input", "pipe", "--output", "a.npy"], "expected a regular file"),
         (1, ["--input", "a.txt", "--output", "dir.npy", "--overwrite"], "found a folder"),
         (1, ["--input", "s.jsonl", "--column", "s", "--output", "a.npy"], "line 2: expected text"),
-        (
-            2,
-            ["--input", "a.txt", "--output", "a.npy", "--encoder", ""],
-            "--encoder: expected a name, found ''",
-        ),
-        (2, ["--input", "a.txt", "--output", "a.npy", "--device", ""], "--device: expected"),
         (1, ["--input", "empty.txt", "--output", "a.npy"], "expected at least one sentence"),
         (1, ["--input", "a.txt", "--output", "a.npy", "--column", "x"], "a file with columns"),
-        (2, ["--input", "a.txt", "--output", "a.npy", "--encoder", "nobody"], "unknown encoder"),
     ],
 )
 def test_faults_are_one_line_and_leave_nothing(
-    refused, text, tmp_path, monkeypatch, status, argv, told
+    refused, text, tmp_path, monkeypatch, status, argv, expected
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "s.jsonl").write_text('{"s": "a"}\n{"s": "\\ud800"}\n')
     (tmp_path / "dir.npy").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    assert told in refused(status, *ENCODE, *argv)
+    assert expected in refused(status, *ENCODE, *argv)
     assert [path.name for path in tmp_path.glob("*.np*")] == ["dir.npy"]
 
 
-def test_an_interrupt_leaves_nothing(refused, text, tmp_path, monkeypatch):
+def test_an_interrupt_leaves_nothing(run, text, tmp_path, monkeypatch):
     def stop(*args):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(BiEncoder, "encode_window", stop)
-    line = refused_after_bar(refused, *ENCODE, "--input", text, "--output", tmp_path / "a.npy")
-    assert "interrupted" in line
+    found = run(*ENCODE, "--input", text, "--output", tmp_path / "a.npy")
+    line = found.stderr.splitlines()[-1]  # after a progress bar
+    assert (found.returncode, "interrupted" in line) == (130, True)
     assert "was not written" in line
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def refused_after_bar(refused, *argv):
-    """The last line on stderr of a command that showed a progress bar before it ended."""
-    found = refused.run(*argv)
-    assert found.returncode == 130
-    return found.stderr.splitlines()[-1]
-
-
-def test_a_file_that_changed_meanwhile_is_told(run, text, tmp_path, monkeypatch):
+def test_a_file_that_changed_meanwhile_is_refused(run, text, tmp_path, monkeypatch):
     window = BiEncoder.encode_window
 
     def grow(*args):
@@ -137,12 +117,11 @@ def test_a_file_that_changed_meanwhile_is_told(run, text, tmp_path, monkeypatch)
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize("linear", ["mkl", "auto"])
-def test_compiled_layers_give_the_same_array(run, text, tmp_path, linear):
+def test_compiled_layers_give_the_same_array(ran, text, tmp_path, linear):
     arrays = []
     for flags in ([], ["--compile"]):
         argv = [*ENCODE, "--input", text, "--linear", linear, "--overwrite", *flags]
-        found = run(*argv, "--output", tmp_path / "a.npy")
-        assert found.returncode == 0, found.stderr
+        ran(*argv, "--output", tmp_path / "a.npy")
         arrays.append(np.load(tmp_path / "a.npy"))
     config = BiEncoder.from_pretrained("tiny").encoder.config
     assert_near(*arrays, encoder_terms(config, config.max_tokens))

@@ -26,21 +26,15 @@ def predictions(tmp_path):
     return folder
 
 
-def expected_scores(folder):
-    found = {}
+def test_scores_are_the_tasks_own(ran, predictions):
+    found = ran("--mode", "evaluate", "--predictions", predictions.parent)
+    metrics = {}
     for name in CS224N:
         task = build_task(name)
-        examples = task.read(data_folder("sample"), "dev")
-        targets = examples.targets.copy()
-        targets[:7] = targets[7:14]
-        found[name] = task.kind.metrics(targets, examples.targets)
-    return found
-
-
-def test_scores_are_the_tasks_own(run, predictions):
-    found = run("--mode", "evaluate", "--predictions", predictions.parent)
-    assert found.returncode == 0
-    metrics = expected_scores(predictions)
+        gold = task.read(data_folder("sample"), "dev").targets
+        moved = gold.copy()
+        moved[:7] = moved[7:14]
+        metrics[name] = task.kind.metrics(moved, gold)
     figures = {key: value for several in metrics.values() for key, value in several.items()}
     lines = [line.split() for line in found.stdout.splitlines()]
     for name, value in (overall(metrics) | figures).items():
@@ -81,30 +75,25 @@ def test_a_users_file_beside_the_archive_stays(run, predictions, tmp_path, monke
     assert sorted(one.name for one in tmp_path.iterdir()) == names
 
 
-def test_what_is_wrong_is_told_and_not_packed(run, predictions, tmp_path):
-    file = predictions / "sts-dev-output.csv"
-    file.write_bytes(file.read_bytes().replace(b" , ", b" , nan ", 1))
-    archive = tmp_path / "one.zip"
-    found = run("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
-    assert found.returncode == 1
+def test_wrong_values_are_not_packed_and_those_outside_of_the_scale_are_counted(
+    run, ran, predictions, tmp_path
+):
+    file, archive = predictions / "sts-dev-output.csv", tmp_path / "one.zip"
+    first, row, *rest = file.read_bytes().split(b"\n")
+    call = ("--mode", "evaluate", "--predictions", predictions)
+    file.write_bytes(b"\n".join([first, row.partition(b" , ")[0] + b" , nan ", *rest]))
+    found = run(*call, "--zip", archive)
+    assert (found.returncode, archive.exists()) == (1, False)
     (line,) = found.stderr.splitlines()
     assert "sts-dev-output.csv, line 2: expected a finite number such as 2.5" in line
-    assert not archive.exists()
-
-
-def test_values_outside_of_the_scale_are_told(run, predictions):
-    file = predictions / "sts-dev-output.csv"
-    lines = file.read_bytes().split(b"\n")
-    lines[1] = lines[1].partition(b" , ")[0] + b" , 1e39 "
-    file.write_bytes(b"\n".join(lines))
-    found = run("--mode", "evaluate", "--predictions", predictions)
-    assert found.returncode == 0
+    file.write_bytes(b"\n".join([first, row.partition(b" , ")[0] + b" , 1e39 ", *rest]))
+    found = ran(*call)
     assert "1 values are outside of the scale" in found.stdout
     (line,) = [x for x in found.stdout.splitlines() if x.split()[-2:-1] == ["pearson"]]
     assert 0 < abs(float(line.split()[-1])) < 0.5  # one value outweighs all others
 
 
-def test_examples_that_chose_members_are_told(run, predictions):
+def test_examples_that_chose_members_are_reported(run, predictions):
     examples = build_task("sst").read(data_folder("sample"), "dev")
     values = np.eye(5)[examples.targets].astype(np.float32)
     marks = np.arange(len(examples)) < 9
@@ -114,22 +103,12 @@ def test_examples_that_chose_members_are_told(run, predictions):
     assert f"9 of these {len(marks)} examples chose the members of this ensemble" in found.stdout
 
 
-def test_a_task_that_is_missing(run, predictions, tmp_path):
-    (predictions / "para-dev-output.csv").unlink()
-    assert run("--mode", "evaluate", "--predictions", predictions).returncode == 0
-    found = run("--mode", "evaluate", "--predictions", predictions, "--tasks", "sst", "qqp")
-    assert found.returncode == 1
-    assert "para-dev-output.csv: expected a prediction file, found none" in found.stderr
-
-
-def test_flags_that_make_no_sense(refused, tmp_path):
-    call = ("--mode", "evaluate", "--predictions", tmp_path)
+def test_folders_without_predictions_or_gold_data(refused, predictions, tmp_path):
+    call = ("--mode", "evaluate", "--predictions", tmp_path / "nothing")
+    (tmp_path / "nothing").mkdir()
     assert "expected files such as" in refused(2, *call)
     assert "--overwrite: expected --zip" in refused(2, *call, "--overwrite")
-
-
-def test_gold_data_that_is_not_there(refused, predictions, tmp_path):
-    call = ("--mode", "evaluate", "--predictions", predictions, "--gold", tmp_path)
+    call = ("--mode", "evaluate", "--predictions", predictions, "--gold", tmp_path / "nothing")
     assert "ids-sst-dev.csv" in refused(1, *call)
 
 
@@ -148,11 +127,15 @@ def test_archives_that_cannot_be(refused, predictions, tmp_path, monkeypatch, fl
     assert expected in refused(2, "--mode", "evaluate", "--predictions", predictions, *flags)
 
 
-def test_a_submission_has_test_files(run, predictions, tmp_path):
+def test_tasks_that_are_asked_for_and_a_submission_have_all_files(run, predictions, tmp_path):
     for file in predictions.glob("*-test-*"):
         file.unlink()
+    (predictions / "para-dev-output.csv").unlink()
     call = ("--mode", "evaluate", "--predictions", predictions)
     assert run(*call).returncode == 0
+    found = run(*call, "--tasks", "sst", "qqp")
+    assert found.returncode == 1
+    assert "para-dev-output.csv: expected a prediction file, found none" in found.stderr
     found = run(*call, "--zip", tmp_path / "one.zip")
     assert found.returncode == 1
     assert found.stderr.count("test-output.csv: expected a prediction file, found none") == 3

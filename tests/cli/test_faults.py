@@ -1,7 +1,5 @@
 """What a machine does to a run: another run in its folder, no memory left, a full disk."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +16,7 @@ from multitask.trainer import Trainer
 ROOT = Path(cli.__file__).parents[1]
 
 
-def test_the_folder_of_a_live_run_is_left_alone(interrupted, finished, refused, run):
+def test_the_folder_of_a_live_run_is_left_unchanged(interrupted, finished, refused, run):
     folder, command = interrupted
     with alone(folder / "run"):
         for flags in ((), ("--resume",), ("--overwrite",)):
@@ -38,7 +36,9 @@ def test_the_folder_of_a_live_run_is_left_alone(interrupted, finished, refused, 
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_no_memory_left_is_told_with_the_flag_that_helps(error, interrupted, refused, monkeypatch):
+def test_no_memory_left_is_reported_with_the_flag_that_helps(
+    error, interrupted, refused, monkeypatch
+):
     folder, command = interrupted
 
     def fails(self, drawn):
@@ -63,7 +63,7 @@ def test_any_other_error_of_torch_is_no_users_error(interrupted, monkeypatch, ru
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kilobytes", [1, 60, 600])
+@pytest.mark.parametrize("kilobytes", [1, 600])
 def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     kilobytes, interrupted, finished, run
 ):
@@ -81,28 +81,12 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     assert prediction_bytes(folder) == prediction_bytes(finished[0])
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        (("--data", "nowhere"), "nowhere"),
-        (("--encoder", "nowhere/at-all"), "nowhere/at-all"),
-    ],
-)
-def test_a_wrong_path_overwrites_nothing(changed, told, run_copy, run):
+@pytest.mark.parametrize("changed", [("--data", "nowhere"), ("--encoder", "nowhere/at-all")])
+def test_a_wrong_path_overwrites_nothing(changed, run_copy, run):
     folder, command = run_copy
     before = prediction_bytes(folder)
     found = run(*command, *changed, "--overwrite")
     assert found.returncode in (1, 2)
-    assert told in found.stderr.splitlines()[-1]
+    assert changed[1] in found.stderr.splitlines()[-1]
     assert prediction_bytes(folder) == before
     assert (folder / "metrics.json").exists()
-
-
-def test_a_study_ends_in_one_line(tmp_path):
-    flags = ["--mode", "reproduce", "--table", "mixing", "--data", str(tmp_path / "nowhere")]
-    command = [sys.executable, "run.py", *flags, "--results", str(tmp_path / "mixing")]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert found.returncode == 1
-    (line,) = found.stderr.splitlines()
-    assert line.startswith("run.py: ")
-    assert "nowhere" in line

@@ -5,8 +5,8 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
+from run_files import metrics
 
-from cli import main
 from common.errors import SettingsError
 from multitask import RunConfig, train
 from multitask.errors import RunError
@@ -103,43 +103,27 @@ class Half(Protocol, name="half"):
 class Mood(TaskOptions, name="mood"):
     """The sentences of sst under another name."""
 
+    layers: Count = setting(1, help="layers of the head")
+
     def build(self):
         return replace(build_task("sst"), name="mood")
 '''
-BASE = "from multitask.combiners import Combiner"
+CLASS = (
+    "from __future__ import annotations\nfrom multitask.combiners import Combiner\n"
+    "class A(Combiner, "
+)
 TINY = ("--encoder", "tiny", "--epochs", "2", "--limit", "40", "--device", "cpu")
-RUNS = {  # what a run is asked for, settings that it holds, and the task that it predicts
-    "combiner": (
-        "--mode multitask --tasks sst sts --combiner tilted --tilt 3",
-        {"combiner": "tilted", "tilt": 3.0},
-        "sst",
-    ),
-    "sampler": (
-        "--mode multitask --tasks sst sts --sampling favourite --favour 4",
-        {"sampling": "favourite", "favour": 4.0},
-        "sst",
-    ),
+RUNS = {  # flags of a run of each role, and settings that it holds
+    "combiner": ("multitask --tasks sst sts --combiner tilted --tilt 3", {"tilt": 3.0}),
+    "sampler": ("multitask --tasks sst sts --sampling favourite --favour 4", {"favour": 4.0}),
     "regulariser": (
-        "--mode single --task sst --confident-weight 0.5 --confident-scale 0.1",
+        "single --task sst --confident-weight 0.5 --confident-scale 0.1",
         {"confident_weight": {"sst": 0.5}, "confident_scale": 0.1},
-        "sst",
     ),
-    "objective": (
-        "--mode single --task sst --objective smooth --smoothing 0.3",
-        {"objective": "smooth", "smoothing": 0.3},
-        "sst",
-    ),
-    "protocol": (
-        "--mode single --task sst --protocol half --part 3",
-        {"protocol": "half", "part": 3},
-        "sst",
-    ),
-    "task": ("--mode single --task mood", {"tasks": ["mood"]}, "mood"),
-    "pre-training": (
-        "--mode pretrain --objective same --tasks sst --strength 2",
-        {"objective": "same", "strength": 2.0},
-        None,
-    ),
+    "objective": ("single --task sst --objective smooth --smoothing 0.3", {"smoothing": 0.3}),
+    "protocol": ("single --task sst --protocol half --part 3", {"protocol": "half", "part": 3}),
+    "task": ("single --task mood --mood-layers 3", {"task_options": {"mood": {"layers": 3}}}),
+    "pre-training": ("pretrain --objective same --tasks sst --strength 2", {"strength": 2.0}),
 }
 
 
@@ -159,46 +143,32 @@ def imported(file):
     return module
 
 
-def run(*arguments):
-    """The exit status."""
-    try:
-        return main([str(one) for one in arguments])
-    except SystemExit as ended:
-        return ended.code
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("role", RUNS)
-def test_a_method_from_outside_trains_resumes_and_predicts(role, own, tmp_path, capsys):
-    flags, held, task = RUNS[role]
+def test_a_method_from_outside_trains_resumes_and_predicts(role, own, tmp_path, ran, refused):
+    flags, held = RUNS[role]
     folder = tmp_path / "run"
-    asked = (*flags.split(), "--use", own, *TINY, "--output", folder)
-    assert run(*asked) == 0
+    asked = ("--mode", *flags.split(), "--use", own, *TINY, "--output", folder)
+    ran(*asked)
     config = json.loads((folder / "config.json").read_text())
     assert held.items() <= config.items()
     assert list(config["use"]) == ["own.py"]
     assert (folder / "code" / "own.py").read_text("utf-8") == CODE
     (folder / "metrics.json").unlink()
-    assert run(*asked, "--resume") == 0
+    ran(*asked, "--resume")
     if role == "combiner":
-        assert set(json.loads((folder / "metrics.json").read_text())["combiner_steps"]) == {
-            "tilted"
-        }
-    if task is None:
+        assert metrics(folder)["combiner_steps"].keys() == {"tilted"}
+    if role == "pre-training":
         return
-    capsys.readouterr()
     file = tmp_path / "texts.txt"
     file.write_text("a film to love\n", "utf-8")
-    assert run("--mode", "predict", "--run", folder, "--input", file) == 1
-    assert "expected --use own.py" in capsys.readouterr().err
-    assert run("--mode", "predict", "--run", folder, "--input", file, "--use", own) == 0
-    assert task in capsys.readouterr().out
-    assert run("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own) == 0
+    predict = ("--mode", "predict", "--run", folder, "--input", file)
+    assert "expected --use own.py" in refused(1, *predict)
+    assert ("mood" if role == "task" else "sst") in ran(*predict, "--use", own).stdout
+    ran("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own)
     own.write_text(CODE + "\n", "utf-8")
-    assert run("--mode", "predict", "--run", folder, "--input", file, "--use", own) == 1
-    assert "found another one" in capsys.readouterr().err
-    assert run(*asked, "--resume") == 1
-    assert "use is" in capsys.readouterr().err
+    assert "found another one" in refused(1, *predict, "--use", own)
+    assert "use is" in refused(1, *asked, "--resume")
 
 
 @pytest.mark.slow
@@ -229,43 +199,46 @@ def test_objects_do_the_same_in_python(own, tmp_path):
     assert same.model.encode(["a film"]).shape == (1, 32)
 
 
-def test_flags_of_methods_from_outside_are_shown_and_checked(own, capsys):
-    assert run("--mode", "multitask", "--use", own, "--help-all") == 0
-    shown = capsys.readouterr().out
-    assert "--tilt" in shown
-    assert "tilted: Weight the first objective by --tilt" in shown
-    assert "--favour" in shown
-    tilted = ("--mode", "multitask", "--use", own, "--combiner", "tilted")
-    assert run(*tilted, "--tilt", "abc") == 2
-    assert capsys.readouterr().err == (
-        "run.py: --tilt: expected a number, found 'abc' (see --help)\n"
-    )
+def test_flags_of_methods_from_outside_are_shown_and_checked(own, ran, refused):
+    loaded = load_methods(str(own))
+    assert len(loaded) == 7
+    assert "tilted" in methods("combiner", loaded).keys() - methods("combiner").keys()
+    several = ("--mode", "multitask", "--use", own)
+    mood = ("--mode", "single", "--use", own, "--task", "mood")
+    shown = ran(*several, "--help-all").stdout + ran(*mood, "--help-all").stdout
+    for part in ("--tilt", "tilted: Weight the first objective by", "--favour", "--mood-layers"):
+        assert part in shown
+    line = refused(2, *several, "--combiner", "tilted", "--tilt", "abc")
+    assert line == "run.py: --tilt: expected a number, found 'abc' (see --help)"
+    line = refused(2, *mood, "--mood-layers", "0")
+    assert line.startswith("run.py: --mood-layers: expected a whole number from 1")
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("code", "expected"),
     [
+        (None, "own.py"),
         ("x = (", "SyntaxError"),
         ("import nothing_of_that_name", "ModuleNotFoundError"),
         ("x = 1", "expected a class of a method, found none"),
-        (
-            "from multitask.combiners import Combiner\nclass A(Combiner, name='sum'): pass",
-            "built in",
-        ),
-        (
-            "from multitask.combiners import Combiner\nclass A(Combiner, name='A b'): pass",
-            "a name of",
-        ),
+        (f"{CLASS}name='sum'): pass", "built in"),
+        (f"{CLASS}name='A b'): pass", "a name of"),
+        (f"{CLASS}name='a'):\n  output: int = 2", "--output: expected another name for a setting"),
+        (f"{CLASS}name='a'):\n  epochs: int = 2", "--epochs: expected another name for this set"),
+        (f"{CLASS}name='a'):\n  size: Nonsense = 2", "expected methods, found NameError"),
+        ("raise SystemExit(3)", "expected methods, found SystemExit"),
     ],
 )
-def test_a_file_without_methods_is_refused_in_one_line(code, found, tmp_path, capsys):
+def test_a_file_without_usable_methods_is_refused_in_one_line(code, expected, tmp_path, run):
     file = tmp_path / "own.py"
-    file.write_text(code, "utf-8")
-    assert run("--mode", "multitask", "--use", file) in (1, 2)
-    said = capsys.readouterr().err
-    assert said.startswith("run.py: ")
-    assert found in said
-    assert said.count("\n") == 1
+    if code is not None:
+        file.write_text(code, "utf-8")
+    command = ("--mode", "multitask", "--use", file, "--combiner", "a", "--encoder", "tiny")
+    found = run(*command, "--limit", "8")
+    assert found.returncode in (1, 2)
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("run.py: ")
+    assert expected in line
 
 
 def test_a_name_that_is_taken_is_refused_in_python():
@@ -276,68 +249,3 @@ def test_a_name_that_is_taken_is_refused_in_python():
 
     with pytest.raises(SettingsError, match="expected another name than sum"):
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
-
-
-def test_a_missing_file_is_refused(tmp_path, capsys):
-    assert run("--mode", "multitask", "--use", tmp_path / "none.py") == 1
-    assert "none.py" in capsys.readouterr().err
-
-
-def test_methods_of_a_file_are_known_by_role(own):
-    loaded = load_methods(str(own))
-    assert len(loaded) == 7
-    assert "tilted" in methods("combiner", loaded)
-    assert "tilted" not in methods("combiner")
-
-
-TASK = '''
-from common.settings import Count, setting
-from tasks import build_task
-from tasks.registry import TaskOptions
-
-
-class Moods(TaskOptions, name="moods"):
-    """Sentiment again."""
-
-    layers: Count = setting(1, help="layers of the head")
-
-    def build(self):
-        from dataclasses import replace
-
-        return replace(build_task("sst"), name="moods")
-'''
-
-
-def test_options_of_a_task_from_outside_have_flags(tmp_path, capsys):
-    file = tmp_path / "moods.py"
-    file.write_text(TASK, "utf-8")
-    command = ["--mode", "single", "--use", str(file), "--task", "moods", "--encoder", "tiny"]
-    shown = run(*command, "--help-all")
-    assert (shown, "--moods-layers" in capsys.readouterr().out) == (0, True)
-    assert run(*command, "--moods-layers", "0") == 2
-    assert "--moods-layers: expected a whole number from 1" in capsys.readouterr().err
-    folder = tmp_path / "run"
-    short = ("--limit", "16", "--dev-limit", "8", "--epochs", "1", "--output", str(folder))
-    assert run(*command, "--moods-layers", "3", *short) == 0
-    config = json.loads((folder / "config.json").read_text())
-    assert config["task_options"] == {"moods": {"layers": 3}}
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("    output: int = 2\n", "--output: expected another name for a setting"),
-        ("    epochs: int = 2\n", "--epochs: expected another name for this setting"),
-        ("    size: Nonsense = 2\n", "expected methods, found NameError"),
-        ("    pass\n\nraise SystemExit(3)\n", "expected methods, found SystemExit"),
-    ],
-)
-def test_a_class_that_cannot_be_used_is_refused_in_one_line(body, expected, tmp_path, capsys):
-    file = tmp_path / "mine.py"
-    head = "from __future__ import annotations\nfrom multitask.combiners import Combiner\n"
-    file.write_text(f'{head}\n\nclass Mine(Combiner, name="mine"):\n{body}', "utf-8")
-    command = ("--mode", "multitask", "--use", str(file), "--combiner", "mine")
-    assert run(*command, "--encoder", "tiny", "--limit", "8") in (1, 2)
-    said = capsys.readouterr().err
-    assert expected in said
-    assert said.count("\n") == 1

@@ -1,7 +1,5 @@
 """Ways to mix and combine, through the command line: whole small runs, and their sweep."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -13,8 +11,6 @@ CHOICES = {
     "hybrid": ["--sampling", "hybrid", "--first-task", "qqp", "--combiner", "uncertainty"],
     "one task first": ["--schedule", "first-then-joint", "--first-task", "qqp"],
     "a step a task": ["--schedule", "individual", "--sampling", "temperature", "--size-cap", "30"],
-    "epo": ["--combiner", "epo", "--preference", "1", "2", "3"],
-    "linear": ["--combiner", "linear", "--preference", "1", "0", "0"],
     "cones": ["--combiner", "pareto-mtl", "--cones", "4", "--sampling", "square-root"],
     "upgrad": ["--combiner", "upgrad", "--sampling", "proportional"],
     "cagrad": ["--combiner", "cagrad", "--sampling", "uniform", "--micro-batch", "3"],
@@ -22,9 +18,8 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("flags", CHOICES.values(), ids=CHOICES)
-def test_every_choice_trains_and_tells_what_it_did(flags, small, run, tmp_path):
-    found = run(*TINY, *flags, "--data", small, "--output", tmp_path / "run")
-    assert found.returncode == 0, found.stderr
+def test_every_choice_trains_and_its_steps_are_recorded(flags, small, ran, tmp_path):
+    ran(*TINY, *flags, "--data", small, "--output", tmp_path / "run")
     kept = metrics(tmp_path / "run")
     assert kept["steps"] == sum(kept["combiner_steps"].values())
     lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
@@ -36,7 +31,8 @@ def test_every_choice_trains_and_tells_what_it_did(flags, small, run, tmp_path):
 
 
 def test_a_preference_reaches_the_combiner(small, run, tmp_path):
-    argv = [*TINY, *CHOICES["linear"], "--data", small, "--sampling", "round-robin"]
+    linear = ("--combiner", "linear", "--preference", "1", "0", "0", "--sampling", "round-robin")
+    argv = [*TINY, *linear, "--data", small]
     assert run(*argv, "--output", tmp_path / "run").returncode == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["preference"] == [1.0, 0.0, 0.0]
@@ -44,23 +40,20 @@ def test_a_preference_reaches_the_combiner(small, run, tmp_path):
     assert line["weights"] == {"sst": 3.0, "qqp": 0.0, "sts": 0.0}
 
 
-@pytest.mark.parametrize("gradients", ["parameters", "representation"])
-def test_one_task_with_two_objectives(gradients, small, run, tmp_path):
+def test_one_task_with_two_objectives(small, ran, tmp_path):
     argv = ["--mode", "single", "--task", "qqp", "--encoder", "tiny", "--epochs", "1"]
-    argv += ["--qqp-loss", "with-contrastive", "--pcgrad", "--gradients", gradients]
-    found = run(*argv, "--data", small, "--output", tmp_path / "run")
-    assert found.returncode == 0, found.stderr
+    argv += ["--qqp-loss", "with-contrastive", "--pcgrad", "--gradients", "representation"]
+    found = ran(*argv, "--data", small, "--output", tmp_path / "run")
     assert "qqp/cross_entropy and qqp/contrastive" in found.stdout
 
 
-def test_a_dry_run_shows_the_plan_and_writes_nothing(small, run, tmp_path, monkeypatch):
+def test_a_dry_run_shows_the_plan_and_writes_nothing(small, run, ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused = run(*TINY, "--sampling", "hybrid", "--data", small, "--dry-run")
     assert refused.returncode == 1
     assert "found sst 40, qqp 40, sts 40; --first-task TASK decides" in refused.stderr
     flags = ["--sampling", "hybrid", "--first-task", "sts"]
-    found = run(*TINY, *flags, "--data", small, "--dry-run")
-    assert found.returncode == 0
+    found = ran(*TINY, *flags, "--data", small, "--dry-run")
     header, _, *rows = found.stdout[found.stdout.index("epoch ") :].splitlines()
     assert header.split()[:6] == ["epoch", "task", "examples", "passes", "batches", "steps"]
     tasks = [["1", "sts"], ["2", "sst"], ["2", "qqp"], ["2", "sts"]]
@@ -75,17 +68,15 @@ def test_keep_last_takes_the_last_epoch(small, run, tmp_path):
     assert metrics(tmp_path / "run")["best_epoch"] == 2
 
 
-def test_a_sweep_of_preferences_keeps_what_is_finished(small, run, tmp_path):
+def test_a_sweep_of_preferences_keeps_what_is_finished(small, run, ran, tmp_path):
     argv = ["--mode", "pareto", "--preferences", "2", "--encoder", "tiny", "--epochs", "1"]
     argv += ["--steps-per-epoch", "2", "--data", small, "--output", tmp_path / "sweep"]
-    found = run(*argv)
-    assert found.returncode == 0, found.stderr
+    ran(*argv)
     kept = json.loads((tmp_path / "sweep" / "front.json").read_text())
     assert kept["objectives"] == ["sst", "sts"]
     assert len(kept["losses"]) == len(kept["preferences"]) == len(kept["non_uniformity"]) == 2
     assert (tmp_path / "sweep" / "front.png").exists()
-    again = run(*argv)
-    assert again.returncode == 0
+    again = ran(*argv)
     assert again.stdout.count("holds this run, finished") == 2
     assert json.loads((tmp_path / "sweep" / "front.json").read_text()) == kept
     more = run(*argv[:3], "3", *argv[4:])
@@ -99,35 +90,12 @@ def test_a_sweep_of_preferences_keeps_what_is_finished(small, run, tmp_path):
         assert list(found.values()) == losses
 
 
-def test_a_sweep_of_one_task_is_refused(refused):
-    argv = ["--mode", "pareto", "--tasks", "sst"]
-    assert "--tasks: expected two or three, found sst" in refused(2, *argv)
-    line = refused(2, "--mode", "pareto", "--combiner", "sum")
-    assert "--combiner: expected one of epo, linear, pareto-mtl, found 'sum'" in line
-
-
-def test_the_hybrid_sampler_begins_with_the_largest_file_whatever_the_limit(run):
-    """On the bundled sample, where --limit makes all tasks equal."""
-    flags = ["--sampling", "hybrid", "--limit", "20", "--encoder", "tiny", "--dry-run"]
-    found = run("--mode", "multitask", *flags)
+def test_a_limit_is_a_number_a_share_or_one_of_them_by_task(run):
+    dry = ("--mode", "multitask", "--encoder", "tiny", "--dry-run", "--limit")
+    found = run(*dry, "30", "sst=0.1", "qqp=0.5")
+    for task, count in {"sst": 24, "qqp": 240, "sts": 30}.items():
+        assert f"{task}: train {count}, dev 100" in found.stdout
+    # The hybrid sampler begins with the largest file, though --limit makes all tasks equal.
+    found = run(*dry, "20", "--sampling", "hybrid")
     header, _, first, *_ = found.stdout[found.stdout.index("epoch ") :].splitlines()
     assert (header.split()[:2], first.split()[:2]) == (["epoch", "task"], ["1", "qqp"])
-
-
-@pytest.mark.parametrize(
-    ("limit", "counts"),
-    [
-        (["0.25"], {"sst": "60", "qqp": "120", "sts": "45"}),
-        (["qqp=0.5", "sts=7"], {"sst": "240", "qqp": "240", "sts": "7"}),
-        (["30", "sst=0.1"], {"sst": "24", "qqp": "30", "sts": "30"}),
-    ],
-)
-def test_a_limit_is_a_number_a_share_or_one_of_them_by_task(run, limit, counts):
-    found = run("--mode", "multitask", "--encoder", "tiny", "--limit", *limit, "--dry-run")
-    for task, count in counts.items():
-        assert f"{task}: train {count}, dev 100" in found.stdout
-
-
-@pytest.mark.parametrize("limit", [["0"], ["1.5"], ["-3"], ["nan"], ["=3"], ["cola=3"], ["3", "4"]])
-def test_a_wrong_limit_is_refused(refused, tmp_path, limit):
-    assert "limit: expected" in refused(2, *TINY, "--limit", *limit, "--output", tmp_path / "run")

@@ -27,7 +27,7 @@ def test_objectives_of_tasks_and_tasks_with_classes():
 
 
 @pytest.mark.parametrize("name", OF_TASKS)
-def test_what_an_objective_says_of_itself_is_so(name):
+def test_an_objective_is_what_it_declares(name):
     objective = OF_TASKS[name]()
     joint = build_task("rte", pair="joint")
     task = with_objective(joint, objective)
@@ -49,7 +49,6 @@ def test_what_an_objective_says_of_itself_is_so(name):
 @pytest.mark.parametrize(
     ("flags", "config"),
     [
-        (("--objective", "scl", "--scl-weight", "0.9"), {"objective": "scl", "scl_weight": 0.9}),
         (
             ("--objective", "ls", "--scl-preference", "0.25", "--per-class"),
             {"scl_preference": [0.25, 0.75], "per_class": True, "gradients": "parameters"},
@@ -58,65 +57,23 @@ def test_what_an_objective_says_of_itself_is_so(name):
             ("--objective", "epo", "--scl-inputs", "combined"),
             {"objective": "epo", "scl_inputs": "combined", "gradients": "representation"},
         ),
-        (("--objective", "epo", "--gradients", "parameters"), {"gradients": "parameters"}),
         (("--objective", "ce"), {"objective": None}),
     ],
 )
-def test_runs_of_one_task(run, data, tmp_path, flags, config):
-    found = run(*SST, "--data", data, *flags, "--output", tmp_path / "run")
-    assert found.returncode == 0, found.stderr
+def test_runs_of_one_task(ran, data, tmp_path, flags, config):
+    ran(*SST, "--data", data, *flags, "--output", tmp_path / "run")
     kept = json.loads((tmp_path / "run" / "config.json").read_text())
     assert {key: kept[key] for key in config} == config
 
 
-def test_a_multi_task_run_with_surgery_between_the_tasks(run, data, tmp_path):
+def test_a_multi_task_run_with_surgery_between_the_tasks(ran, data, tmp_path):
     flags = ("--objective", "epo", "--pcgrad")
-    found = run(*ALL, "--data", data, *flags, "--output", tmp_path / "run")
-    assert found.returncode == 0, found.stderr
+    found = ran(*ALL, "--data", data, *flags, "--output", tmp_path / "run")
     lines = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
     names = list(json.loads(lines[0])["weights"])
     assert names[:3] == ["sst/cross_entropy", "sst/pull", "sst/push"]
     assert names[-1] == "sts"
     assert "steps: " in found.stdout
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        ((*SST, "--scl-weight", "0.5"), "expected objective scl or ls or epo or cl, found"),
-        (
-            (*SST, "--objective", "scl", "--scl-preference", "0.5"),
-            "--scl-preference: expected objective ls or epo, found",
-        ),
-        (
-            (*SST, "--objective", "ls", "--scl-inputs", "combined"),
-            "--scl-inputs: expected objective epo",
-        ),
-        ((*SST, "--objective", "epo", "--scl-preference", "0"), "between 0 and 1 for EPO"),
-        (
-            (*SST, "--objective", "ls", "--freeze-encoder"),
-            "--objective ls and --freeze-encoder: expected at most one",
-        ),
-        ((*SST, "--objective", "scl", "--scl-weight", "1"), "expected a number below 1"),
-        ((*SST, "--objective", "scl", "--smart-weight", "1"), "--objective scl and --smart-weight"),
-        (("--mode", "single", "--task", "sts", "--per-class"), "a task with classes, found sts"),
-        (
-            ("--mode", "single", "--task", "sts", "--objective", "ls"),
-            "a task with classes, found sts",
-        ),
-        (
-            (*ALL, "--objective", "ls", "--qqp-loss", "with-contrastive"),
-            "--objective ls and loss of qqp: expected at most one",
-        ),
-        (
-            (*ALL, "--objective", "epo", "--gradients", "representation"),
-            "expected one task with several objectives",
-        ),
-        ((*SST, "--objective", "epo", "--combiner", "pcgrad"), "two objectives or more"),
-    ],
-)
-def test_contradictions(refused, flags, expected):
-    assert expected in refused(2, *flags)
 
 
 # Which examples
@@ -139,10 +96,9 @@ def sst2(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "dev", "test"), [(("few-shot", "--shots", "8"), 15, 15), (("held-out",), 6, 30)]
 )
-def test_labelled_test_examples_are_scored(run, sst2, tmp_path, flags, dev, test):
+def test_labelled_test_examples_are_scored(ran, sst2, tmp_path, flags, dev, test):
     output = tmp_path / "run"
-    found = run(*sst2, "--epochs", "2", "--protocol", *flags, "--output", output)
-    assert found.returncode == 0, found.stderr
+    found = ran(*sst2, "--epochs", "2", "--protocol", *flags, "--output", output)
     kept = json.loads((output / "metrics.json").read_text())
     assert set(kept["test"]["sst2"]) == {"accuracy", "f1", "matthews"}
     for split, count in (("dev", dev), ("test", test)):
@@ -153,19 +109,6 @@ def test_labelled_test_examples_are_scored(run, sst2, tmp_path, flags, dev, test
     drawn = {split: set(several.split()) for split, several in ids.items()}
     assert (len(drawn["dev"]), len(drawn["test"])) == (dev, test)
     assert len(drawn["train"]) == (8 if "few-shot" in flags else 54)
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        ((*SST, "--protocol", "few-shot"), "--protocol few-shot: expected shots, found none"),
-        ((*SST, "--shots", "3"), "--shots: expected protocol few-shot or capped"),
-        ((*ALL, "--protocol", "few-shot", "--shots", "9"), "tasks with classes, found sts"),
-        ((*SST, "--pair", "joint"), "--pair: expected qqp or mrpc or rte or qnli"),
-    ],
-)
-def test_protocols_that_make_no_sense(refused, flags, expected):
-    assert expected in refused(2, *flags)
 
 
 def test_more_shots_than_examples(refused, sst2):
@@ -186,18 +129,3 @@ def test_training_examples_in_dev_of_other_tasks_are_left_out_where_asked_for(
     assert f"{left} training examples removed because they are in dev or test" in found.stdout, (
         found.stderr
     )
-
-
-def test_epochs_between_evaluations_and_patience(run, sst2, tmp_path):
-    flags = ("--epochs", "10", "--evaluate-every", "5", "--patience", "2", "--limit", "16")
-    found = run(*sst2, *flags, "--output", tmp_path / "run")
-    assert found.returncode == 0, found.stderr
-    history = json.loads((tmp_path / "run" / "metrics.json").read_text())["history"]
-    assert [one["epoch"] for one in history] in ([5], [5, 10])
-
-
-def test_every_loss_of_a_balanced_multi_task_run_can_be_combined(run, data, tmp_path):
-    """EPO wants losses of zero or more, of which pull and push fall short as they are."""
-    flags = ("--tasks", "sst", "qqp", "--objective", "ls", "--scl-preference", "0.9")
-    found = run(*ALL, "--data", data, *flags, "--combiner", "epo", "--output", tmp_path / "run")
-    assert found.returncode == 0, found.stderr

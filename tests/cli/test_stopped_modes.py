@@ -1,25 +1,18 @@
 """Whatever trains goes on where it was stopped and ends as if it had not been, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import signal
 
 import pytest
 
-import cli
 from multitask.trainer import Trainer
 
-SMALL = ("--encoder", "tiny", "--dev-limit", "20", "--limit", "40")
-TRAINED = (*SMALL, "--epochs", "1")
+SMALL = "--encoder tiny --limit 40"
+PRETRAIN = f"--mode pretrain {SMALL} --dev-limit 20 --resume"
 PRETRAINING = {
-    "simcse": (
-        *("--tasks", "sst", "sts", "--objective", "simcse"),
-        *("--batch-size", "8", "--epochs", "2"),
-    ),
+    "simcse": "--tasks sst sts --objective simcse --batch-size 8 --epochs 2",
     "superloss, hard negatives from a later epoch on": (
-        *("--tasks", "sst", "--objective", "superloss", "--batch-size", "10", "--epochs", "3"),
-        *("--hard-top-k", "2", "--hard-after", "1"),
+        "--tasks sst --objective superloss --batch-size 10 --epochs 3 --hard-top-k 2 --hard-after 1"
     ),
 }
 
@@ -56,56 +49,45 @@ def computed(folder):
     return found | fronts
 
 
-def check_same(run, interrupt, tmp_path, command, step, *again):
-    """`command` stopped at a step and called again with the flags `again`, beside it left alone."""
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert run(*command(whole)).returncode == 0
-    interrupt(step)
-    stopped = run(*command(broken))
-    assert stopped.returncode == 130, stopped.stderr
-    assert stopped.stderr.splitlines()[-1].startswith("run.py: interrupted")
-    interrupt.off()
-    resumed = run(*command(broken), *again)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "resumed after step" in resumed.stdout
-    assert computed(broken) == computed(whole)
+@pytest.fixture
+def check_same(run, ran, interrupt, tmp_path):
+    """`check_same(flags, step, **folders)`: stopped at a step and called again, and not stopped."""
+
+    def check(flags, step, **folders):
+        def command(name):
+            places = [(f"--{flag}", tmp_path / name / one) for flag, one in folders.items()]
+            return (*flags.split(), *(part for place in places for part in place))
+
+        ran(*command("whole"))
+        interrupt(step)
+        stopped = run(*command("broken"))
+        assert stopped.returncode == 130, stopped.stderr
+        assert stopped.stderr.splitlines()[-1].startswith("run.py: interrupted")
+        interrupt.off()
+        assert "resumed after step" in ran(*command("broken")).stdout
+        assert computed(tmp_path / "broken") == computed(tmp_path / "whole")
+
+    return check
 
 
 @pytest.mark.parametrize("flags", PRETRAINING.values(), ids=PRETRAINING)
 @pytest.mark.parametrize("step", [2, 9])
-def test_pretraining(run, interrupt, tmp_path, flags, step):
-    def command(folder):
-        return ("--mode", "pretrain", *TRAINED, *flags, "--output", folder)
-
-    check_same(run, interrupt, tmp_path, command, step, "--resume")
+def test_pretraining(check_same, flags, step):
+    check_same(f"{PRETRAIN} {flags}", step, output="run")
 
 
-def test_a_sweep_goes_on_with_the_ray_that_was_stopped(run, interrupt, tmp_path):
-    sweep = ("--mode", "pareto", "--tasks", "sst", "sts", "--preferences", "3", *TRAINED)
-
-    def command(folder):
-        return (*sweep, "--steps-per-epoch", "3", "--output", folder)
-
-    check_same(run, interrupt, tmp_path, command, 5)
+def test_a_sweep_goes_on_with_the_ray_that_was_stopped(check_same):
+    sweep = f"--mode pareto --tasks sst sts --preferences 3 --dev-limit 20 {SMALL} --epochs 1"
+    check_same(f"{sweep} --steps-per-epoch 3", 5, output="run")
 
 
-def test_a_study_goes_on_with_the_cell_that_was_stopped(run, interrupt, tmp_path):
-    study = ("--mode", "reproduce", "--table", "bees", "--rows", "M13", "M16", "--encoder", "tiny")
-
-    def command(folder):
-        folders = ("--results", folder / "results", "--runs", folder / "runs")
-        return (*study, "--limit", "40", "--epochs", "1", *folders)
-
-    check_same(run, interrupt, tmp_path, command, 4)  # one of SimCSE, three of M13
+def test_a_study_goes_on_with_the_cell_that_was_stopped(check_same):
+    study = f"--mode reproduce --table bees --rows M13 M16 {SMALL} --epochs 1"
+    check_same(study, 4, results="results", runs="runs")  # one of SimCSE, three of M13
 
 
-def test_a_bilstm(run, interrupt, tmp_path):
-    words = ("--mode", "bilstm", "--tasks", "sst", "--limit", "40", "--embedding-size", "16")
-    encoder = tmp_path / "encoder"
-    assert cli.main([*words, "--units", "8", "--output", str(encoder)]) == 0
-
-    def command(folder):
-        trained = ("--mode", "single", "--task", "sst", "--encoder", encoder, "--dev-limit", "20")
-        return (*trained, "--limit", "40", "--epochs", "2", "--output", folder)
-
-    check_same(run, interrupt, tmp_path, command, 4, "--resume")
+def test_a_bilstm(check_same, ran, tmp_path):
+    words = "--mode bilstm --tasks sst --limit 40 --embedding-size 16 --units 8"
+    ran(*words.split(), "--output", tmp_path / "encoder")
+    single = "--mode single --task sst --limit 40 --dev-limit 20 --epochs 2 --resume"
+    check_same(f"{single} --encoder {tmp_path / 'encoder'}", 4, output="run")

@@ -1,4 +1,4 @@
-"""Merging one task's models: what each method says, and on which examples it is scored."""
+"""Merging one task's models: what each method predicts, and on which examples it is scored."""
 
 import numpy as np
 import pytest

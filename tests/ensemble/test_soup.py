@@ -19,17 +19,8 @@ from multitask.run import complete
 from reports.ensembles import soup_runs
 from tasks.predictions import PredictionError
 
-CONFIG = RunConfig(
-    mode="multitask",
-    tasks=("sst", "sts"),
-    encoder="tiny",
-    limit=40,
-    epochs=1,
-    batches_per_step=2,
-    lr=1e-3,
-    head_lr=1e-2,
-    linear="mkl",
-)
+SHORT = {"encoder": "tiny", "limit": 40, "epochs": 1, "batches_per_step": 2, "linear": "mkl"}
+CONFIG = RunConfig(mode="multitask", tasks=("sst", "sts"), lr=1e-3, head_lr=1e-2, **SHORT)
 
 
 @pytest.fixture(scope="module")
@@ -98,22 +89,11 @@ def test_a_greedy_soup_never_scores_below_its_best_member(pool, monkeypatch):
     assert final >= max(seen[:2])
 
 
-def test_figures_are_of_the_half_that_was_not_selected_on(pool, tmp_path):
-    result = soup_runs([pool / "seed1", pool / "seed2"], True, 0, tmp_path / "soup")
-    for found in result["members"].values():
-        assert found["reported_examples"] == found["selected_on_examples"] == 50
-    alone = json.loads((pool / "seed1" / "metrics.json").read_text())["dev"]["sst"]["accuracy"]
-    assert 0 <= result["members"]["sst"]["dev"]["seed1"]["accuracy"] <= 1
-    assert abs(alone - result["members"]["sst"]["dev"]["seed1"]["accuracy"]) <= 0.5
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"tasks": ["sst"]}, "expected tasks"),
-        ({"pooling": "cls"}, "expected pooling"),
         ({"encoder": "another"}, "expected encoder tiny as .* found another"),
-        ({"data": "elsewhere"}, "expected data sample"),
         ({"objective": "simcse", "mode": "pretrain"}, "found one of mode pretrain"),
     ],
 )
@@ -127,9 +107,11 @@ def test_runs_that_do_not_go_together(pool, tmp_path, changes, expected):
         make_soup([tmp_path], False, 0)
 
 
-def test_a_soup_of_soups_and_what_a_soup_says_of_itself(pool, tmp_path):
+def test_a_soup_of_soups_and_what_is_kept_of_a_soup(pool, tmp_path):
     runs = [pool / "seed1", pool / "seed2"]
-    soup_runs(runs, True, 5, tmp_path / "soup")
+    first = soup_runs(runs, True, 5, tmp_path / "soup")
+    for found in first["members"].values():
+        assert found["reported_examples"] == found["selected_on_examples"] == 50
     kept = json.loads((tmp_path / "soup" / "config.json").read_text())
     assert (kept["mode"], kept["method"], kept["seed"]) == ("soup", "greedy-soup", 5)
     assert kept["members"] == [str(run) for run in runs]

@@ -39,10 +39,23 @@ def test_labelled_pairs_make_a_triplet_of_each_entailment_and_contradiction(tmp_
     assert groups[0, 0] == groups[1, 0]
 
 
-def test_numbers_as_labels(tmp_path):
-    text = "premise,hypothesis,label\nA,B,0\nA,C,2.0\nA,D,-1\n"
-    columns, _ = entailments(write(tmp_path, text))
-    assert columns == (["a"], ["b"], ["c"])
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("nli.csv", "premise,hypothesis,label\nA,B,0\nA,C,2.0\nA,D,-1\n", ("a", "b", "c")),
+        # Triplets in which two texts are the same, or one is empty, teach nothing.
+        ("nli.csv", "sent0,sent1,hard_neg\na,b,A\na,b,\nc,d,D\ne,f,g\n", ("e", "f", "g")),
+        # Quotation marks between tabs are text.
+        (
+            "nli.tsv",
+            'premise\thypothesis\tlabel\n"Go," he said\t"A"\t0\n"Go," he said\tB"\t2\n',
+            ('"go ," he said', '"a"', 'b"'),
+        ),
+    ],
+)
+def test_the_one_triplet_of_a_file(tmp_path, name, text, expected):
+    columns, _ = entailments(write(tmp_path, text, name))
+    assert columns == tuple([one] for one in expected)
 
 
 def test_the_limit_draws_triplets(tmp_path):
@@ -68,21 +81,9 @@ def test_faults_are_named(tmp_path, text, expected):
         entailments(write(tmp_path, text))
 
 
-def test_texts_that_belong_together_are_of_one_group_whoever_says_them(tmp_path):
+def test_texts_that_belong_together_are_of_one_group_in_any_place(tmp_path):
     """Cleaned alike, sharing what follows, or another premise's contradiction."""
     text = "A man.,Someone,No one\na man .,A person,Nothing\nB,A person,C\nD,E,someone\n"
     _, groups = entailments(write(tmp_path, "sent0,sent1,hard_neg\n" + text))
     assert groups[0, 0] == groups[1, 0] == groups[2, 0] != groups[3, 0]
     assert groups[:, 1].tolist() == [-1, -1, -1, groups[0, 0]]
-
-
-def test_triplets_that_say_nothing_are_left_out(tmp_path):
-    text = "sent0,sent1,hard_neg\na,b,A\na,b,\nc,d,D\ne,f,g\n"
-    columns, _ = entailments(write(tmp_path, text))
-    assert columns == (["e"], ["f"], ["g"])
-
-
-def test_quotation_marks_between_tabs_are_text(tmp_path):
-    text = 'premise\thypothesis\tlabel\n"Go," he said\t"A"\t0\n"Go," he said\tB"\t2\n'
-    columns, _ = entailments(write(tmp_path, text, "nli.tsv"))
-    assert columns == (['"go ," he said'], ['"a"'], ['b"'])

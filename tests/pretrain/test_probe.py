@@ -20,8 +20,8 @@ CONFIG = RunConfig(mode="probe", tasks=("sst",), encoder="tiny", limit=60)
 def test_it_is_the_regression_on_the_encoders_embeddings():
     result, tables = linear_evaluation(CONFIG)
     encoder, task = BiEncoder.from_pretrained("tiny"), build_task("sst")
-    splits = {s: task.read(data_folder("sample"), s, 60 if s == "train" else None) for s in
-              ("train", "dev")}  # fmt: skip
+    limits = {"train": 60, "dev": None}
+    splits = {s: task.read(data_folder("sample"), s, limit) for s, limit in limits.items()}
     vectors = {s: encoder.encode(x.texts[0], normalize=True) for s, x in splits.items()}
     figures = {}
     for strength in STRENGTHS:
@@ -52,11 +52,11 @@ class Known:
 DEV, TEST = 6, 8
 
 
-def test_dev_alone_chooses_the_strength_and_the_least_of_equals(monkeypatch):
+def test_only_dev_chooses_the_strength_and_the_least_of_equals(monkeypatch):
     monkeypatch.setattr("sklearn.linear_model.LogisticRegression", Known)
     targets = {split: np.arange(n) % 2 for split, n in (("train", 4), ("dev", DEV), ("test", TEST))}
-    splits = {split: SimpleNamespace(examples=SimpleNamespace(targets=t)) for split, t in
-              targets.items()}  # fmt: skip
+    space = SimpleNamespace
+    splits = {split: space(examples=space(targets=t)) for split, t in targets.items()}
     vectors = {split: t[:, None] for split, t in targets.items()}
     chosen, scores = regression(vectors, splits, classification(2), "sst2")
     assert chosen == STRENGTHS[1]
@@ -73,15 +73,12 @@ def test_pairs_and_labelled_tests(pair):
     assert tables["mrpc"]["test"].values.shape == (60, 2)
 
 
-def test_a_task_without_classes_is_refused():
-    with pytest.raises(RunError, match="sts: expected a task with classes"):
-        linear_evaluation(replace(CONFIG, tasks=("sts",)))
-
-
-def test_training_examples_of_one_class_are_refused(tmp_path):
+def test_training_examples_of_one_class_and_similarities_are_refused(tmp_path):
     (tmp_path / "SST-2").mkdir()
     for split, label in (("train", "1\n"), ("dev", "0\n")):
         rows = "".join(f"text {i}\t{label}" for i in range(4))
         (tmp_path / "SST-2" / f"{split}.tsv").write_text(f"sentence\tlabel\n{rows}")
     with pytest.raises(RunError, match="sst2: expected training examples of two classes"):
         linear_evaluation(replace(CONFIG, tasks=("sst2",), data=str(tmp_path)))
+    with pytest.raises(RunError, match="sts: expected a task with classes"):
+        linear_evaluation(replace(CONFIG, tasks=("sts",)))

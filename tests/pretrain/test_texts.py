@@ -24,33 +24,25 @@ from tasks.text_files import DataError
 SAMPLE = Path(tasks.sample.__file__).parent
 
 
-@pytest.mark.parametrize("names", [("sst",), CS224N])
-def test_every_training_sentence_is_there_once(names):
-    found = training_sentences(names, SAMPLE)
-    everything = [t for n in names for c in build_task(n).read(SAMPLE, "train").texts for t in c]
+@pytest.mark.parametrize(("names", "limit"), [(("sst",), None), (CS224N, None), (("qqp",), 10)])
+def test_every_training_sentence_is_there_once_of_those_that_training_takes(names, limit):
+    found = training_sentences(names, SAMPLE, limit)
+    read = [build_task(name).read(SAMPLE, "train", limit) for name in names]
+    everything = {text for one in read for column in one.texts for text in column}
     assert len(found) == len(set(found))
-    assert set(found) == set(everything) - {""}
-
-
-def test_the_limit_takes_the_examples_that_training_would_take():
-    examples = build_task("qqp").read(SAMPLE, "train", 10)
-    assert set(training_sentences(("qqp",), SAMPLE, 10)) == {t for c in examples.texts for t in c}
+    assert set(found) == everything - {""}
+    columns, groups = sentences(names, {}, SAMPLE, limit)
+    assert columns[0] is columns[1], "both views are one list, tokenised once"
+    assert len(set(groups)) == len(groups) == len(columns[0])
 
 
 def test_a_run_trains_on_the_limit_of_each_task():
-    config = RunConfig(
-        mode="pretrain", tasks=CS224N, objective="simcse", encoder="tiny", limit=10, dev_limit=7
-    )
+    limits = {"limit": 10, "dev_limit": 7, "encoder": "tiny"}
+    config = RunConfig(mode="pretrain", tasks=CS224N, objective="simcse", **limits)
     _, _, splits = assemble(config)
     assert len(splits["simcse"]["train"].examples) == len(training_sentences(CS224N, SAMPLE, 10))
     assert len(splits["simcse"]["train"].examples) > 30
     assert len(splits["simcse"]["dev"].examples) == 7
-
-
-def test_both_views_are_one_list_tokenised_once():
-    columns, groups = sentences(("sst",), {}, SAMPLE, None)
-    assert columns[0] is columns[1]
-    assert len(set(groups)) == len(groups) == len(columns[0])
 
 
 def test_pairs_are_those_the_labels_call_the_same():
@@ -63,22 +55,18 @@ def test_pairs_are_those_the_labels_call_the_same():
     assert list(zip(left, right, strict=True)) == expected
 
 
-def test_pairs_that_share_a_text_through_others_are_one_group():
-    groups = linked(["a", "c", "x", "d"], ["b", "b", "y", "c"])
-    assert groups[0] == groups[1] == groups[3] != groups[2]
-
-
-def strangers_of(seed):
-    pairs = partial(positive_pairs, ("qqp",))
-    pool = partial(training_sentences, ("qqp",))
-    return pairs_and_strangers(pairs, pool, "files", seed, SAMPLE, None)
-
-
 def test_strangers_belong_to_another_group():
+    chained = linked(["a", "c", "x", "d"], ["b", "b", "y", "c"])
+    assert chained[0] == chained[1] == chained[3] != chained[2]
+
+    def strangers_of(seed):
+        pairs = partial(positive_pairs, ("qqp",))
+        pool = partial(training_sentences, ("qqp",))
+        return pairs_and_strangers(pairs, pool, "files", seed, SAMPLE, None)
+
     (left, right, strangers), both = strangers_of(0)
     groups, theirs = both.T
-    (_, _, again), _ = strangers_of(0)
-    (_, _, others), _ = strangers_of(1)
+    again, others = (strangers_of(seed)[0][2] for seed in (0, 1))
     assert strangers == again != others
     own = dict(zip([*left, *right], [*groups, *groups], strict=True))
     assert all(own.get(s) != group for s, group in zip(strangers, groups, strict=True))

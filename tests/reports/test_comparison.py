@@ -46,7 +46,7 @@ def test_runs_of_tasks_and_seeds_are_one_system(pair):
     assert single.system.cells.keys() == multi.system.cells.keys()
 
 
-def test_scores_are_means_over_seeds(pair):
+def test_scores_are_means_over_seeds_and_overall_ones_of_seeds_with_all_tasks(pair, make_run):
     header, rows = score_table(pair)
     place = header.index("sst accuracy")
     values = pair[0].values("sst", "accuracy")
@@ -54,9 +54,12 @@ def test_scores_are_means_over_seeds(pair):
     assert len(pair[0].overall_values("overall")) == 3
     assert header[1:3] == ["sst accuracy", "sst macro_f1"]
     assert rows[0][-1] == ""
+    named = [("a", make_run("all", CS224N, 0.3, 1)), ("a", make_run("further", ["sst2"], 0.3, 9))]
+    (found,) = score_systems(systems(*named))
+    assert len(found.overall_values("overall")) == 1
 
 
-def test_the_relative_gain_is_the_mean_over_tasks(pair):
+def test_the_relative_gain_is_the_mean_over_tasks_and_none_relative_to_zero(pair, make_run):
     first, other = pair
     gains = []
     for task, metric in (("sst", "accuracy"), ("qqp", "accuracy"), ("sts", "pearson")):
@@ -64,47 +67,49 @@ def test_the_relative_gain_is_the_mean_over_tasks(pair):
         gains.append(after / before - 1)
     assert relative_gain(first, other) == pytest.approx(100 * np.mean(gains))
     assert relative_gain(first, first) == 0
+    file = make_run("a", ["sts"], 0.2) / "predictions" / scores_name("sts", "dev")
+    found = read_scores(file)
+    write_scores(file, Scores(found.ids, np.ones_like(found.values), found.targets))
+    named = (("one", file.parents[1]), ("two", make_run("b", ["sts"], 0.4)))
+    flat, other = score_systems(systems(*named))
+    assert flat.values("sts", "pearson") == [0]
+    assert relative_gain(flat, other) is None
 
 
 def test_a_difference_and_its_interval(pair):
     for task in CS224N:
         found = compare_on_task(*pair, task)
-        expected = np.mean(pair[1].values(task, found.metric)) - np.mean(
-            pair[0].values(task, found.metric)
-        )
-        assert found.difference == pytest.approx(expected)
+        before, after = (np.mean(one.values(task, found.metric)) for one in pair)
+        assert found.difference == pytest.approx(after - before)
         assert found.interval[0] < found.difference < found.interval[1]
         assert (found.mcnemar is None) == (task == "sts")
 
 
 def test_the_order_of_the_examples_changes_nothing(make_run):
-    named = [("one", make_run("a", CS224N, 0.25)), ("two", make_run("b", CS224N, 0.4))]
-    order = np.random.default_rng(0).permutation(80)
-    moved = [
-        ("one", named[0][1]),
-        ("two", make_run("c", CS224N, 0.4, order=order)),
-    ]
-    again = [("one", make_run("d", CS224N, 0.25, order=order)), moved[1]]
-    texts = [
-        as_markdown(sections(score_systems(systems(*several)))) for several in (named, moved, again)
-    ]
+    order, texts = np.random.default_rng(0).permutation(80), []
+    for name, (first, second) in {
+        "a": (None, None),
+        "b": (None, order),
+        "c": (order, order),
+    }.items():
+        one = make_run(f"{name}1", CS224N, 0.25, order=first)
+        two = make_run(f"{name}2", CS224N, 0.4, order=second)
+        texts.append(as_markdown(sections(score_systems(systems(("one", one), ("two", two))))))
     assert texts[0] == texts[1] == texts[2]
 
 
 def test_few_cells_cannot_be_tested(make_run):
-    five = [
+    several = [
         (name, make_run(f"{name}{seed}", ["sst"], skill, seed))
-        for seed in range(5)
+        for seed in range(6)
         for name, skill in (("one", 0.2), ("two", 0.5))
     ]
-    scored = score_systems(systems(*five))
-    assert signed_ranks(scored[0], scored[1:]) == [(None, 5)]
-    assert "not testable" in as_markdown(sections(scored))
-    six = [*five, *((n, make_run(f"{n}5", ["sst"], s, 5)) for n, s in (("one", 0.2), ("two", 0.5)))]
-    scored = score_systems(systems(*six))
-    ((p, cells),) = signed_ranks(scored[0], scored[1:])
-    assert (cells, p) == (6, 2 / 2**6)
-    assert all(difference > 0 for difference in paired_cells(*scored))
+    five = score_systems(systems(*several[:10]))
+    assert signed_ranks(five[0], five[1:]) == [(None, 5)]
+    assert "not testable" in as_markdown(sections(five))
+    six = score_systems(systems(*several))
+    assert signed_ranks(six[0], six[1:]) == [(2 / 2**6, 6)]
+    assert all(difference > 0 for difference in paired_cells(*six))
 
 
 def test_latex_is_escaped(pair):
@@ -132,11 +137,7 @@ def test_what_cannot_be_a_system_is_refused(make_run, tmp_path):
     ("first", "second", "expected"),
     [
         ({"data": "one"}, {"data": "two"}, "data 'one'"),
-        (
-            {"task_options": {"sst": {"head": "softmax"}}},
-            {},
-            "options of sst {'head': 'softmax'}",
-        ),
+        ({"task_options": {"sst": {"head": "softmax"}}}, {}, "options of sst {'head': 'softmax'}"),
     ],
 )
 def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
@@ -149,12 +150,11 @@ def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
 
 
 def test_runs_that_start_from_different_ones_are_not_merged(make_run):
-    starts = [make_run(name, [task], 0.2, 1) for name, task in (("x", "sts"), ("y", "qqp"))]
-    same = make_run("z", ["sts"], 0.2, 2)
-    runs = [
-        (None, make_run(f"r{seed}", ["sst"], 0.3, seed, init=str(start)))
-        for seed, start in enumerate([starts[0], same, starts[1]])
-    ]
+    starts = [("x", "sts", 1), ("z", "sts", 2), ("y", "qqp", 1)]
+    runs = []
+    for seed, (name, task, number) in enumerate(starts):
+        start = str(make_run(name, [task], 0.2, number))
+        runs.append((None, make_run(f"r{seed}", ["sst"], 0.3, seed, init=start)))
     assert len(systems(*runs[:2])) == 1
     with pytest.raises(UserError, match=r"r2: expected, as a run of the system .*, start "):
         systems(*runs)
@@ -168,16 +168,6 @@ def test_runs_of_other_examples_are_not_averaged(make_run):
         score_systems(systems((None, one), (None, two)))
 
 
-def test_nothing_is_relative_to_zero(make_run):
-    one, two = make_run("a", ["sts"], 0.2), make_run("b", ["sts"], 0.4)
-    file = one / "predictions" / scores_name("sts", "dev")
-    found = read_scores(file)
-    write_scores(file, Scores(found.ids, np.ones_like(found.values), found.targets))
-    first, other = score_systems(systems(("one", one), ("two", two)))
-    assert first.values("sts", "pearson") == [0]
-    assert relative_gain(first, other) is None
-
-
 def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_path):
     runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
     for method, seed in (("vote", NO_SEED), ("greedy", 7)):
@@ -187,25 +177,6 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
     vote, alone = score_systems(systems(("vote", tmp_path / "vote"), ("a", runs[0])))
     assert paired_cells(vote, alone) == []
     assert "(no seed and 11711)" in as_markdown(sections([vote, alone]))
-
-
-def test_the_overall_score_is_of_seeds_with_all_three_tasks(make_run):
-    named = [("a", make_run("all", CS224N, 0.3, 1)), ("a", make_run("further", ["sst2"], 0.3, 9))]
-    (found,) = score_systems(systems(*named))
-    assert len(found.overall_values("overall")) == 1
-
-
-def test_the_mode_writes_both_files(make_run, tmp_path, capsys):
-    import cli
-
-    runs = [str(make_run(name, CS224N, skill)) for name, skill in (("a", 0.2), ("b", 0.4))]
-    named = [f"one={runs[0]}", f"two={runs[1]}"]
-    out = tmp_path / "out"
-    assert cli.main(["--mode", "compare", "--runs", *named, "--output", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "Against one: the same examples" in said
-    assert (out / "comparison.md").read_text().count("\n## ") == 2
-    assert (out / "comparison.tex").exists()
 
 
 def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_path):
@@ -226,8 +197,7 @@ def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("first", "other", "expected"),
-    [([1, 2, 3], [3, 2], (2, 2)), ([1, 4], [2, 3], (1, 2))],
+    ("first", "other", "expected"), [([1, 2, 3], [3, 2], (2, 2)), ([1, 4], [2, 3], (1, 2))]
 )
 def test_mcnemar_is_of_a_seed_that_both_have(first, other, expected):
     assert seeds_to_pair(first, other) == expected

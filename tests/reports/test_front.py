@@ -49,12 +49,6 @@ def test_rays_outside_all_points_do_not_count():
     }
 
 
-def test_a_front_survives_json():
-    first = front([(0.3, 0.3), (0.4, 0.1)])
-    second = Front.from_json(first.to_json())
-    assert second.to_json() == first.to_json()
-
-
 @pytest.mark.parametrize("objectives", [2, 3])
 def test_the_figure_is_drawn(tmp_path, objectives):
     losses = np.random.default_rng(0).uniform(0.1, 1, (4, objectives))
@@ -67,28 +61,21 @@ def test_the_figure_is_drawn(tmp_path, objectives):
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
 
 
-def write_sweep(folder, content):
-    folder.mkdir()
-    (folder / "front.json").write_text(json.dumps(content.to_json()))
-    return str(folder)
+def test_sweeps_of_the_same_preferences_are_drawn_side_by_side(tmp_path, monkeypatch, capsys):
+    def sweep(name, content):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "front.json").write_text(json.dumps(content.to_json()))
+        return str(tmp_path / name)
 
-
-def test_sweeps_are_drawn_side_by_side(tmp_path, monkeypatch, capsys):
-    one = front([(0.3, 0.3), (0.4, 0.1)])
-    other = front([(0.3, 0.2), (0.4, 0.1)], method="linear")
-    folders = [write_sweep(tmp_path / f.method, f) for f in (one, other)]
+    points = [(0.3, 0.3), (0.4, 0.1)]
+    folders = [sweep("epo", front(points)), sweep("linear", front(points, method="linear"))]
     output = tmp_path / "both.png"
     monkeypatch.setattr(sys, "argv", ["front", *folders, "--output", str(output)])
     main()
     assert output.exists()
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table[-2:]] == ["EPO", "linear"]
-
-
-def test_sweeps_of_other_preferences_are_refused(tmp_path, monkeypatch):
-    one = front([(0.3, 0.3), (0.4, 0.1)])
-    other = front([(0.3, 0.2), (0.4, 0.1)], [(0.5, 0.5), (0.3, 0.7)], "linear")
-    folders = [write_sweep(tmp_path / f.method, f) for f in (one, other)]
-    monkeypatch.setattr(sys, "argv", ["front", *folders, "--output", str(tmp_path / "both.png")])
-    with pytest.raises(UserError, match=r"linear/front\.json: expected the preferences of"):
+    other = sweep("other", front(points, [(0.5, 0.5), (0.3, 0.7)], "linear"))
+    monkeypatch.setattr(sys, "argv", ["front", folders[0], other, "--output", str(output)])
+    with pytest.raises(UserError, match=r"other/front\.json: expected the preferences of"):
         main()

@@ -5,36 +5,25 @@ import pytest
 from reports.leaks import audit, part_of
 from tasks import CS224N, data_folder
 
-QQP = "\tid\tsentence1\tsentence2\tis_duplicate\n"
-
 
 @pytest.fixture
 def folder(tmp_path):
-    rows = {
-        "train": [("A cat .", "a dog", 1), ("x", "y", 0), ("One more", "two more", 0)],
-        "dev": [("Y!", "x", 1), ("new", "a CAT", 0)],
-        "test-student": [("new", "A cat", ""), ("fresh", "fine", "")],
-    }
-    for split, several in rows.items():
-        lines = [f"{i}\t{split}{i}\t{a}\t{b}\t{c}\n" for i, (a, b, c) in enumerate(several)]
-        header = QQP if split != "test-student" else QQP.replace("\tis_duplicate", "")
-        if split == "test-student":
-            lines = [line.rsplit("\t", 1)[0] + "\n" for line in lines]
-        (tmp_path / f"quora-{split}.csv").write_text(header + "".join(lines))
+    labelled = "\tid\tsentence1\tsentence2\tis_duplicate"
+    for split, header, rows in (
+        ("train", labelled, ["A cat .\ta dog\t1", "x\ty\t0", "One more\ttwo more\t0"]),
+        ("dev", labelled, ["Y!\tx\t1", "new\ta CAT\t0"]),
+        ("test-student", "\tid\tsentence1\tsentence2", ["new\tA cat", "fresh\tfine"]),
+    ):
+        lines = [f"{i}\t{split}{i}\t{row}" for i, row in enumerate(rows)]
+        (tmp_path / f"quora-{split}.csv").write_text("\n".join([header, *lines, ""]))
     return tmp_path
 
 
 def test_case_marks_and_the_order_of_a_pair_do_not_matter(folder):
     (header, sentences), (_, pairs), _ = audit(["qqp"], folder, {"texts": [["Fresh", "new"]]})
     assert header == ["held out", "distinct", "qqp train", "texts", "qqp dev"]
-    assert sentences == [
-        ["qqp dev", "4", "3", "1", ""],
-        ["qqp test", "4", "1", "2", "2"],
-    ]
-    assert pairs == [
-        ["qqp dev", "2", "1", "0", ""],
-        ["qqp test", "2", "0", "0", "1"],
-    ]
+    assert sentences == [["qqp dev", "4", "3", "1", ""], ["qqp test", "4", "1", "2", "2"]]
+    assert pairs == [["qqp dev", "2", "1", "0", ""], ["qqp test", "2", "0", "0", "1"]]
 
 
 def test_blank_texts_are_no_sentences():
@@ -50,12 +39,9 @@ def test_the_samples_splits_share_no_pair_and_no_review():
         assert all(cell in ("", "0") for cell in row[2:])
 
 
-def test_files_that_are_not_there_are_left_out(tmp_path):
+def test_files_that_are_not_there_are_left_out_and_damaged_ones_are_named(tmp_path):
     nothing = ["held out", "distinct"], []
     assert audit(["sst"], tmp_path) == (nothing, nothing, [])
-
-
-def test_a_file_that_cannot_be_read_is_told(tmp_path):
     (tmp_path / "ids-sst-dev.csv").write_text("no table\n")
     *_, damaged = audit(["sst"], tmp_path)
     assert len(damaged) == 1

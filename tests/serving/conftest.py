@@ -1,7 +1,5 @@
 """A small trained run of every kind of head, shared by the tests of its use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The demo's server: unfinished requests end, and there are only so many connections."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from contextlib import ExitStack, contextmanager

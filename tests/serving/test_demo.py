@@ -1,7 +1,5 @@
 """The page: what it answers, what it refuses, and that a browser shows it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil
@@ -30,14 +28,10 @@ def client(model, corpus):
     return TestClient(make_app(model, corpus), base_url="http://localhost")
 
 
-def test_it_says_what_it_can(client):
+def test_it_lists_tasks_and_sentences(client):
     found = client.get("/about").json()
-    assert [(task["name"], task["texts"]) for task in found["tasks"]] == [
-        ("sst", 1),
-        ("qqp", 2),
-        ("sts", 2),
-        ("own", 2),
-    ]
+    tasks = {task["name"]: task["texts"] for task in found["tasks"]}
+    assert tasks == {"sst": 1, "qqp": 2, "sts": 2, "own": 2}
     assert found["corpus"] == {"name": "file.txt", "size": 3}
 
 
@@ -54,61 +48,47 @@ def test_it_predicts_what_the_model_does(client, model):
 
 def test_the_nearest_sentences(client):
     found = client.post("/similar", json={"query": "A cat sleeps.", "top": 2}).json()["found"]
-    assert found[0] == {
-        "sentence": "A cat sleeps.",
-        "row": 1,
-        "cosine": pytest.approx(1, abs=1e-5),
-    }
+    cosine = pytest.approx(1, abs=1e-5)
+    assert found[0] == {"sentence": "A cat sleeps.", "row": 1, "cosine": cosine}
     assert len(found) == 2
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "status", "told"),
+    ("path", "content", "status", "expected"),
     [
         ("/predict", {"task": "mnli", "texts": ["a"]}, 422, "task: expected sst, qqp"),
         ("/predict", {"task": "sst", "texts": ["a", "b"]}, 422, "expected 1 for sst, found 2"),
         ("/predict", {"task": "sst", "texts": ["  "]}, 422, "expected 1 to 5000 characters"),
-        ("/predict", {"task": "sst", "texts": ["x" * 5001]}, 422, "found 5001"),
         ("/predict", {"task": "sst", "texts": ["\ud800"]}, 422, "half a surrogate pair"),
-        ("/predict", {"task": "sst", "texts": "a"}, 422, "texts: "),
         ("/predict", {"task": "sst"}, 422, "texts: Field required"),
         ("/predict", {"task": "sst", "texts": ["x" * 70_000]}, 413, "at most 65536 bytes"),
         ("/similar", {"query": ""}, 422, "query: "),
-        ("/similar", {"query": "  "}, 422, "query: expected 1 to 5000 characters"),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],
 )
-def test_bad_requests_are_told_in_a_line(client, path, content, status, told):
+def test_bad_requests_are_refused_in_a_line(client, path, content, status, expected):
     headers = {"Content-Type": "application/json"}
     found = client.post(path, content=json.dumps(content), headers=headers)
     assert found.status_code == status
-    assert told in found.json()["error"]
+    assert expected in found.json()["error"]
 
 
-def test_what_is_no_json_is_told(client):
-    found = client.post("/predict", content=b"{", headers={"Content-Type": "application/json"})
-    assert (found.status_code, found.json()) == (
-        422,
-        {"error": "expected JSON, found something else"},
+def test_bodies_that_are_no_json_or_of_unknown_length_are_refused(client):
+    headers = {"Content-Type": "application/json"}
+    found = client.post("/predict", content=b"{", headers=headers)
+    error = {"error": "expected JSON, found something else"}
+    assert (found.status_code, found.json()) == (422, error)
+    headers |= {"Transfer-Encoding": "chunked"}
+    assert client.post("/predict", content=b"{}", headers=headers).status_code == 411
+
+
+def test_without_sentences_and_from_another_page_nothing_is_found(model):
+    app = make_app(model)
+    here, elsewhere = (
+        TestClient(app, base_url=f"http://{host}") for host in ("localhost", "attacker.example")
     )
-
-
-def test_a_body_of_unknown_length_is_refused(client):
-    headers = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
-    found = client.post("/predict", content=b"{}", headers=headers)
-    assert found.status_code == 411
-
-
-def test_without_sentences_there_is_nothing_to_search(model):
-    found = TestClient(make_app(model), base_url="http://localhost").post(
-        "/similar", json={"query": "a"}
-    )
-    assert found.status_code == 422
-
-
-def test_a_page_from_elsewhere_cannot_ask(model):
-    elsewhere = TestClient(make_app(model), base_url="http://attacker.example")
+    assert here.post("/similar", json={"query": "a"}).status_code == 422
     assert elsewhere.get("/about").status_code == 400
 
 

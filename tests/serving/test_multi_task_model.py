@@ -1,7 +1,5 @@
 """MultiTaskModel: what it says of new texts is what its run said of dev."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -47,7 +45,7 @@ def test_every_head_that_can_read_a_pair_answers(model):
     assert_near(alone["sst"].probabilities, found["sst"].probabilities, terms(model))
 
 
-def test_heads_together_say_what_they_say_alone(model):
+def test_heads_together_answer_as_each_by_itself(model):
     pairs = list(zip(*dev("qqp").texts, strict=True))[:30]
     together = model.predict(pairs)
     for task in model.tasks:
@@ -87,19 +85,16 @@ def test_a_stream_is_the_same_in_windows(model, monkeypatch):
         list(model.predict_stream(iter([("a", "b"), ("c",)])))
 
 
-def test_nothing_gives_nothing(model):
+def test_nothing_gives_nothing_and_bf16_is_near(model):
     found = model.predict([])["sst"]
     assert found.labels == []
     assert found.probabilities.shape == (0, 5)
-
-
-def test_bf16_is_near(model):
     pairs = list(zip(*dev("sts").texts, strict=True))[:20]
     one, other = (model.predict(pairs, ["sts"], precision)["sts"] for precision in ("fp32", "bf16"))
     np.testing.assert_allclose(one.values, other.values, atol=0.1)
 
 
-def test_what_cannot_be_asked_is_told(model, tmp_path, trained):
+def test_what_cannot_be_asked_is_refused(model, tmp_path, trained):
     with pytest.raises(RunError, match="expected tasks of sst, qqp, sts, own, found mnli"):
         model.predict(["a"], ["mnli"])
     with pytest.raises(RunError, match="qqp: expected pairs of texts, found single ones"):
@@ -123,10 +118,6 @@ def test_a_head_that_pools_tokens_itself(tmp_path):
     model = MultiTaskModel.load(run)
     found = model.predict(dev("sst").texts[0])["sst"]
     assert_near(found.probabilities, kept.values, terms(model))
-
-
-def test_the_typed_command_is_kept(trained):
-    assert "command" not in json.loads((trained / "metrics.json").read_text())  # not by run.py
 
 
 def test_distinct_sequences(model):

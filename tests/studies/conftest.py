@@ -1,7 +1,5 @@
 """The command `--mode reproduce` within this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

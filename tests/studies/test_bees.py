@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cell_files import write_times
 
 import tasks.sample
 from common.json_files import write_json
@@ -17,7 +18,6 @@ from reports.cells import as_kept, write_cell
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, made_of
-from studies.study import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
@@ -84,11 +84,11 @@ def reproduce(reproducing):
     tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny", "--precision", "fp32")
     call = reproducing("bees", *tiny)
 
-    def told(*argv):
+    def expected(*argv):
         status, said = call(*argv)
         return status, said.err
 
-    return told
+    return expected
 
 
 def test_some_rows(reproduce, tmp_path):
@@ -102,19 +102,17 @@ def test_some_rows(reproduce, tmp_path):
     scores = [100 * found["dev"]["sts"]["pearson"] for found in kept["M6"]["seeds"].values()]
     assert f"75.4 / {sum(scores) / 2:.1f} ± " in row
     assert "--rows M6 M13 T4-simcse" in text
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "bees").glob("*.json")}
+    times = write_times(tmp_path / "bees")
     assert reproduce("--rows", "M6", "M13", "--seeds", "2")[0] == 0
-    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert times == write_times(tmp_path / "bees")
     leaks = (tmp_path / "bees" / "leaks.md").read_text()
     assert all(f"| {task} dev |" in leaks for task in ("sst", "qqp", "sts"))
     assert set(json.loads((tmp_path / "bees" / "data.json").read_text())) == {
         f"sts {split}" for split in ("train", "dev", "test")
     }
     # The report is of one configuration, whichever rows are asked for.
-    assert (
-        "found another: limit is 16 there and 8 here"
-        in reproduce("--rows", "M4", "--limit", "8")[1]
-    )
+    line = "found another: limit is 16 there and 8 here"
+    assert line in reproduce("--rows", "M4", "--limit", "8")[1]
 
 
 def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
@@ -131,11 +129,6 @@ def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
     (tmp_path / "bees" / "M6.json").write_text("{}")
     status, said = reproduce("--rows", "M6", "--data", folders[0])
     assert (status, "M6.json: expected its sha256" in said) == (1, True)
-
-
-def test_pages_have_the_whole_name_of_their_results():
-    request = StudyRequest(BASE, Path("p/lr-0.001"), Path("runs"))
-    assert request.page == Path("p/lr-0.001.md")
 
 
 def test_a_run_of_another_configuration_is_no_member(tmp_path):

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cell_files import few_words
 
-import cli
 import tasks.sample
 from multitask.config import RunConfig
 from studies.best import cells
@@ -31,22 +31,9 @@ def test_runs_differ_and_share_their_beginnings():
 @pytest.fixture
 def data(tmp_path):
     """The sample, and beside it SST-2 and MRPC of a few words."""
-    folder = tmp_path / "data"
-    folder.mkdir()
+    folder = few_words(tmp_path / "data", "SST-2", "MRPC", train=20, dev=20)
     for file in SAMPLE.glob("*.csv"):
         shutil.copy(file, folder)
-    files = {
-        "SST-2": ("sentence\tlabel", "a {0} film {1} {3}\t{2}"),
-        "MRPC": (
-            "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
-            "{2}\t1\t2\tA {0} {1} {3} .\tThe {0} .",
-        ),
-    }
-    for name, (header, row) in files.items():
-        (folder / name).mkdir()
-        for split in ("train", "dev"):
-            rows = [row.format(("good", "bad")[i % 2], i, i % 2, split) for i in range(20)]
-            (folder / name / f"{split}.tsv").write_text("\n".join([header, *rows]) + "\n")
     first = (SAMPLE / "ids-sst-dev.csv").read_text().splitlines()[1].split("\t")[-2]
     with (folder / "SST-2" / "train.tsv").open("a") as file:
         file.write(f"{first.upper()}\t1\n")  # a sentence of dev: it is left out
@@ -54,12 +41,11 @@ def data(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_recipe(data, tmp_path, capsys):
-    folders = ("--results", tmp_path / "best", "--runs", tmp_path / "runs")
-    tiny = ("--limit", 16, "--epochs", 1, "--encoder", "tiny")
-    flags = ("--mode", "reproduce", "--table", "best", "--data", data, *tiny, *folders)
-    assert cli.main([str(flag) for flag in flags]) == 0
-    assert "sst2: 1 training examples removed" in capsys.readouterr().out
+def test_the_recipe(data, reproducing, tmp_path):
+    recipe = reproducing("best", "--data", data, "--limit", 16, "--epochs", 1, "--encoder", "tiny")
+    status, shown = recipe()
+    assert status == 0, shown.err
+    assert "sst2: 1 training examples left out" in shown.out
     predictions = {path.name for path in (tmp_path / "runs" / "ensemble" / "predictions").iterdir()}
     assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= predictions
     text = (tmp_path / "best.md").read_text()
@@ -70,5 +56,5 @@ def test_the_recipe(data, tmp_path, capsys):
     assert (tmp_path / "runs" / "soup-qqp" / "checkpoint" / "best").exists()
     # The folders of runs are not kept; what was made of them is.
     shutil.rmtree(tmp_path / "runs")
-    assert cli.main([str(flag) for flag in flags]) == 0
+    assert recipe()[0] == 0
     assert (tmp_path / "best.md").read_text() == text

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cell_files import few_words, write_times
 
 from common.json_files import read_json
 from multitask.config import RunConfig
@@ -17,12 +18,6 @@ from tasks.protocols import CappedClasses, FewOfEachClass, Imbalanced
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
 CELLS = Experiments(BASE)
-
-
-def test_every_cell_is_another_run():
-    every = CELLS.every()
-    assert len({one.name for one in every}) == len(every)
-    assert len({one.config.digest() for one in every}) == len(every)
 
 
 def test_settings_are_the_papers():
@@ -77,25 +72,8 @@ def test_the_papers_tables_are_whole():
 
 @pytest.fixture
 def data(tmp_path):
-    """CoLA and MRPC of a few words, whose class a word tells."""
-    for folder, header, row in (
-        ("CoLA", "", "x\t{label}\t\ta {word} film {i}"),
-        (
-            "MRPC",
-            "Quality\t#1 String\t#2 String\n",
-            "{label}\ta {word} film {i}\tthe {word} film {i}",
-        ),
-    ):
-        place = tmp_path / "data" / folder
-        place.mkdir(parents=True)
-        for file, count in (("train.tsv", 150), ("dev.tsv", 24)):
-            rows = []
-            for i in range(count):
-                label = int(i % 3 > 0)
-                word = ("bad", "good")[label]
-                rows.append(row.format(label=label, word=word, i=f"{i} {file}"))
-            (place / file).write_text(header + "\n".join(rows) + "\n")
-    return tmp_path / "data"
+    few = {"train": 150, "dev": 24, "label": lambda i: int(i % 3 > 0)}
+    return few_words(tmp_path / "data", "CoLA", "MRPC", **few)
 
 
 @pytest.fixture
@@ -130,9 +108,9 @@ def test_some_cells(reproduce, tmp_path):
     both = read_json(results / "main-mrpc-lacon.json", ValueError)["seeds"].values()
     accuracy = 100 * np.mean([one["test"]["mrpc"]["accuracy"] for one in both])
     assert f"87.5 ± 0.9 / {accuracy:.1f} ± " in text
-    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    times = write_times(results)
     assert reproduce("--rows", *rows)[0] == 1  # what failed is tried again
-    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert times == write_times(results)
 
 
 def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):

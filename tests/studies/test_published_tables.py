@@ -1,7 +1,5 @@
 """The tables in results/ are those of the kept cells there, without cells of mended faults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -9,7 +9,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from cell_files import keep_seeds
+from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
 from multitask.config import RunConfig
@@ -17,13 +17,7 @@ from reports.cells import write_cell
 from studies import runner
 from studies.results import Results
 from studies.runner import keep_ids, run_cells
-from studies.scl_moo.cells import (
-    METHODS,
-    SEEDS,
-    SHOTS,
-    TASKS,
-    Experiments,
-)
+from studies.scl_moo.cells import METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -38,12 +32,10 @@ from tasks.objectives import EPO, LS
 from tasks.protocols import FewShots
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
+POINT = {"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5}
 
 
-def test_every_cell_is_another_run():
-    every = CELLS.every()
-    assert len({one.name for one in every}) == len(every) == 6 * 3 * 4 + 6 * 4 + 8 * 4 + 2
-    assert len({one.config.digest() for one in every}) == len(every)
+def test_a_sweep_at_its_own_value_is_the_main_cell():
     assert CELLS.sweep("scl_weight", 0.3, "epo") == CELLS.few_shot("sst2", 50, "epo")
 
 
@@ -64,21 +56,7 @@ def test_settings_are_the_papers():
 
 @pytest.fixture
 def data(tmp_path):
-    """SST-2 and RTE of a few words, whose class a word tells."""
-    draw = np.random.default_rng(0)
-    for folder, columns in (("SST-2", 1), ("RTE", 2)):
-        place = tmp_path / "data" / "glue" / folder
-        place.mkdir(parents=True)
-        labels = ("0", "1") if columns == 1 else ("entailment", "not_entailment")
-        header = ["sentence"] if columns == 1 else ["sentence1", "sentence2"]
-        for file, count in (("train.tsv", 60), ("dev.tsv", 24)):
-            rows = ["\t".join([*header, "label"])]
-            for i in range(count):
-                word = ("good", "bad")[i % 2]
-                texts = [f"a {word} film {draw.integers(99)} {file}" for _ in range(columns)]
-                rows.append("\t".join([*texts, labels[i % 2]]))
-            (place / file).write_text("\n".join(rows) + "\n")
-    return tmp_path / "data"
+    return few_words(tmp_path / "data", "SST-2", "RTE", train=60, dev=24)
 
 
 @pytest.fixture
@@ -115,16 +93,15 @@ def test_some_cells(reproduce, tmp_path):
     assert (results / "maps.png").exists()
     text = (tmp_path / "scl_moo.md").read_text()
     accuracies = [found["seeds"][s]["test"]["rte"]["accuracy"] for s in ("1", "2")]
-    shown = f"76.93 ± 1.3 / {100 * np.mean(accuracies):.1f} ± "
-    assert shown in text
+    assert f"76.93 ± 1.3 / {100 * np.mean(accuracies):.1f} ± " in text
     assert "| rte | " in text
     spaces = [line for line in text.splitlines() if line.startswith("| sst2 | ") and " (2)" in line]
     assert [line.split(" | ")[1] for line in spaces[-2:]] == ["representation", "parameters"]
     assert "not testable" in text
     assert (results / "shots.png").exists()
-    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    times = write_times(results)
     assert reproduce("--rows", *rows, "--seeds", "2")[0] == 0
-    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert times == write_times(results)
     # A further seed is added to what is there.
     assert reproduce("--rows", "full-rte-epo", "--seeds", "3")[0] == 0
     again = json.loads((results / "full-rte-epo.json").read_text())["seeds"]
@@ -133,8 +110,7 @@ def test_some_cells(reproduce, tmp_path):
 
 
 def test_other_examples_than_those_written_down_are_refused(tuning):
-    one = tuning.cell({"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5})
-    config = replace(one.config, seed=1)
+    config = replace(tuning.cell(POINT).config, seed=1)
     for folder in (tuning.results, tuning.runs):
         folder.mkdir()
     keep_ids(config, tuning.results, tuning.runs)
@@ -225,15 +201,6 @@ def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
     assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
 
 
-def test_cells_of_another_configuration_are_refused(tmp_path):
-    invented(tmp_path, 0.0)
-    other = Experiments(replace(CELLS.base, encoder="minilm")).few_shot("rte", 20, "ce")
-    with pytest.raises(UserError, match="encoder is 'tiny' there and 'minilm' here"):
-        Results(tmp_path).kept(other)
-    with pytest.raises(UserError, match="expected a cell of this configuration"):
-        run_cells([other], Results(tmp_path), tmp_path)
-
-
 # Tuning
 
 
@@ -245,12 +212,16 @@ def tuning(data, tmp_path, monkeypatch):
     return Tuning(cells, "sst2", 8, "ls", (1, 2), tmp_path / "results", tmp_path / "runs")
 
 
+@pytest.fixture
+def storage(tmp_path):
+    return f"sqlite:///{tmp_path}/optuna.db"
+
+
 def distinct(study):
     return {tuple(t.params.values()) for t in study.trials if t.state.name == "COMPLETE"}
 
 
-def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, tmp_path):
-    storage = f"sqlite:///{tmp_path}/optuna.db"
+def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, storage):
     first = tune(tuning, storage, trials=1)
     assert len(distinct(first)) == 1
     study = tune(tuning, storage)  # as another worker would go on
@@ -261,8 +232,8 @@ def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, tmp_p
     assert len(tune(tuning, storage).trials) == 4
 
 
-def test_a_point_that_fails_is_told_and_the_others_are_judged(tuning, tmp_path, monkeypatch):
-    storage, plain = f"sqlite:///{tmp_path}/optuna.db", Tuning.judge
+def test_a_point_that_fails_is_reported_and_the_others_are_judged(tuning, storage, monkeypatch):
+    plain = Tuning.judge
 
     def judge(self, trial):
         found = plain(self, trial)
@@ -274,14 +245,13 @@ def test_a_point_that_fails_is_told_and_the_others_are_judged(tuning, tmp_path, 
         patch.setattr(Tuning, "judge", judge)
         study = tune(tuning, storage)
         assert len(distinct(study)) == 3
-        (told,) = failures(tuning, study)
-        assert told == "scl_temperature 0.7, scl_weight 0.3, scl_preference 0.5: diverged"
+        (line,) = failures(tuning, study)
+        assert line == "scl_temperature 0.7, scl_weight 0.3, scl_preference 0.5: diverged"
     study = tune(tuning, storage)
     assert (len(distinct(study)), failures(tuning, study)) == (4, [])
 
 
-def test_the_last_point_of_a_killed_worker_is_judged_again(tuning, tmp_path):
-    storage = f"sqlite:///{tmp_path}/optuna.db"
+def test_the_last_point_of_a_killed_worker_is_judged_again(tuning, storage, tmp_path):
     tune(tuning, storage, trials=3)
     study = tune(tuning, storage, trials=0)
     trial = study.ask()
@@ -294,7 +264,7 @@ def test_the_last_point_of_a_killed_worker_is_judged_again(tuning, tmp_path):
     assert len(distinct(tune(tuning, storage))) == 4
 
 
-def test_a_storage_that_is_none_and_too_many_shots(tuning, tmp_path):
+def test_a_storage_that_is_none_and_too_many_shots(tuning):
     with pytest.raises(UserError, match="--storage foo:///x: expected a database's URL, found: "):
         tune(tuning, "foo:///x")
     check(tuning)
@@ -304,19 +274,6 @@ def test_a_storage_that_is_none_and_too_many_shots(tuning, tmp_path):
         check(replace(tuning, task="mnli"))
 
 
-def test_what_an_interrupt_left_is_judged_the_next_time(tuning, tmp_path, monkeypatch):
-    storage = f"sqlite:///{tmp_path}/optuna.db"
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("studies.tuning.run_cells", stop)
-        with pytest.raises(KeyboardInterrupt):
-            tune(tuning, storage)
-    assert len(distinct(tune(tuning, storage))) == 4
-
-
 def test_another_configuration_is_another_study(tuning):
     faster = replace(tuning, cells=Experiments(replace(tuning.cells.base, lr=1.0), epochs=1))
     assert len({tuning.name, faster.name, replace(tuning, seeds=(1,)).name}) == 3
@@ -324,8 +281,7 @@ def test_another_configuration_is_another_study(tuning):
 
 def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
     """Each takes what the other is not at: together they take half the time."""
-    one = tuning.cell({"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5})
-    one = replace(one, seeds=(1, 2, 3, 4))
+    one = replace(tuning.cell(POINT), seeds=(1, 2, 3, 4))
     both_there, plain, begun = Barrier(2, timeout=600), runner.complete, []
 
     def count(config, *args, **settings):
@@ -344,8 +300,8 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
     assert set(Results(tuning.results).kept(one)) == {1, 2, 3, 4}
 
 
-def test_a_run_that_fails_where_another_worker_was_at_it_is_told(tuning, monkeypatch):
-    one = replace(tuning.cell(tuning.points()[0] | {"scl_preference": 0.5}), seeds=(1, 2))
+def test_a_run_that_fails_where_another_worker_was_at_it_is_reported(tuning, monkeypatch):
+    one = replace(tuning.cell(POINT), seeds=(1, 2))
     monkeypatch.setattr(runner, "run_seed", lambda *_, wait=True: failing() if wait else False)
 
     def failing():

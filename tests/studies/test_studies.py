@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cell_files import write_times
 
 from common.errors import UserError
 from minbert.batching import NOISE_PLACES
@@ -13,8 +14,11 @@ from multitask.config import RunConfig
 from multitask.schedule import build_plan
 from studies import balance, find_study, mixing, noise, regularisation, toy_front
 from studies.claims import means_by_seed
+from studies.lacon import cells as lacon
 from studies.results import Cell
+from studies.scl_moo import cells as scl_moo
 from studies.study import StudyRequest, chosen_seeds
+from studies.supercontext import cells as supercontext
 
 
 def call(monkeypatch, capsys, module, *argv):
@@ -29,22 +33,6 @@ TINY = ("--encoder", "tiny", "--precision", "fp32")
 
 def request(**changes):
     return StudyRequest(BASE.changed(**changes), Path("results"), Path("runs"))
-
-
-def test_cells_are_kept_and_not_run_again(reproducing, tmp_path):
-    mix = reproducing("mixing", *TINY, "--limit", 48)
-    names = ["round-robin-joint-sum", "annealed-individual-sum", "qqp-first-then-joint-sum"]
-    assert mix("--rows", *names[:2])[0] == 0
-    results = tmp_path / "mixing"
-    files = {path.name: path.stat().st_mtime_ns for path in results.glob("*.json")}
-    assert set(files) == {f"{name}.json" for name in names[:2]} | {"data.json"}
-    assert mix("--rows", *names)[0] == 0
-    for name, time in files.items():
-        assert (results / name).stat().st_mtime_ns == time
-    text = (tmp_path / "mixing.md").read_text()
-    assert [f"| {name} |" in text for name in mixing.MIXTURES].count(True) == 3
-    status, said = mix("--rows", names[0], "--limit", 40)
-    assert (status, "expected a cell of this configuration" in said.err) == (1, True)
 
 
 def test_every_mixture_trains_on_the_same_number_of_examples():
@@ -92,16 +80,29 @@ def test_regularised_cells_share_their_pretraining_and_are_kept(reproducing, tmp
     text = (tmp_path / "regularisation.md").read_text()
     (row,) = (line for line in text.splitlines() if line.startswith("| SimCSE + SMART"))
     assert row.endswith("(1) |")
-    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    times = write_times(results)
     assert regularise("--rows", *rows)[0] == 0
-    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert times == write_times(results)
 
 
-def test_every_cell_of_the_study_is_another_run():
-    cells = regularisation.cells(request())
+BASE_OF_A_PAPER = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl")
+
+
+@pytest.mark.parametrize(
+    ("cells", "count"),
+    [
+        (regularisation.cells(request()), 4 * 3 + 2 * 3),
+        *((paper.Experiments(BASE_OF_A_PAPER).every(), None) for paper in (lacon, supercontext)),
+        (scl_moo.Experiments(BASE_OF_A_PAPER).every(), 6 * 3 * 4 + 6 * 4 + 8 * 4 + 2),
+    ],
+    ids=["regularisation", "lacon", "supercontext", "scl_moo"],
+)
+def test_every_cell_of_a_study_is_another_run(cells, count):
+    assert len({one.name for one in cells}) == len(cells)
+    assert count in (None, len(cells))
     configs = [one.run_config(seed, Path("runs")) for one in cells for seed in one.seeds]
-    assert len({one.name for one in cells}) == len(cells) == 4 * 3 + 2 * 3
-    assert len({config.digest() for config in configs}) == len(configs) == 3 * 4 * 3 + 2 * 3
+    assert len({config.digest() for config in configs}) == len(configs)
+    assert len({one.config.digest() for one in cells}) == len(cells)
 
 
 def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monkeypatch, capsys):
@@ -125,7 +126,7 @@ def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monke
     assert len(text.splitlines()) >= 2 + 12 * 3
 
 
-def test_balance_tells_what_epo_did(tmp_path, monkeypatch, capsys):
+def test_balance_reports_what_epo_did(tmp_path, monkeypatch, capsys):
     folders = ("--results", tmp_path / "results", "--runs", tmp_path / "runs")
     flags = ("--encoder", "tiny", "--limit", "60", "--epochs", "2", *folders)
     text = call(monkeypatch, capsys, balance, *flags)

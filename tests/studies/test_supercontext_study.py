@@ -7,23 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cell_files import keep_seeds
+from cell_files import few_words, keep_seeds, write_times
 
-import cli
 from common.json_files import digest
 from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
 from studies.results import Results
 from studies.runner import run_seed
-from studies.study import printed
-from studies.supercontext.cells import (
-    FIRST,
-    LOSSES,
-    SETTINGS,
-    SWEEPS,
-    TASKS,
-    Experiments,
-)
+from studies.supercontext.cells import FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
 from studies.supercontext.judged import Vectors
 from studies.supercontext.tables import (
     HARD_COLUMNS,
@@ -41,16 +32,12 @@ PAPER = printed("supercontext")
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
 
 
-def test_every_cell_is_another_run():
-    every = CELLS.every()
-    assert len({one.name for one in every}) == len(every)
-    assert len({one.config.digest() for one in every}) == len(every)
-    names = {one.name for one in every}
+def test_every_setting_and_task_has_its_cells_and_only_the_five_losses_are_fine_tuned():
+    names = {one.name for one in CELLS.every()}
     for setting, task in product(SETTINGS, {*PAPER["heads"], *PAPER["hard"]}):
         assert {f"{setting}-{task}-head-none", f"{setting}-{task}-hard-top_k-5"} <= names
-    assert {f"{s}-{t}-{loss}" for s in SETTINGS for t in TASKS for loss in LOSSES} <= {
-        one.name for one in every
-    }
+    fine_tuned = {one.name for one in CELLS.every() if tuned(one)}
+    assert fine_tuned == {f"{s}-{t}-{loss}" for s in SETTINGS for t in TASKS for loss in LOSSES}
 
 
 def test_settings_are_the_papers():
@@ -85,13 +72,7 @@ def test_the_papers_tables_have_every_set():
 
 @pytest.fixture
 def data(tmp_path):
-    """SST-2 of a few words, whose class a word tells."""
-    place = tmp_path / "data" / "SST-2"
-    place.mkdir(parents=True)
-    for file, count in (("train.tsv", 80), ("dev.tsv", 24)):
-        rows = [f"a {('good', 'bad')[i % 2]} film {i} {file}\t{i % 2}\n" for i in range(count)]
-        (place / file).write_text("sentence\tlabel\n" + "".join(rows))
-    return tmp_path / "data"
+    return few_words(tmp_path / "data", "SST-2", train=80, dev=24)
 
 
 @pytest.fixture
@@ -131,12 +112,12 @@ def test_some_cells_are_run_once_and_judged(reproduce, tmp_path, monkeypatch):
     share = 100 * found["linear"]["test"]["sst2"]["accuracy"]
     assert f"94.15 / {share:.1f} (1)" in text
     assert "mixed up in print" in text
-    times = {path: path.stat().st_mtime_ns for path in results.glob("*.json")}
+    times = write_times(results)
     assert reproduce(*flags)[0] == 0
-    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert times == write_times(results)
 
 
-def test_a_run_that_was_stopped_goes_on_with_its_own_settings_alone(data, tmp_path):
+def test_a_run_that_was_stopped_goes_on_with_its_own_settings_only(data, tmp_path):
     """Or a BiLSTM would begin with the vectors of another."""
     folders = []
 
@@ -162,13 +143,11 @@ def test_the_figure_of_embeddings(reproduce, tmp_path):
     assert maps == ["maps-given.png"]
 
 
-def test_what_is_refused(reproduce, capsys):
-    assert (
-        "--rows: expected the beginning of one of small-sst2-ce" in reproduce("--rows", "M1")[1].err
-    )
-    with pytest.raises(SystemExit):
-        cli.main(["--mode", "reproduce", "--table", "bees", "--dev-limit", "3"])
-    assert "--dev-limit: expected another table than bees" in capsys.readouterr().err
+def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, reproducing):
+    line = "--rows: expected how some of these begin: small-sst2-ce"
+    assert line in reproduce("--rows", "M1")[1].err
+    line = "--dev-limit: expected another table than bees"
+    assert line in reproducing("bees")("--dev-limit", "3")[1].err
 
 
 def tuned(one):
@@ -176,15 +155,10 @@ def tuned(one):
     return one.work.keywords["tuned_batch_size"] is not None
 
 
-def test_the_five_losses_are_fine_tuned_and_nothing_else():
-    fine_tuned = {one.name for one in CELLS.every() if tuned(one)}
-    assert fine_tuned == {f"{s}-{t}-{loss}" for s in SETTINGS for t in TASKS for loss in LOSSES}
-
-
 def hard_of(one):
-    """Which hard negatives a cell has."""
-    ((kind, amount),) = one.config.objective.hard.items()
-    return kind, amount
+    """Which hard negatives a cell has, and how many."""
+    (found,) = one.config.objective.hard.items()
+    return found
 
 
 def invented(folder, better):

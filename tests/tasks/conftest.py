@@ -1,7 +1,5 @@
 """Data folders in the CS224N format, written into a temporary folder."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from pathlib import Path

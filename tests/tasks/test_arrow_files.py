@@ -65,7 +65,7 @@ def test_numbers_and_missing_values_become_text(tmp_path):
     assert found == [{"a": "1.5", "b": "1"}, {"a": "", "b": "0"}, {"a": "2", "b": ""}]
 
 
-def test_what_cannot_be_used_is_told_in_a_line(data, tmp_path):
+def test_what_cannot_be_used_is_refused_in_a_line(data, tmp_path):
     data.to_parquet(tmp_path / "d.parquet")
     with pytest.raises(DataError, match="expected a column 'z', found t, y"):
         list(rows_by_name(tmp_path / "d.parquet", ["z"]))

@@ -41,7 +41,7 @@ def test_labels_may_be_numbers_and_those_without_agreement_are_left_out(tmp_path
     assert (found.targets.tolist(), found.blank_labels) == ([1, 0], 1)
 
 
-def test_what_is_wrong_is_told_with_its_line(tmp_path):
+def test_what_is_wrong_is_refused_with_its_line(tmp_path):
     task = build_task("tnews")
     file = write(tmp_path, "tnews", ["100", "105"])
     with pytest.raises(DataError, match="line 2: label: expected 100, 101, "):

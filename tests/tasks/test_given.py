@@ -16,8 +16,7 @@ def test_lists_become_a_task_over_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("labels", "kind"),
-    [([0, 1] * 5, "classification"), ([0.5, 1, 2, 5, 3.5] * 2, "similarity")],
+    ("labels", "kind"), [([0, 1] * 5, "classification"), ([0.5, 1, 2, 5, 3.5] * 2, "similarity")]
 )
 def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
     pairs = [(f"one {i}", f"other {i}") for i in range(10)]
@@ -28,11 +27,9 @@ def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
 @pytest.mark.parametrize(
     ("first", "labels", "options", "expected"),
     [
-        (None, None, {}, "texts: expected a name or a list of texts, found None"),
         (["a", None], ["x", "y"], {}, "texts: expected texts or pairs of texts, found None"),
         ([b"ab", b"cd"], ["x", "y"], {}, "texts: expected texts or pairs of texts, found b'ab'"),
         ([("a", "b"), ("c",)], ["x", "y"], {}, "texts: expected one or two in each row"),
-        ([("a", "b", "c")], ["x"], {}, "texts: expected one or two in each row, found 3"),
         (["a"], ["x", "y"], {}, "labels: expected 1, one for each text, found 2"),
         (["a"], [None], {}, "labels: expected texts or numbers, found None"),
         (["a"], ["x"], {"name": "../evil"}, "name: expected lower-case letters"),

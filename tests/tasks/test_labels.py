@@ -19,13 +19,7 @@ from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
 from tasks import build_task
 from tasks.contrastive import example_embedding
-from tasks.label_attention import (
-    ATTENTION_WIDTH,
-    LabelAttention,
-    centred,
-    padded,
-    softmax_over_tokens,
-)
+from tasks.label_attention import ATTENTION_WIDTH, LabelAttention, centred
 from tasks.lacon import lowest_label_centered
 from tasks.objectives import CL, LEAM, LSAN, LaCon, LaConFusion, with_objective
 
@@ -111,7 +105,7 @@ def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
     torch.testing.assert_close(scores.sum(1), torch.ones(7))
 
 
-def test_layers_of_the_projection(text):
+def test_layers_of_the_projection_and_heads_that_divide_the_width(text):
     for layers, count in ((0, 0), (1, 1), (3, 3)):
         head = head_of(with_objective(SST, LaCon(projection_layers=layers)))
         linear = [m for m in head.projection.modules() if isinstance(m, torch.nn.Linear)]
@@ -119,9 +113,6 @@ def test_layers_of_the_projection(text):
         assert (len(linear), len(relu)) == (count, max(0, count - 1))
     pair = head_of(with_objective(QQP, LaCon(projection_layers=0)))
     assert pair.projection.in_features == 3 * WIDTH
-
-
-def test_heads_that_do_not_divide_the_width_are_refused():
     task = with_objective(SST, LaCon(label_heads=5))
     with pytest.raises(UserError, match="expected a divisor of the embedding's width 12, found 5"):
         task.build_head(WIDTH)
@@ -225,17 +216,6 @@ def test_lsan_by_plain_loops(tokens):
     assert_near(head(pooled), logits, terms + 2 * WIDTH, scale=expected.abs().max().item())
 
 
-def test_tokens_of_a_sequence_share_a_softmax(tokens):
-    _, batch = tokens
-    scores = torch.randn(sum(LENGTHS), 2) * 100
-    found = softmax_over_tokens(scores, batch).split(LENGTHS)
-    for mine, theirs in zip(found, scores.split(LENGTHS), strict=True):
-        torch.testing.assert_close(mine, theirs.softmax(0))
-    grid = padded(scores, batch)
-    assert grid.shape == (4, 5, 2)
-    assert (grid[1, 1:] == 0).all()
-
-
 def test_leam_classifies_the_labels_too(tokens):
     hidden, batch = tokens
     task = with_objective(SST, LEAM())
@@ -261,15 +241,10 @@ def test_a_second_view_is_contrasted(plain, text):
     torch.testing.assert_close(task.losses(outputs, texts, labels)[plain.name], expected)
 
 
-def test_training_alone_has_second_views():
+def test_only_training_has_second_views():
     from tasks import data_folder
 
     for plain in (SST, build_task("mrpc", pair="joint")):
         task = with_objective(plain, CL())
         for split, times in (("train", 2), ("dev", 1)):
             assert len(task.read(data_folder("sample"), split).texts) == times * plain.texts
-
-
-def test_a_task_without_classes_stays_as_it_is():
-    sts = build_task("sts")
-    assert with_objective(sts, LaCon()) is sts

@@ -1,7 +1,5 @@
 """CS224N files -> examples: what is understood."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np
@@ -56,32 +54,13 @@ def test_columns_are_found_by_name_in_any_order(write_rows, tmp_path):
     assert (found.ids, found.texts, found.targets.tolist()) == (["x"], (["text"],), [3])
 
 
-def test_header_of_the_sst_test_file(write_bytes, tmp_path):
-    write_bytes("ids-sst-test-student.csv", b"0\t\tid\tsentence\n0\t0\tX1\tGood.\n1\t1\tx2\tBad.\n")
-    found = SST.read(tmp_path, "test")
-    assert (found.ids, found.texts, found.targets) == (["x1", "x2"], (["good.", "bad."],), None)
-
-
-def test_a_test_file_may_carry_labels_that_are_not_looked_at(write_rows, tmp_path):
-    write_rows("ids-sst-test-student.csv", SST_HEADER, ["0", "x", "text", "no label"])
-    assert SST.read(tmp_path, "test").targets is None
-
-
 @pytest.mark.parametrize("label", ["1", "1.0", " 1 ", "1e0", "01"])
 @pytest.mark.parametrize("task", [SST, QQP, STS])
 def test_labels_1_and_1_0_are_the_same(task, label, write_rows, tmp_path):
-    header = ["id", *task.source.text_columns, task.source.label_column]
-    write_rows(
-        task.source.files["train"], header, ["x", *["t"] * len(task.source.text_columns), label]
-    )
+    texts = task.source.text_columns
+    header = ["id", *texts, task.source.label_column]
+    write_rows(task.source.files["train"], header, ["x", *texts, label])
     assert task.read(tmp_path, "train").targets.tolist() == [1]
-
-
-def test_similarities_keep_their_fractions(write_rows, tmp_path):
-    rows = [[str(i), str(i), "a", "b", label] for i, label in enumerate(["0", "5", "2.25", "4.8"])]
-    write_rows("sts-train.csv", [*PAIR_HEADER, "similarity"], *rows)
-    expected = np.array([0, 5, 2.25, 4.8], np.float32)
-    assert np.array_equal(STS.read(tmp_path, "train").targets, expected)
 
 
 def test_rows_with_a_blank_label_are_left_out_and_counted(write_rows, tmp_path):
@@ -93,11 +72,19 @@ def test_rows_with_a_blank_label_are_left_out_and_counted(write_rows, tmp_path):
     assert found.texts == (["one", "four"],)
 
 
-def test_quotes_are_the_csv_modules(write_bytes, tmp_path):
+def test_quotes_are_the_csv_modules_and_empty_texts_are_examples(write_bytes, tmp_path):
     content = b'id\tsentence\tsentiment\nA\t"say ""hi""\tnow"\t1\nB\tan "inner" one\t2\n'
-    write_bytes("ids-sst-train.csv", content)
+    write_bytes("ids-sst-train.csv", content + b"C\t\t1\nD\t   \t1\n")
     found = SST.read(tmp_path, "train")
-    assert found.texts == (['say "hi"\tnow', 'an "inner" one'],)
+    assert found.texts == (['say "hi"\tnow', 'an "inner" one', "", ""],)
+
+
+def test_a_test_file_has_no_labels_or_some_that_are_not_looked_at(write_bytes, tmp_path):
+    for header, more in ((b"0\t\tid\tsentence", b""), (b"0\t\tid\tsentence\tsentiment", b"\tno")):
+        rows = [b"0\t0\tX1\tGood." + more, b"1\t1\tx2\tBad." + more]
+        write_bytes("ids-sst-test-student.csv", b"\n".join([header, *rows, b""]))
+        found = SST.read(tmp_path, "test")
+        assert (found.ids, found.texts, found.targets) == (["x1", "x2"], (["good.", "bad."],), None)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +103,6 @@ def test_line_ends_and_byte_order_mark(change, write_bytes, tmp_path):
     found = SST.read(tmp_path, "train")
     assert found.ids == ["x", "y"]
     assert found.texts == (["café — 日本", "b"],)
-
-
-def test_empty_texts_are_examples(write_rows, tmp_path):
-    write_rows("ids-sst-train.csv", SST_HEADER, ["0", "a", "", "1"], ["1", "b", "   ", "1"])
-    assert SST.read(tmp_path, "train").texts == (["", ""],)
 
 
 def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):

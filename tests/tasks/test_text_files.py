@@ -30,19 +30,12 @@ def test_a_comma_separated_column(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_a_tab_separated_column(tmp_path, name):
-    file = write(tmp_path / name, "id\ttext\n0\ta, b\n1\tc\n")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_tabs_and_commas_with_any_line_ends(tmp_path, name, end):
+    file = write(tmp_path / name, end.join(["id\ttext", "0\ta, b", "1\tc", ""]))
     assert list(read_sentences(file, "text")) == ["a, b", "c"]
-
-
-def test_the_sample_is_read_whatever_its_ending(tmp_path):
-    import tasks.sample
-    from tasks import build_task
-
-    folder = tmp_path.__class__(tasks.sample.__file__).parent
-    task = build_task("sts")
-    found = list(read_sentences(folder / task.source.files["dev"], "sentence1"))
-    assert len(found) == len(task.read(folder, "dev"))
+    file = write(tmp_path / "a.csv", end.join(["id,text", "1,a", '2,"b, c"', "3,d", ""]))
+    assert list(read_sentences(file, "text")) == ["a", "b, c", "d"]
 
 
 def test_a_field_of_json_lines(tmp_path):
@@ -59,14 +52,8 @@ def test_a_file_is_read_as_it_is_asked_for(tmp_path):
     assert next(sentences) == "one"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_of_columns(tmp_path, end):
-    file = write(tmp_path / "a.csv", end.join(["id,text", "1,a", '2,"b, c"', "3,d", ""]))
-    assert list(read_sentences(file, "text")) == ["a", "b, c", "d"]
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "column", "told"),
+    ("name", "content", "column", "expected"),
     [
         ("a.txt", b"one\n\xff\n", None, "line 2: expected UTF-8 text, found byte 0xff"),
         (
@@ -78,13 +65,6 @@ def test_line_ends_of_columns(tmp_path, end):
         ("a.csv", "id,text\n", None, "expected the name of a column, found none"),
         ("a.csv", "", "text", "expected a header line with text, found none"),
         ("a.csv", "id,sentence\n1,a\n", "text", "line 1: expected a column 'text', found id, sen"),
-        ("a.csv", "text,text\na,b\n", "text", "line 1: expected a column 'text', found it twice"),
-        (
-            "a.csv",
-            "id,text\n1,a\n2\n",
-            "text",
-            "line 3: expected 2 comma-separated fields, found 1",
-        ),
         (
             "a.csv",
             'id,text\n1,"x\ny"\n2,a,b\n',
@@ -94,13 +74,10 @@ def test_line_ends_of_columns(tmp_path, end):
         ("a.csv", 'id,text\n1,"open\n', "text", "line 2: expected comma-separated fields, found"),
         ("a.jsonl", '{"text": "a"}\n{"text"\n', "text", "line 2: expected JSON"),
         ("a.jsonl", '{"text": 3}\n', "text", "line 1: expected text in 'text', found 3"),
-        ("a.jsonl", '{"id": 3}\n', "text", "line 1: expected text in 'text', found None"),
-        ("a.jsonl", "[1]\n", "text", "line 1: expected text in 'text', found list"),
         ("a.jsonl", "[" * 100_000, "text", "line 1: expected JSON"),
-        ("missing.txt", None, None, "expected a data file, found no "),
     ],
 )
-def test_faults_name_file_and_line(tmp_path, name, content, column, told):
+def test_faults_name_file_and_line(tmp_path, name, content, column, expected):
     file = tmp_path / name
     if content is not None:
         write(file, content)
@@ -108,5 +85,5 @@ def test_faults_name_file_and_line(tmp_path, name, content, column, told):
         list(read_sentences(file, column))
     message = str(error.value)
     assert message.startswith(str(file))
-    assert told in message
+    assert expected in message
     assert "\n" not in message
