@@ -52,7 +52,7 @@ def test_blank_labels_are_left_out_and_counted(data, out, ran):
     path = data / "ids-sst-train.csv"
     path.write_bytes(path.read_bytes() + b"40\tx\tt\t\n41\ty\tt\t \n")
     found = ran(*SST, "--data", data, "--output", out)
-    assert f"2 rows with a blank label left out of {path}" in found.stdout
+    assert f"2 rows with a blank label skipped in {path}" in found.stdout
     assert "train 40" in found.stdout
 
 

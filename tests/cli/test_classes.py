@@ -23,7 +23,7 @@ def test_every_objective_trains_in_pieces_and_is_probed_and_tuned(ran, tmp_path,
     assert "logistic regression with C = " in probed.stdout
     tuned = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", str(folder))
     found = ran(*tuned, "--output", str(tmp_path / "tuned"))
-    assert "heads that start from" in found.stdout
+    assert "heads initialised from" in found.stdout
     runs = [str(tmp_path / name) for name in ("probe", "tuned")]
     ran("--mode", "compare", "--runs", *runs, "--output", str(tmp_path / "page"))
 

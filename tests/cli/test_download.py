@@ -51,7 +51,7 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run, ran):
     [
         ("sst", {"label": [7] * 20}, "expected a whole number from 0 to 4, found '7'"),
         ("sst", {"label": [None] * 20}, "row 1: expected a number in label, found None"),
-        ("sst2", {"label": [-1] * 12}, "expected a label of its classes, found -1"),
+        ("sst2", {"label": [-1] * 12}, "expected the number of a class, found -1"),
     ],
 )
 def test_labels_that_mean_nothing_are_refused_and_nothing_is_written(

@@ -50,7 +50,7 @@ def test_only_runs_of_an_older_version_may_lack_the_checksum(runs, metrics, refu
     del content[SEAL]
     write_json(file, content)
     line = refused(1, *uses(*runs)["compare"])
-    assert f"{file}: expected its sha256 beside its figures, found none" in line
+    assert f"{file}: expected its sha256 key, found none" in line
     best = runs[0] / "checkpoint/best"
     (best / CONFIG).unlink()
     seal(best)

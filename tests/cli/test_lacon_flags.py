@@ -20,7 +20,7 @@ def test_every_objective_of_labels_trains_and_is_resumed_from(ran, tmp_path, obj
     short = ("--epochs", "1", "--limit", "40", "--micro-batch", "5")
     ran(*flags, *short, "--output", folder)
     again = ran(*flags, *short, "--init", folder, "--output", tmp_path / "again")
-    assert f"heads that start from {folder}: {task[1]}" in again.stdout
+    assert f"heads initialised from {folder}: {task[1]}" in again.stdout
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_runs_of_other_classes_are_neither_merged_nor_started_from(
     start = ("--mode", "single", *RUN[2:], "--init", trained[0], "--task")
     for order, heads in (("", "moods"), (",labels=so lala|schlecht|gut", "none")):
         found = run(*start, moods + order, "--output", tmp_path / heads)
-        assert f"heads that start from {trained[0]}: {heads}" in found.stdout, found.stderr
+        assert f"heads initialised from {trained[0]}: {heads}" in found.stdout, found.stderr
     runs = ("--mode", "ensemble", "--runs", trained[0], tmp_path / "none")
     assert "moods: labels: expected" in refused(1, *runs, "--output", tmp_path / "both")
 

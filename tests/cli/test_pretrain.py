@@ -47,7 +47,7 @@ def test_simcse_on_text_of_ones_own(run, ran, tmp_path, limit):
     assert (config["text"], config["text_column"], config["tasks"]) == (str(file), "said", [])
     tuned = ("--mode", "single", "--task", "sst", "--init", str(folder), "--epochs", "1")
     after = run(*tuned, *SHORT, "--output", str(tmp_path / "after"))
-    assert f"heads that start from {folder}: none" in after.stdout
+    assert f"heads initialised from {folder}: none" in after.stdout
     compared = run("--mode", "compare", "--runs", str(folder), "--output", str(tmp_path / "page"))
     assert "expected a run of tasks, found one of mode pretrain" in compared.stderr
 

@@ -61,7 +61,7 @@ TASKS = [
     ("probe", "--task: expected one, found none"),
     ("--mode single --task nope", "expected one of sst, qqp, sts, "),
     ("--mode single --task nope", "or an own task NAME=FILE:type=...,text=...,label=..., found"),
-    ("--mode single --task sst=x.csv:type=similarity", "this one is taken"),
+    ("--mode single --task sst=x.csv:type=similarity", "this one is reserved"),
     ("all --tasks", "--tasks: expected at least one argument"),
     ("all --tasks sst nope", "'nope'"),
     ("all --tasks sst qqp sst", "expected each task once, found sst twice"),

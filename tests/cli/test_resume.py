@@ -65,7 +65,7 @@ def test_init_starts_from_the_other_runs_encoder_and_heads(finished, small, ran,
     command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
     still = ["--epochs", "1", "--steps-per-epoch", "1", "--lr", "1e-20", "--head-lr", "1e-20"]
     found = ran(*command, *still, "--task", "sst", "--output", tmp_path / "sst")
-    assert f"heads that start from {folder}: sst" in found.stdout
+    assert f"heads initialised from {folder}: sst" in found.stdout
     assert metrics(tmp_path / "sst")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
     assert predictions(tmp_path / "sst", "sst", "test") == predictions(folder, "sst", "test")
 
@@ -75,4 +75,4 @@ def test_init_leaves_heads_of_another_shape_fresh(finished, small, ran, tmp_path
     command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
     head = ["--task", "qqp", "--qqp-head", "concat", "--epochs", "1", "--output", tmp_path / "qqp"]
     found = ran(*command, *head)
-    assert f"heads that start from {folder}: none" in found.stdout
+    assert f"heads initialised from {folder}: none" in found.stdout

@@ -155,7 +155,11 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, ran, tm
         (("--output", "o.csv", "--tasks", "sst"), 2, "expected a name that ends in .tsv"),
         ((), 2, "--glue: expected --input, --column and --output"),
         (("--output", "o.tsv", "--probabilities"), 2, "expected at most one"),
-        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
+        (
+            ("--output", "o.tsv", "--column", "a", "b"),
+            1,
+            "--glue: expected one task, found sst",
+        ),
         (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
         ((*SAID_OF_PAIRS, "--glue", "number"), 1, "expected a column 'number', found index, a, b"),
         ((*SAID_OF_PAIRS, "--glue", "a"), 1, "t.tsv, line 2: a: expected a unique whole number"),
@@ -177,7 +181,12 @@ def test_what_glue_does_not_take(finished, refused, tmp_path, monkeypatch, flags
     [
         ("a,stars\nx,1\ny,7\n", (), 1, "l.csv, line 3: stars: expected a whole number from 0 to 4"),
         ("a,stars\nx,\n", (), 1, "sst: expected a row with a label, found none"),
-        ("a,stars\nx,1\n", ("--column", "a", "stars"), 1, "one of sst, qqp, sts by --tasks"),
+        (
+            "a,stars\nx,1\n",
+            ("--column", "a", "stars"),
+            1,
+            "--label: expected one task",
+        ),
     ],
 )
 def test_labels_that_cannot_be_judged_are_refused(

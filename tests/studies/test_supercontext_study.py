@@ -14,6 +14,7 @@ from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
 from studies.results import Results
 from studies.runner import run_seed
+from studies.study import printed
 from studies.supercontext.cells import FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
 from studies.supercontext.judged import Vectors
 from studies.supercontext.tables import (
@@ -144,7 +145,7 @@ def test_the_figure_of_embeddings(reproduce, tmp_path):
 
 
 def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, reproducing):
-    line = "--rows: expected how some of these begin: small-sst2-ce"
+    line = "--rows: expected the beginning of one of small-sst2-ce"
     assert line in reproduce("--rows", "M1")[1].err
     line = "--dev-limit: expected another table than bees"
     assert line in reproducing("bees")("--dev-limit", "3")[1].err

@@ -123,12 +123,15 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Mine=a.csv:type=similarity", "the name in small letters"),
-        ("sst=a.csv:type=similarity", "this one is taken"),
+        ("Mine=a.csv:type=similarity", "the name in lower case"),
+        ("sst=a.csv:type=similarity", "this one is reserved"),
         ("m=:type=similarity", "expected a file after ="),
         ("m=a.csv:type=similarity,text=a,label=b", "expected two text columns, found 1"),
         ("m=a.csv:type=classification,label=b", "text: expected names, found none"),
-        ("m=a.csv:type=classification,text=a,label=b,label=c", "label: expected it once"),
+        (
+            "m=a.csv:type=classification,text=a,label=b,label=c",
+            "label: expected one value",
+        ),
         ("m=a.csv:type=classification,text=a,label=b,colour=c", "found 'colour'"),
         ("m=a.csv:type=classification,text=a,label=b,high=3", "high: expected another type"),
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=x", "low: expected a number"),

@@ -29,7 +29,7 @@ def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path
     write_rows("ids-sst-train.csv", SST_HEADER, A)
     assert "found no" in refused(SST, tmp_path, "dev")
     (tmp_path / "ids-sst-dev.csv").mkdir()
-    assert "expected a file, found none of the usual kind" in refused(SST, tmp_path, "dev")
+    assert "expected a file, found a folder without" in refused(SST, tmp_path, "dev")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path
         ([SST_HEADER, A, [*A, "x"]], "line 3: expected 4 tab-separated fields, found 5"),
         (
             [SST_HEADER, A, ["1", "b", "two", "1"], ["2", " A ", "x", "1"]],
-            "line 4: expected ids that",
+            "line 4: expected unique ids",
         ),
         ([SST_HEADER, ["0", "  ", "one", "1"]], "line 2: expected an id, found a blank field"),
         ([SST_HEADER, A, ["1", "b\nc", "two", "1"]], "line 3"),  # it would break predictions' lines
