@@ -128,6 +128,9 @@ def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(t
     assert metrics["environment"]["processes"] == 2
     steps = (tmp_path / "whole" / "telemetry.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in steps] == list(range(1, 151))
+    assert (tmp_path / "whole" / "predictions" / "sts-test-output.csv").exists()
+    again = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
+    assert "holds this run, finished" in again.stdout
     other = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole", "--clip", "3")
     assert other.returncode != 0
     assert other.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
