@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.timing import described, in_turns, spread, timed
+from benchmarks.timing import described, in_rounds, spread, timed
 from minbert.bi_encoder import BiEncoder
 from tasks import build_task, data_folder
 
@@ -44,7 +44,7 @@ def compare(texts: Sequence[str], model: BiEncoder, repetitions: int) -> dict[st
     pairs = len(texts) * (len(texts) - 1) // 2
     draw = np.random.default_rng(0)
     first, second = ([texts[i] for i in draw.integers(len(texts), size=PAIRS)] for _ in range(2))
-    found = in_turns(
+    found = in_rounds(
         {
             "bi-encoder": lambda: timed(lambda: all_similarities(model, texts)),
             f"cross-encoder, from {PAIRS} pairs": lambda: (

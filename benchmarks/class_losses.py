@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.timing import in_turns, seconds_table, synchronize, timed
+from benchmarks.timing import in_rounds, seconds_table, synchronize, timed
 from losses import (
     instance_centered_loss,
     label_centered_loss,
@@ -65,7 +65,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             name: partial(step, loss, embeddings.to(device).requires_grad_(), classes)
             for name, loss in losses.items()
         }
-        found = in_turns({n: partial(timed, work) for n, work in works.items()}, args.repetitions)
+        found = in_rounds({n: partial(timed, work) for n, work in works.items()}, args.repetitions)
         sides = seconds_table(
             {n: [1000 * value for value in several] for n, several in found.items()},
             next(iter(losses)),

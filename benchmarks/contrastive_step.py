@@ -10,7 +10,7 @@ import argparse
 from typing import Any
 
 from benchmarks.steps import own_step
-from benchmarks.timing import described, in_turns, rate_table
+from benchmarks.timing import described, in_rounds, rate_table
 from multitask.config import RunConfig
 
 BATCH, STEPS = 32, 4
@@ -31,7 +31,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         config = {"mode": "single", "tasks": ("sst",), "data": args.data, "device": args.device}
         config |= {"batch_size": BATCH, "precision": precision}
         sides = {name: own_step(RunConfig(**config, **own), STEPS) for name, own in SIDES.items()}
-        found = rate_table(in_turns(sides, args.repetitions), 1.0, "CE")
+        found = rate_table(in_rounds(sides, args.repetitions), 1.0, "CE")
         for side in found.values():
             side["times_plain"] = found["CE"]["median"] / side["median"]
         groups[f"SST, {BATCH} examples a step, {precision}, fused AdamW"] = found

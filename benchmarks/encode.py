@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from benchmarks import peers
-from benchmarks.timing import described, gemm_seconds, in_turns, rate_table, timed
+from benchmarks.timing import described, gemm_seconds, in_rounds, rate_table, timed
 from minbert.bi_encoder import BiEncoder
 from tasks import build_task, data_folder
 
@@ -56,7 +56,7 @@ def compare(
         return lambda: gemm_seconds(tokens, LAYERS, precision, device)
 
     limits = {f"limit of {p} products": limit(p) for p in precisions}
-    found = in_turns({name: side(name) for name in encoders} | limits, repetitions)
+    found = in_rounds({name: side(name) for name in encoders} | limits, repetitions)
     sides = rate_table(found, len(texts), PEER)
     for name, cosines in ((n, cosine(e, embeddings[PEER])) for n, e in embeddings.items()):
         precision = "bf16" if "bf16" in name else "fp32"

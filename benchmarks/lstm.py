@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from benchmarks.steps import random_rows, seconds_per_example
-from benchmarks.timing import in_turns, rate_table
+from benchmarks.timing import in_rounds, rate_table
 from minbert.batching import TokenLists, pack
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
-from minbert.words import vocabulary_of, word_tokenizer
+from minbert.words import build_vocabulary, word_tokenizer
 from tasks import build_task, data_folder
 
 SHAPES = {"1 x 128": (1, 128), "3 x 512": (3, 512)}  # layers, units: SuperConText's two
@@ -32,7 +32,7 @@ PEER = "PyTorch, packed"
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     device = torch.device(args.device)
     texts = build_task("sst").read(data_folder(args.data), "train").texts[0][: args.texts]
-    words = vocabulary_of(texts)
+    words = build_vocabulary(texts)
     tokens = word_tokenizer(words, 512)(texts)
     groups = {}
     for shape, (layers, units) in SHAPES.items():
@@ -46,7 +46,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             "ours": partial(our_states, encoder, tokens),
         }
         sides = {name: side(states, encoder, len(tokens), device) for name, states in steps.items()}
-        found = rate_table(in_turns(sides, args.repetitions), 1.0, PEER)
+        found = rate_table(in_rounds(sides, args.repetitions), 1.0, PEER)
         batch = np.arange(min(BATCH, len(tokens)))
         found["ours"]["gradient_difference"] = apart(encoder, steps["ours"], steps[PEER], batch)
         groups[f"SST, BiLSTM of {shape} units, {BATCH} sentences a step"] = found

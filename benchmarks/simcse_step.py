@@ -16,7 +16,7 @@ from benchmarks.steps import (
     seconds_per_example,
     stepper,
 )
-from benchmarks.timing import described, in_turns, rate_table
+from benchmarks.timing import described, in_rounds, rate_table
 from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder, autocast
 from tasks import build_task, data_folder
@@ -35,7 +35,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             [texts, texts], lambda rows: info_nce, BATCH, STEPS, precision, device, one_pass=False
         )
         sides[f"ours {precision}"] = our_side(texts, precision, device)
-    found = rate_table(in_turns(sides, args.repetitions), 1.0, PEER)
+    found = rate_table(in_rounds(sides, args.repetitions), 1.0, PEER)
     for name in sides:
         if name.startswith("ours"):
             found[name]["gradient_difference"] = check_gradient(

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from benchmarks.peers import WIDTH, mean_pooled, pad, plain_model, plain_tokenizer
 from benchmarks.steps import bucketed_rows, own_step, seconds_per_example, stepper, tokenised
-from benchmarks.timing import described, in_turns, rate_table
+from benchmarks.timing import described, in_rounds, rate_table
 from minbert.bi_encoder import autocast
 from multitask.config import RunConfig
 from tasks import build_task, data_folder
@@ -38,7 +38,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         if task == "sst" and has_peer:  # the peer perturbs a single text
             sides["transformers fp32"] = plain_side(False, args)
             sides[PEER] = plain_side(True, args)
-        found = rate_table(in_turns(sides, args.repetitions), 1.0, peer)
+        found = rate_table(in_rounds(sides, args.repetitions), 1.0, peer)
         for name, side in found.items():
             plain = "transformers fp32" if name == PEER else name.removesuffix(", SMART")
             side["times_plain"] = found[plain]["median"] / side["median"]

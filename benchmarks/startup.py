@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import in_turns, seconds_table
+from benchmarks.timing import in_rounds, seconds_table
 
 RUN = "run.py --mode single --task sts"
 ENCODE = "run.py --mode encode"
@@ -64,7 +64,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         groups = {
             group: seconds_table(
-                in_turns({n: partial(seconds_of, c) for n, c in sides.items()}, args.repetitions),
+                in_rounds({n: partial(seconds_of, c) for n, c in sides.items()}, args.repetitions),
                 PEER,
             )
             for group, sides in commands(Path(folder)).items()

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from benchmarks.peers import WIDTH, plain_model, plain_tokenizer
 from benchmarks.steps import LEARNING_RATE, plain_embeddings, tokenised
-from benchmarks.timing import described, in_turns, seconds_table, timed
+from benchmarks.timing import described, in_rounds, seconds_table, timed
 from minbert.bi_encoder import BiEncoder
 from multitask.combiners import Combined, Combiner, pcgrad_weights
 from multitask.config import RunConfig
@@ -212,7 +212,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         for method in METHODS
     }
     steps = {name: partial(timed, side(*key, args.data)[0]) for name, key in sides.items()}
-    found = in_turns(steps, args.repetitions)
+    found = in_rounds(steps, args.repetitions)
     peers = [name for name, (encoder, method) in sides.items()
              if encoder == "transformers" and method.startswith("torchjd")]  # fmt: skip
     best = min(peers, key=lambda name: statistics.median(found[name]))

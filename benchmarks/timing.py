@@ -21,7 +21,7 @@ SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs 
 GEMM_TOKENS = 2048
 
 
-def in_turns(sides: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
+def in_rounds(sides: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
     """Return each side's results of `repetitions` interleaved rounds, after a warm-up round.
 
     A machine's speed drifts; interleaving spreads the drift over all sides. The order is random in

@@ -21,7 +21,7 @@ from benchmarks.steps import (
     plain_side,
     seconds_per_example,
 )
-from benchmarks.timing import described, in_turns, rate_table
+from benchmarks.timing import described, in_rounds, rate_table
 from minbert.bi_encoder import BiEncoder
 from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
@@ -59,7 +59,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             one = plain(precision, one_pass=True)
             sides[f"transformers {precision}, one pass, bucketed"] = one
             sides[f"ours {precision}"] = our_side(args.data, precision, device, Path(folder))
-        found = rate_table(in_turns(sides, args.repetitions), 1.0, PEER)
+        found = rate_table(in_rounds(sides, args.repetitions), 1.0, PEER)
     some = examples.some(BATCH)
     assert some.targets is not None
     loss = cosine_loss(torch.from_numpy(some.targets) / 5)

@@ -40,7 +40,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from common.atomic_files import write_whole
+    from common.atomic_files import atomic_write_text
     from reports.comparison_tables import as_latex, as_markdown, sections
     from reports.figures import embedding_maps
     from reports.page import comparison_page
@@ -60,7 +60,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     further = {"Sentences of dev by label": maps} if maps else {}
     texts = as_markdown(tables), as_latex(tables), comparison_page(scored, tables, further)
     for name, text in zip(FILES, texts, strict=True):
-        write_whole(folder / name, text)
+        atomic_write_text(folder / name, text)
     print(f"{', '.join(FILES)}: {folder}")
     return 0
 

@@ -13,7 +13,7 @@ from typing import Any
 from cli.corpus import add_sentence_file, check_output
 from cli.settings_flags import Flags, path
 from cli.training import MACHINE, VERBOSE
-from common.atomic_files import written_aside
+from common.atomic_files import atomic_path
 from common.entry_point import tell
 from common.errors import UserError
 from multitask.config import RunConfig
@@ -52,7 +52,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         total = sum(1 for _ in read_sentences(source, args.column))
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")
-        with written_aside(target) as new:
+        with atomic_path(target) as new:
             further = args.normalize, args.compile, args.verbose
             shown = encode_file(config, source, args.column, total, new, *further)
     except KeyboardInterrupt:

@@ -42,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from common.atomic_files import whole_file
+    from common.atomic_files import atomic_writer
 
     target = Path(args.output) if args.output else None
     if target is not None:
@@ -65,7 +65,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if target is None:
         write(sys.stdout)
     else:
-        with whole_file(target) as file:
+        with atomic_writer(target) as file:
             write(file)
     every = len(sentences) * (len(sentences) - 1) // 2
     told = f"{len(pairs.first):,} of {every:,} pairs in {seconds:.1f} s"

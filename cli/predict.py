@@ -77,7 +77,7 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from common.atomic_files import whole_file
+    from common.atomic_files import atomic_writer
     from serving.answers import Answers, write_answers
     from serving.row_file import RowFile
 
@@ -108,7 +108,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         return 0
     check_output(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
     begin = time.perf_counter()
-    with whole_file(target) as file:
+    with atomic_writer(target) as file:
         count, loaded, judged = write_answers(
             args.run, source, file, wanted, machine, parser.outside
         )

@@ -17,7 +17,7 @@ from common.progress import is_main_process
 from common.settings import Count, Name, Settings, checked
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
-from multitask.legacy import as_now
+from multitask.legacy import upgraded
 from multitask.methods import methods
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
@@ -170,7 +170,9 @@ def config_of(
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it."""
     if not hasattr(args, "from_file"):
-        content = as_now(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
+        content = (
+            upgraded(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
+        )
         checked("tasks", tuple[Name, ...], content.get("tasks", ()))
         checked("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
         args.from_file = content

@@ -78,24 +78,24 @@ IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # a rename's target
 KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
 
 
-def write_whole(file: Path, text: str) -> None:
+def atomic_write_text(file: Path, text: str) -> None:
     """Write UTF-8 text, with line breaks unchanged, to a temporary file, then rename it.
 
     Several processes may write the same file, for example in a shared study: the last one wins.
     """
-    with whole_file(file) as opened:
+    with atomic_writer(file) as opened:
         opened.write(text)
 
 
 @contextmanager
-def whole_file(file: Path) -> Iterator[TextIO]:
+def atomic_writer(file: Path) -> Iterator[TextIO]:
     """Open a UTF-8 text file for writing; it is put in place only when it is complete."""
-    with written_aside(file) as new, new.open("x", encoding="utf-8", newline="") as opened:
+    with atomic_path(file) as new, new.open("x", encoding="utf-8", newline="") as opened:
         yield opened
 
 
 @contextmanager
-def written_aside(target: Path, overwrite: bool = True) -> Iterator[Path]:
+def atomic_path(target: Path, overwrite: bool = True) -> Iterator[Path]:
     """Yield a temporary path for a file or folder, which replaces `target` at the end.
 
     On an error the temporary path is removed and `target` stays unchanged; an OSError names
@@ -106,7 +106,7 @@ def written_aside(target: Path, overwrite: bool = True) -> Iterator[Path]:
     new = temporary_name(target, NEW)
     try:
         yield new
-        put_in_place(new, target, overwrite)
+        commit_file(new, target, overwrite)
     except BaseException as error:
         remove(new, ignore_errors=True)
         if isinstance(error, OSError) and error.errno is not None:
@@ -117,7 +117,7 @@ def written_aside(target: Path, overwrite: bool = True) -> Iterator[Path]:
         raise
 
 
-def put_in_place(new: Path, target: Path, overwrite: bool = True) -> None:
+def commit_file(new: Path, target: Path, overwrite: bool = True) -> None:
     """Rename `new` to `target`; flush the files of a folder to disk first.
 
     An existing folder that is not empty is renamed first, and deleted after the new one is in

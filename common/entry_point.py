@@ -19,7 +19,7 @@ from common.errors import TruncationWarning, UserError, one_line, out_of_memory
 def start(program: str, work: Callable[[], int | None]) -> NoReturn:
     """Run `work`, which may return an exit status, and exit the process."""
     signal.signal(signal.SIGTERM, stop)
-    threading.excepthook = told_elsewhere
+    threading.excepthook = ignore_thread_error
     status = ended(program, work)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -32,7 +32,7 @@ def stop(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def told_elsewhere(found: threading.ExceptHookArgs) -> None:
+def ignore_thread_error(found: threading.ExceptHookArgs) -> None:
     """Ignore an OSError (full disk) in TensorBoard's thread: its next write raises it again."""
     if not isinstance(found.exc_value, OSError):
         threading.__excepthook__(found)

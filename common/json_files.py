@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import check_regular, write_whole
+from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError, UserError
 
 SUMS = "SHA256SUMS"  # sha256sum's format: `sha256sum --check SHA256SUMS` makes the same check
@@ -64,7 +64,7 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
 
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object atomically."""
-    write_whole(file, json.dumps(content, indent=2) + "\n")
+    atomic_write_text(file, json.dumps(content, indent=2) + "\n")
 
 
 def write_sealed(file: Path, content: Mapping[str, Any]) -> None:

@@ -36,7 +36,7 @@ from msgspec import Meta, inspect
 from common.errors import SettingsError
 
 MANY = 1_000_000
-ALIKE = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
+CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
 Count = Annotated[int, Meta(ge=1, le=MANY)]
 Whole = Annotated[int, Meta(ge=0, le=MANY)]
 Positive = Annotated[float, Meta(gt=0, le=MANY)]
@@ -223,7 +223,7 @@ def mismatch(hint: Any, value: Any) -> str:
 
 def meant(value: Any, names: Iterable[str]) -> str:
     """Return the end of a message with the most similar name; empty if no name is similar."""
-    near = get_close_matches(value, list(names), 1, ALIKE) if isinstance(value, str) else []
+    near = get_close_matches(value, list(names), 1, CUTOFF) if isinstance(value, str) else []
     return f"; did you mean {near[0]}?" if near else ""
 
 

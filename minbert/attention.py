@@ -46,8 +46,8 @@ class AttentionLayout:
 
     def __init__(self, batch: Batch, heads: int, steps: tuple[int, int] = (1, 1)) -> None:
         self.batch, self.heads = batch, heads
-        self.tokens = rounded_up(batch.tokens, steps[0])
-        self.rows, self.columns = len(batch.lengths), rounded_up(batch.longest, steps[1])
+        self.tokens = round_up(batch.tokens, steps[0])
+        self.rows, self.columns = len(batch.lengths), round_up(batch.longest, steps[1])
         self.full = self.rows * self.columns == batch.tokens
 
     @cached_property
@@ -108,7 +108,7 @@ class AttentionLayout:
         return rows.view(self.tokens, -1)
 
 
-def rounded_up(number: int, step: int) -> int:
+def round_up(number: int, step: int) -> int:
     """Round up to a multiple of `step`."""
     return -(-number // step) * step
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from common.errors import EncoderError
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
-from minbert.recurrence import both_directions, pytorch_states
-from minbert.token_encoder import begin_pass, lookup_table, with_noise
+from minbert.recurrence import bidirectional_states, pytorch_states
+from minbert.token_encoder import add_noise, begin_pass, empty_embedding
 
 MODEL_TYPE = "bilstm"
 
@@ -75,15 +75,15 @@ class WordEmbeddings(nn.Module):
 
     def __init__(self, config: BiLSTMConfig, stream: DropoutStream) -> None:
         super().__init__()
-        self.word = lookup_table(config.vocab_size, config.embedding_size)
+        self.word = empty_embedding(config.vocab_size, config.embedding_size)
         self.dropout = Dropout(config.dropout, stream)
 
     def forward(self, batch: Batch) -> Tensor:
-        return with_noise(self.dropout(self.vectors(batch)), batch, "embeddings")  # (T, E)
+        return add_noise(self.dropout(self.vectors(batch)), batch, "embeddings")  # (T, E)
 
     def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
         """Return the vectors before dropout to which noise is added, at either place (T, E)."""
-        return with_noise(self.word(batch.ids), batch, "words")
+        return add_noise(self.word(batch.ids), batch, "words")
 
 
 class BiLSTM(nn.Module):
@@ -109,7 +109,7 @@ class BiLSTM(nn.Module):
         hidden = self.embeddings(batch)
         # PyTorch's LSTM is faster without gradients, and for equal lengths, where it uses oneDNN.
         trained = torch.is_grad_enabled() and sizes[0] > sizes[-1]
-        states = both_directions if trained and hidden.device.type == "cpu" else pytorch_states
+        states = bidirectional_states if trained and hidden.device.type == "cpu" else pytorch_states
         for layer in self.layers:
             assert isinstance(layer, nn.LSTM)
             hidden = self.dropout(states(layer, hidden, orders, sizes))  # (T, 2U)

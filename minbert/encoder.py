@@ -18,7 +18,7 @@ from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.linear import Linear, shape_steps
-from minbert.token_encoder import begin_pass, lookup_table, with_noise
+from minbert.token_encoder import add_noise, begin_pass, empty_embedding
 
 ACTIVATION_FUNCTIONS = {
     "gelu": F.gelu,
@@ -33,19 +33,19 @@ class Embeddings(nn.Module):
 
     def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
-        self.word = lookup_table(config.vocab_size, config.hidden_size)
-        self.position = lookup_table(config.max_positions, config.hidden_size)
-        self.token_type = lookup_table(config.type_vocab_size, config.hidden_size)
+        self.word = empty_embedding(config.vocab_size, config.hidden_size)
+        self.position = empty_embedding(config.max_positions, config.hidden_size)
+        self.token_type = empty_embedding(config.type_vocab_size, config.hidden_size)
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout, stream)
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
-        return with_noise(self.dropout(self.vectors(batch)), batch, "embeddings")
+        return add_noise(self.dropout(self.vectors(batch)), batch, "embeddings")
 
     def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
         """Return the vectors before dropout to which noise at `place` is added (T, H)."""
-        words = with_noise(self.word(batch.ids), batch, "words")  # (T, H)
+        words = add_noise(self.word(batch.ids), batch, "words")  # (T, H)
         if place == "words":
             return words
         if batch.segments is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from common.atomic_files import check_regular, write_whole
+from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json, write_json
 from minbert import bilstm
@@ -108,7 +108,7 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (kind, path) in enumerate(zip(kinds, paths, strict=False))
     ]
-    write_whole(folder / "modules.json", json.dumps(modules, indent=2))
+    atomic_write_text(folder / "modules.json", json.dumps(modules, indent=2))
     flags = {flag: name == settings.pooling for flag, name in POOLING_FLAGS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)

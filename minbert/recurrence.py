@@ -22,7 +22,7 @@ sigmoid_backward = torch.ops.aten.sigmoid_backward  # (gradient, value) -> gradi
 tanh_backward = torch.ops.aten.tanh_backward
 
 
-def both_directions(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor) -> Tensor:
+def bidirectional_states(layer: nn.LSTM, hidden: Tensor, orders: Tensor, sizes: Tensor) -> Tensor:
     """Compute both directions' states (T, 2U) of tokens (T, E), in float32 even under autocast.
 
     Args:

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from common.atomic_files import check_regular, written_aside
+from common.atomic_files import atomic_path, check_regular
 from common.errors import EncoderError, UserError
 
 OS_ERROR = re.compile(r"os error (\d+)")  # how the library reports a full disk
@@ -29,7 +29,7 @@ def save_tensors(
     The file has the usual permissions of a new file; safetensors gives access only to the owner.
     Raises OSError if the disk is full.
     """
-    with written_aside(file) as new:
+    with atomic_path(file) as new:
         new.touch()
         mode = new.stat().st_mode
         try:

@@ -30,7 +30,7 @@ class TokenEncoder(Protocol):
     def __call__(self, batch: Batch) -> Tensor: ...
 
 
-def lookup_table(rows: int, width: int) -> nn.Embedding:
+def empty_embedding(rows: int, width: int) -> nn.Embedding:
     """Return an embedding with uninitialised weights.
 
     PyTorch's initialisation would be overwritten, and on the meta device it loads the compiler.
@@ -38,7 +38,7 @@ def lookup_table(rows: int, width: int) -> nn.Embedding:
     return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
 
 
-def with_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
+def add_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
     """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
     if batch.noise is None or batch.noise_place != place:
         return vectors

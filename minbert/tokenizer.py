@@ -13,7 +13,7 @@ import numpy as np
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from common.atomic_files import check_regular, write_whole
+from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json
 from minbert.batching import TokenLists
@@ -80,9 +80,9 @@ class Tokenizer:
         self.backend.no_truncation()
         content = self.backend.to_str(pretty=True)
         self.backend.enable_truncation(self.max_tokens)
-        write_whole(folder / "tokenizer.json", content)
+        atomic_write_text(folder / "tokenizer.json", content)
         settings = self.settings | {"model_max_length": self.max_tokens}
-        write_whole(folder / "tokenizer_config.json", json.dumps(settings, indent=2))
+        atomic_write_text(folder / "tokenizer_config.json", json.dumps(settings, indent=2))
 
 
 def check_texts(texts: Sequence[Any]) -> None:

@@ -12,7 +12,7 @@ import tokenizers
 import torch
 from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
-from common.atomic_files import check_regular, written_aside
+from common.atomic_files import atomic_path, check_regular
 from common.errors import EncoderError
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
 from minbert.folder import SentenceSettings, save_encoder, write_sentence_settings
@@ -58,7 +58,7 @@ def word_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     return Tokenizer(backend, max_tokens, settings={"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
-def vocabulary_of(texts: Iterable[str], least: int = 1, most: int = MOST_WORDS) -> list[str]:
+def build_vocabulary(texts: Iterable[str], least: int = 1, most: int = MOST_WORDS) -> list[str]:
     """Return at most `most` words that occur at least `least` times, the most frequent first.
 
     Words are those of `word_tokenizer`; equally frequent words are in alphabetical order.
@@ -90,11 +90,11 @@ def build_bilstm(
     A word that occurs once and has no vector is left out: it trains the embedding of `[UNK]`.
     """
     texts = list(texts)
-    words = vocabulary_of(texts)
+    words = build_vocabulary(texts)
     if not words:
         raise EncoderError("expected texts with words, found none")
     known = read_vectors(vectors, words) if vectors else {}
-    frequent = set(vocabulary_of(texts, least=2))
+    frequent = set(build_vocabulary(texts, least=2))
     words = [word for word in words if word in frequent or word in known] or words
     width = len(next(iter(known.values()))) if known else embedding_size
     size = len(SPECIAL) + len(words)
@@ -103,7 +103,7 @@ def build_bilstm(
     if known:
         fill(encoder, words, known, seed)
     settings = SentenceSettings(pooling, False, max_tokens, False)
-    with written_aside(folder.resolve(), overwrite=False) as new:
+    with atomic_path(folder.resolve(), overwrite=False) as new:
         new.mkdir(parents=True)
         save_encoder(encoder, new)
         word_tokenizer(words, max_tokens).save(new)

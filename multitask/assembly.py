@@ -23,7 +23,7 @@ from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
 from tasks.data import Split, load_split
 from tasks.described import meaning
-from tasks.heads import StartsAtNames
+from tasks.heads import InitializesFromNames
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
@@ -142,7 +142,7 @@ def build_model(
         print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
     if config.objective is not None and getattr(config.objective, "starts_at_names", False):
-        start_at_names(model, chosen)
+        init_labels_from_names(model, chosen)
     if config.init is not None:
         theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
         names = [name for name in chosen if same_meaning(name, config.own_tasks, theirs)]
@@ -158,11 +158,11 @@ def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
     return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
 
 
-def start_at_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
+def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Initialise label embeddings with the encoder's embeddings of the class names."""
     for name, task in chosen.items():
         head = model.heads[name]
-        if isinstance(head, StartsAtNames):
+        if isinstance(head, InitializesFromNames):
             titles = task.kind.class_names
             if all(to_number(title) is not None for title in titles):
                 found = ", ".join(titles) or "none"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from common import atomic_files
-from common.atomic_files import NEW, OLD, kind_of, remove, target_name, written_aside
+from common.atomic_files import NEW, OLD, atomic_path, kind_of, remove, target_name
 from common.errors import UserError
 from common.json_files import SUMS, fault, sums, write_json
 
@@ -37,7 +37,7 @@ def publish(
     example because the disk is full, the temporary folder is removed and the old one stays.
     """
     recover(folder)
-    with written_aside(folder) as new:
+    with atomic_path(folder) as new:
         new.mkdir(parents=True)
         write(new)
         if config is not None:

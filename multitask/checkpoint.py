@@ -24,7 +24,7 @@ from multitask.atomic_dirs import (
     recover,
     step_of,
 )
-from multitask.stored_config import of_run
+from multitask.stored_config import belongs_to_run
 
 KEPT = 2  # checkpoints, so that one remains if the newest is damaged
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # JSON; tensors by owner and name
@@ -95,7 +95,7 @@ class Checkpoints:
     def check(self, folder: Path) -> None:
         """Raise CheckpointError unless the checkpoint is known to be of this run."""
         try:
-            if of_run(folder, self.config):
+            if belongs_to_run(folder, self.config):
                 return
             found = (
                 f"{folder}: expected the configuration of its run, found none: written by an older "

@@ -29,7 +29,7 @@ from multitask.flat import (
     outside_of,
     resolved,
 )
-from multitask.legacy import as_before, as_now
+from multitask.legacy import legacy_config, upgraded
 from multitask.methods import defaults_of, methods, owners
 from multitask.rules import faults
 from multitask.run_settings import RunSettings
@@ -93,7 +93,7 @@ class RunConfig(RunSettings):
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
         check_use(checked("use", dict[str, str], content.get("use", {})), outside)
         made = object.__new__(cls)
-        settings = {key: value for key, value in as_now(content).items() if key != "use"}
+        settings = {key: value for key, value in upgraded(content).items() if key != "use"}
         if "outside_tasks" in settings:
             raise RunError("expected the settings of a run, found 'outside_tasks'")
         try:
@@ -201,7 +201,7 @@ class RunConfig(RunSettings):
     def digest(self) -> str:
         """A short hash of what differs from the defaults: a new setting renames no old run."""
         plain = default_values()
-        content = as_before(self.to_json())
+        content = legacy_config(self.to_json())
         differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
         differs.pop("preset", None)
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
@@ -257,7 +257,7 @@ def difference(
 
     A key that an older configuration lacks has its default, or what older versions did.
     """
-    mine, theirs = ({**default_values(), **as_now(one)} for one in (mine, theirs))
+    mine, theirs = ({**default_values(), **upgraded(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
         if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
             return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"

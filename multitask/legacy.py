@@ -14,7 +14,7 @@ OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
 HARD = ("top_k", "threshold", "top_fraction")
 
 
-def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
+def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored configuration with the behaviour of its version, in today's settings.
 
     In older versions SMART's noise was added to the word embeddings, its radius and step size were
@@ -38,7 +38,7 @@ def as_now(content: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def as_before(content: Mapping[str, Any]) -> dict[str, Any]:
+def legacy_config(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration with the setting names of older versions; they name run folders."""
     found = dict(content)
     hard = {name: found.pop(f"hard_{name}", None) for name in HARD}

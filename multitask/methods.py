@@ -94,7 +94,7 @@ ROLES: dict[str, Role] = {
         Protocol,
         (
             *(protocols.AllFiles, protocols.FewShots, protocols.HeldOutTenth),
-            *(protocols.CappedClasses, protocols.FewOfEachClass, protocols.Imbalanced),
+            *(protocols.CappedClasses, protocols.FewPerClass, protocols.Imbalanced),
         ),
     ),
     "optimizer": Role(Optimizer, (AdamW,)),

@@ -86,7 +86,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
     name = f"objective {objective.name}"
     classes = [task for task in c.tasks if has_classes(c, task)]
     for key in ("freeze_encoder", "probe_epochs"):
-        if not objective.heads_alone and getattr(c, key):
+        if not objective.trains_only_heads and getattr(c, key):
             yield f"{name} and {key}: {ONE}, for the objective trains more than heads"
     for key, weights in weights_by_task(c).items():
         yield from (f"{name} and {key} of {task}: {ONE}" for task in weights if task in classes)
@@ -97,7 +97,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
         if objective.own_head and "head" in c.task_options.get(task, {}):
             yield f"task_options: {task}: head: expected another objective than {objective.name}"
     for task in classes:
-        if objective.one_vector and two_vectors(c, task):
+        if objective.single_embedding and two_vectors(c, task):
             yield f"{name}: expected single texts or pair joint, found {task}"
     if objective.starts_at_names and c.init is not None:
         yield f"label_start names and init: {ONE}"
@@ -108,9 +108,9 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
 def pretraining_rules(c: RunConfig) -> Iterator[str]:
     """Pre-training: no tasks' heads, no combiner, and for texts no labels."""
     objective = None if hasattr(c.objective, "of_task") else c.objective
-    of_texts = objective is not None and not objective.of_classes
+    embedding_loss = objective is not None and not objective.of_classes
     name = c.objective.name if c.objective is not None else None
-    if of_texts and not is_default("projection_head", c.projection_head):
+    if embedding_loss and not is_default("projection_head", c.projection_head):
         yield f"projection_head: expected an objective of classes, found {name}"
     if c.batch_size == 1 and objective is not None and objective.compares:
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
@@ -129,7 +129,7 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
     if isinstance(c.limit, dict):
         yield "limit: expected one for all tasks in mode pretrain, found one by task"
-    if of_texts:
+    if embedding_loss:
         given = {
             "protocol": not is_default("protocol", c.protocol),
             "per_class": c.per_class,

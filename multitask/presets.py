@@ -26,7 +26,7 @@ class Preset:
         return {**self.settings, **self.by_mode.get(mode, {})}
 
 
-UNTOLD = "not in the paper; our choice"
+NOT_IN_PAPER = "not in the paper; our choice"
 BEES = Preset(
     "BEES (Dhayananda Ganesh), with the encoder of the run",
     {
@@ -58,7 +58,7 @@ PRESETS = {
             "lr": (1e-5, "section 4.1"),
             "head_lr": (1e-5, "section 4.1"),
             "batch_size": (16, "section 4.1"),
-            "epochs": (3, UNTOLD),
+            "epochs": (3, NOT_IN_PAPER),
             "objective": ("epo", "Algorithm 1"),
             "scl_temperature": (0.3, "section 4.1"),
             "scl_weight": (0.3, "section 4.1"),
@@ -81,7 +81,7 @@ PRESETS = {
                 "objective": ("superloss", "Algorithm 1"),
                 "batch_size": (800, "section IV.B"),
                 "projection_head": ("nonlinear", "section IV.C"),
-                "contrast_temperature": (0.1, UNTOLD),
+                "contrast_temperature": (0.1, NOT_IN_PAPER),
             },
         },
     ),

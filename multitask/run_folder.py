@@ -26,7 +26,7 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.flat import Outside
 from multitask.settings_file import read_config
-from multitask.stored_config import of_run
+from multitask.stored_config import belongs_to_run
 from tasks.metrics import impossible
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -163,7 +163,7 @@ class RunFolder:
             return best
         file = self.path / "config.json"
         try:
-            known = of_run(best, self.stored_config() if config is None else config)
+            known = belongs_to_run(best, self.stored_config() if config is None else config)
         except CheckpointError as error:
             message = f"{error}; restore {file}, or the checkpoint of its run"
             raise CheckpointError(message) from error

@@ -11,7 +11,7 @@ from common.json_files import write_json
 from multitask.config import RunConfig, places
 from multitask.errors import RunError
 from multitask.run_folder import CODE, FOLDERS, RunFolder
-from multitask.stored_config import of_run
+from multitask.stored_config import belongs_to_run
 from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
@@ -57,7 +57,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
         )
     if folder.metrics() is not None:
         if folder.best.exists():
-            of_run(folder.best, config.to_json())
+            belongs_to_run(folder.best, config.to_json())
         return True
     if not resume:
         raise RunError(

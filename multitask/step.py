@@ -86,7 +86,7 @@ class StepGradient:
             self.sync_dropout()
             raise
         self.sync_dropout()
-        self.add_heads_up(batches)
+        self.reduce_head_gradients(batches)
         return result
 
     def summed(self, batches: Batches, step: int) -> StepResult:
@@ -99,7 +99,7 @@ class StepGradient:
                 add_values(values, losses)
         found = self.reduced(values)
         if not self.model.frozen:
-            self.add_encoder_up()
+            self.reduce_encoder_gradients()
         combined = Combined(np.ones(len(found)), "summed")
         return StepResult(tuple(values), found, combined, {}, examples_of(batches))
 
@@ -144,7 +144,7 @@ class StepGradient:
         combined = self.combine(gram, found, names)
         weighted = [float(w) * row for w, row in zip(combined.weights, rows, strict=True)]
         losses.backward_row(torch.stack(weighted).sum(0))
-        self.add_encoder_up()
+        self.reduce_encoder_gradients()
         return StepResult(names, found, combined, {"representation": gram}, examples_of(batches))
 
     def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
@@ -189,7 +189,7 @@ class StepGradient:
         zero = torch.zeros((), device=self.model.bi_encoder.device)
         return {key: zero for name in batches for key in self.tasks[name].objectives}
 
-    def add_encoder_up(self) -> None:
+    def reduce_encoder_gradients(self) -> None:
         """Sum the encoder's gradients over the processes."""
         self.rows.collect(0)
         self.rows.reduce()
@@ -230,7 +230,7 @@ class StepGradient:
             passes = torch.tensor([stream.passes], device=device)
             stream.passes = int(self.processes.all_reduce_max(passes))
 
-    def add_heads_up(self, batches: Batches) -> None:
+    def reduce_head_gradients(self, batches: Batches) -> None:
         """Sum the heads' gradients over the processes; one without a share contributes zeros."""
         for name in batches:
             for parameter in self.model.heads[name].parameters():

@@ -52,7 +52,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
             raise RunError(f"tasks: expected names of tasks, found {name!r}")
 
 
-def of_run(folder: Path, config: Mapping[str, object]) -> bool:
+def belongs_to_run(folder: Path, config: Mapping[str, object]) -> bool:
     """Return whether a checkpoint holds the configuration of its run; older versions wrote none.
 
     Files and folders are compared only by name, because they may have been moved. Raise
@@ -61,7 +61,7 @@ def of_run(folder: Path, config: Mapping[str, object]) -> bool:
     if not (folder / CONFIG).exists():
         return False
     stored = read_json(folder / CONFIG, CheckpointError)
-    if found := difference(with_names(config), with_names(stored), ignored=MACHINE):
+    if found := difference(without_folders(config), without_folders(stored), ignored=MACHINE):
         raise CheckpointError(
             f"{folder}: expected a checkpoint of this run, found one of another configuration: "
             f"{found}"
@@ -69,7 +69,7 @@ def of_run(folder: Path, config: Mapping[str, object]) -> bool:
     return True
 
 
-def with_names(config: Mapping[str, Any]) -> dict[str, Any]:
+def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as JSON, in which files and folders have no directories."""
     keys = (*places(), "encoder")
     names = {key: Path(str(config[key])).name for key in keys if config.get(key)}

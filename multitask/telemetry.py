@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import check_regular, write_whole
+from common.atomic_files import atomic_write_text, check_regular
 from multitask.combiners.nested import VERTEX
 from multitask.errors import RunError
 from multitask.gradients import whole_gram
@@ -64,7 +64,7 @@ class Telemetry:
                 strange += 1
         if strange:
             print(f"{self.file}: {strange} unreadable lines are left out", flush=True)
-        write_whole(self.file, "".join(json.dumps(line) + "\n" for line in kept))
+        atomic_write_text(self.file, "".join(json.dumps(line) + "\n" for line in kept))
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write one step; `figures` are further values of it, such as the norm of the gradient."""

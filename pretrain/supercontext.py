@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from pretrain.projection_heads import ProjectionHead
-from tasks.base import Kind, Task, of_outputs
+from tasks.base import Kind, Task, output_loss
 from tasks.readers import drawn
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def contrasted(task: Task, objective: ClassObjective, head: ProjectionHead) -> T
         output=None,
         several={},
         in_batch=True,
-        later=None if later is None else (epochs, of_outputs(later)),
+        later=None if later is None else (epochs, output_loss(later)),
     )
 
 

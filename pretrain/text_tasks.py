@@ -17,7 +17,7 @@ from pretrain.texts import (
     Make,
     Texts,
     own_pairs,
-    pairs_and_strangers,
+    pairs_with_negatives,
     positive_pairs,
     training_sentences,
 )
@@ -69,7 +69,7 @@ def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
         pairs = partial(own_pairs, objective.text, columns)
     if objective.unrelated:
         others = None if objective.text else partial(training_sentences, config.tasks)
-        pairs = partial(pairs_and_strangers, pairs, others, origin, config.seed)
+        pairs = partial(pairs_with_negatives, pairs, others, origin, config.seed)
     return Texts(pairs, origin)
 
 

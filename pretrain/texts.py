@@ -106,7 +106,7 @@ def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     return component[ends[0]].astype(np.int64)
 
 
-def pairs_and_strangers(
+def pairs_with_negatives(
     pairs_of: Make,
     pool_of: Callable[[Path, Limit], list[str]] | None,
     origin: str,

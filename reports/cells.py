@@ -27,10 +27,10 @@ def cell(run: Path) -> dict[str, Any]:
     metrics = folder.metrics()
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
-    return {"config": as_kept(folder.stored_config())} | metrics
+    return {"config": without_paths(folder.stored_config())} | metrics
 
 
-def as_kept(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
+def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     """Convert a configuration to JSON, with folders given by name only.
 
     An encoder that is not a local folder is a model of the hub and keeps its full name.
@@ -68,7 +68,7 @@ def check_config(
     Settings that the configuration does not use may differ.
     """
     ignored = (*ignored, *config.unused())
-    if found := difference(as_kept(config), kept, ignored=ignored):
+    if found := difference(without_paths(config), kept, ignored=ignored):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
             "another --results keeps both"
@@ -81,7 +81,7 @@ def run_of_cell(folder: Path, config: RunConfig) -> bool:
     if stored is None or not (folder / "metrics.json").exists():
         return False
     ignored = ("linear", *config.unused())
-    return difference(as_kept(config), as_kept(stored), ignored=ignored) is None
+    return difference(without_paths(config), without_paths(stored), ignored=ignored) is None
 
 
 def main() -> None:

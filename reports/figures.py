@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.atomic_files import written_aside
+from common.atomic_files import atomic_path
 from common.errors import UserError
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
@@ -41,7 +41,7 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 def save_figure(figure: Figure, file: Path) -> None:
     """Write the file atomically: under a temporary name, then renamed."""
-    with written_aside(file) as new:
+    with atomic_path(file) as new:
         figure.savefig(new, dpi=130, format=file.suffix.removeprefix("."))
 
 

@@ -13,7 +13,7 @@ from common.settings import accepts
 from multitask.atomic_dirs import newest_first
 from multitask.config import default_values, step_batches
 from multitask.flat import default_scale
-from multitask.legacy import as_now
+from multitask.legacy import upgraded
 from multitask.run_folder import Figures, RunFolder
 from multitask.settings_file import settings_of
 from multitask.stored_config import check_stored
@@ -123,7 +123,7 @@ def read_run(folder: Path) -> StoredRun:
         check_stored(config)
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
-    return StoredRun(folder, as_now(config), read_metrics(folder))
+    return StoredRun(folder, upgraded(config), read_metrics(folder))
 
 
 def read_metrics(folder: Path) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.atomic_files import written_aside
+from common.atomic_files import atomic_path
 from reports.tables import text_table
 from tasks.base import Task
 from tasks.metrics import overall
@@ -186,7 +186,7 @@ def score_table(found: Sequence[FileScore]) -> str:
 
 def pack(files: Sequence[Path], target: Path) -> None:
     """Write the files, without their folders, into a reproducible zip archive."""
-    with written_aside(target) as new, zipfile.ZipFile(new, "x", zipfile.ZIP_DEFLATED) as archive:
+    with atomic_path(target) as new, zipfile.ZipFile(new, "x", zipfile.ZIP_DEFLATED) as archive:
         for file in files:
             info = zipfile.ZipInfo(file.name, EPOCH)
             archive.writestr(info, file.read_bytes(), zipfile.ZIP_DEFLATED)

@@ -13,11 +13,11 @@ from serving.model import MultiTaskModel
 from tasks.described import FILES
 from tasks.heads import PoolsTokens
 
-FLATTERED = (
+QQP_CAVEAT = (
     "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its scores on "
     "qqp are too high."
 )
-RESHUFFLED = (
+STS_CAVEAT = (
     "The CS224N split of STS reshuffles STS-B: an encoder that has seen official STS-B has seen "
     "part of this dev set."
 )
@@ -80,8 +80,8 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     if "dev" in metrics:
         parts += ["## Scores", markdown_table(["task", "metric", "dev", "test"], scores(metrics))]
         parts.append("The best epoch was chosen on the dev examples whose scores these are.")
-    caveats = [FLATTERED] if config.encoder == "minilm" and "qqp" in model.tasks else []
-    caveats += [RESHUFFLED] if "sts" in model.tasks else []
+    caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []
+    caveats += [STS_CAVEAT] if "sts" in model.tasks else []
     caveats.append("The model was trained for the language and the kind of text of its data only.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.atomic_files import recover, written_aside
+from common.atomic_files import atomic_path, recover
 from common.errors import UserError
 from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
@@ -113,7 +113,7 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Out
 
         check_exportable()
     metrics = read_metrics(run) or {}
-    with written_aside(folder, overwrite) as new:
+    with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         write(model, metrics, new, kind)
 

@@ -22,7 +22,7 @@ from multitask.flat import Outside
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
 from multitask.settings_file import settings_of
-from serving.together import embed_together
+from serving.together import embed_tasks
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
@@ -201,7 +201,7 @@ class MultiTaskModel:
     ) -> tuple[dict[str, Prediction], int]:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
         tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
-        vectors = embed_together(self.model, self.encoder(precision), tokens)
+        vectors = embed_tasks(self.model, self.encoder(precision), tokens)
         found = {}
         for name in names:
             task = self.tasks_by_name[name]

@@ -13,7 +13,7 @@ from minbert.folder import AnyEncoder
 from multitask.model import EncoderWithHeads
 
 
-def embed_together(
+def embed_tasks(
     model: EncoderWithHeads, encoder: AnyEncoder, tokens: Mapping[str, Sequence[TokenLists]]
 ) -> dict[str, tuple[Tensor, ...]]:
     """Map the tokens of each task's texts, of n examples, to embeddings, each (n, H).

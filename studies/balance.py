@@ -19,7 +19,7 @@ from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import ray_text, read_steps
-from reports.cells import as_kept, check_config, read_cell, write_cell
+from reports.cells import check_config, read_cell, without_paths, write_cell
 from reports.figures import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
@@ -61,7 +61,7 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
     assert metrics is not None
     end = metrics["rays"][task]
     return {
-        "config": as_kept(config),
+        "config": without_paths(config),
         "steps": len(steps),
         "statuses": metrics["combiner_steps"],
         "at_the_end": end,

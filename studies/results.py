@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.settings import accepts
 from multitask.config import RunConfig
 from multitask.run_folder import Figures, RunFolder
-from reports.cells import as_kept, check_config, read_cell, run_of_cell, write_cell
+from reports.cells import check_config, read_cell, run_of_cell, without_paths, write_cell
 from studies.faults import Fault, fault_of
 
 Content = Mapping[str, Any]  # the figures of one run
@@ -119,7 +119,7 @@ class Results:
         with alone(runs / cell.name):
             others = {str(s): found for s, (found, _) in self.with_faults(cell).items()}
             seeds = {**others, str(seed): figures}
-            write_cell(self.file(cell), {"config": as_kept(cell.config), "seeds": seeds})
+            write_cell(self.file(cell), {"config": without_paths(cell.config), "seeds": seeds})
 
     def values(self, cell: Cell, *keys: str) -> dict[int, Any]:
         """Return a figure, such as (test, sst2, accuracy), for each seed that has it."""
@@ -171,7 +171,7 @@ def stale_run(cell: Cell, seed: int, runs: Path) -> bool:
     config, metrics = run.stored(), run.read_metrics()
     if config is None or metrics is None:
         return False
-    return stale(cell, as_kept(config), seed, metrics) is not None
+    return stale(cell, without_paths(config), seed, metrics) is not None
 
 
 def made_of(merged: Content, runs: Mapping[str, Content]) -> bool:

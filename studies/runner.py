@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import alone, write_whole
+from common.atomic_files import alone, atomic_write_text
 from common.errors import UserError
 from common.json_files import digest, read_json, write_json
 from multitask.assembly import plain_tasks
@@ -72,18 +72,18 @@ def mean_weights(folder: Path) -> dict[str, float]:
 
 
 def run_cells(
-    cells: Sequence[Cell], results: Results, runs: Path, keep_drawn: bool = True
+    cells: Sequence[Cell], results: Results, runs: Path, record_drawn: bool = True
 ) -> list[str]:
     """Complete all runs of the cells, except those whose figures are stored.
 
     A failed run does not stop the others; the errors are returned, one line per run.
-    `keep_drawn` records which examples each run drew.
+    `record_drawn` records which examples each run drew.
     """
     for folder in (results.folder, runs):
         folder.mkdir(parents=True, exist_ok=True)
     rounds = max((len(one.seeds) for one in cells), default=0)
     every = [(one, one.seeds[k]) for k in range(rounds) for one in cells if k < len(one.seeds)]
-    if keep_drawn:  # cell after cell: each file is complete early
+    if record_drawn:  # cell after cell: each file is complete early
         every = [(one, seed) for one in cells for seed in one.seeds]
     left = [(one, seed) for one, seed in every if seed not in results.kept(one)]
     print(f"{len(every) - len(left)} of {len(every)} runs are done, {len(left)} remain", flush=True)
@@ -95,14 +95,14 @@ def run_cells(
         remaining = until(begin, number, more)
         print(f"\n{one.name}, seed {seed}: {more} runs left{remaining}", flush=True)
         try:
-            if not run_seed(one, seed, results, runs, keep_drawn, wait=False):
+            if not run_seed(one, seed, results, runs, record_drawn, wait=False):
                 busy.append((one, seed))
         except UserError as error:
             failed.append(f"{one.name}, seed {seed}: {error}")
             print(f"{failed[-1]}; the other runs continue", flush=True)
     for one, seed in busy:  # another worker runs them; if it stops, run them here
         try:
-            run_seed(one, seed, results, runs, keep_drawn)
+            run_seed(one, seed, results, runs, record_drawn)
         except UserError as error:
             failed.append(f"{one.name}, seed {seed}: {error}")
     return failed
@@ -118,7 +118,7 @@ def until(begin: float, done: int, left: int) -> str:
 
 
 def run_seed(
-    one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool = True, wait: bool = True
+    one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool = True, wait: bool = True
 ) -> bool:
     """Train with one seed, after the run from which it starts, and store its figures.
 
@@ -127,18 +127,18 @@ def run_seed(
     if one.before is not None and seed not in results.kept(one):
         first = one.before.seed_for(seed)
         if results.finished_folder(one.before, first, runs) is None:
-            work_on(one.before, first, results, runs, keep_drawn)
+            work_on(one.before, first, results, runs, record_drawn)
     folder = one.run_folder(seed, runs)
     with alone(folder, wait) as mine:
         if mine and seed not in results.kept(one):
-            work_on(one, seed, results, runs, keep_drawn)
+            work_on(one, seed, results, runs, record_drawn)
         return mine
 
 
-def work_on(one: Cell, seed: int, results: Results, runs: Path, keep_drawn: bool) -> None:
+def work_on(one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool) -> None:
     """Do a cell's work with a seed and store its figures."""
     config, folder = one.run_config(seed, runs), one.run_folder(seed, runs)
-    if keep_drawn:
+    if record_drawn:
         keep_ids(config, results.folder, runs)
     if one.keeps_folder and stale_run(one, seed, runs):
         RunFolder(folder).remove()
@@ -163,7 +163,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
     unread = "".join(f"\nNot audited: {one}\n" for one in damaged)
     print(unread, end="", flush=True)
-    write_whole(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
+    atomic_write_text(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
 
 
 def keep_data(cells: Sequence[Cell], results: Path) -> None:
@@ -219,7 +219,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
                     raise UserError(f"{file}: {key}: expected these examples, found others drawn")
             if not drawn.keys() <= known.keys():
                 merged = {**known, **drawn}
-                write_whole(file, json.dumps(merged, indent=2, sort_keys=True) + "\n")
+                atomic_write_text(file, json.dumps(merged, indent=2, sort_keys=True) + "\n")
 
 
 def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import write_whole
+from common.atomic_files import atomic_write_text
 from common.errors import SettingsError, UserError
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
@@ -160,19 +160,19 @@ def reproduce(study: Study, request: StudyRequest) -> str:
             every = [*chosen, *(one.before for one in chosen if one.before is not None)]
             keep_data(every, request.results)
             write_leaks(every, request.results)
-        failed = run_cells(chosen, results, request.runs, keep_drawn=not study.audited)
+        failed = run_cells(chosen, results, request.runs, record_drawn=not study.audited)
     report = Report(results, request, cells, chosen)
     study.draw(report)
     text = page_of(study, report)
-    write_whole(request.page, text)
+    atomic_write_text(request.page, text)
     if study.train_and_draw(report):
         text = page_of(study, report)
-        write_whole(request.page, text)
-    tell_failed(failed)
+        atomic_write_text(request.page, text)
+    raise_if_failed(failed)
     return text
 
 
-def tell_failed(failed: Sequence[str]) -> None:
+def raise_if_failed(failed: Sequence[str]) -> None:
     """Raise UserError if runs failed."""
     if failed:
         raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")

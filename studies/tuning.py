@@ -27,7 +27,7 @@ from studies.claims import shown
 from studies.results import Cell, Results
 from studies.runner import run_cells, training
 from studies.scl_moo.cells import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.study import absent_tasks, tell_failed
+from studies.study import absent_tasks, raise_if_failed
 from tasks import data_folder
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def main() -> None:
     print(best_table(tuning, study))
     if left := missing(tuning, study, running=False):
         print(f"{len(left)} of {len(tuning.points())} points have no result yet")
-    tell_failed(failures(tuning, study))
+    raise_if_failed(failures(tuning, study))
 
 
 if __name__ == "__main__":
@@ -160,7 +160,7 @@ class Tuning:
         chosen = {
             key: float(trial.suggest_categorical(key, grid)) for key, grid in self.space.items()
         }
-        tell_failed(run_cells([self.cell(chosen)], Results(self.results), self.runs))
+        raise_if_failed(run_cells([self.cell(chosen)], Results(self.results), self.runs))
         return float(np.mean(self.accuracy(chosen, "dev")))
 
 

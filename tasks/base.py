@@ -160,7 +160,7 @@ class Task:
 
     def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
         """Return the scalar losses of a batch by objective."""
-        functions = tuple(self.several.values()) or (of_outputs(self.kind.loss),)
+        functions = tuple(self.several.values()) or (output_loss(self.kind.loss),)
         values = [loss(outputs, texts, targets) for loss in functions]
         return dict(zip(self.objectives, values, strict=True))
 
@@ -169,11 +169,11 @@ class Task:
         return self.kind.scores(head(*texts))
 
 
-def of_outputs(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
+def output_loss(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
     """Return a loss of the head's outputs in the form of `Task.several`."""
     return lambda outputs, texts, targets: loss(outputs, targets)
 
 
-def of_texts(loss: Callable[[Embeddings, Tensor], Tensor]) -> Loss:
+def embedding_loss(loss: Callable[[Embeddings, Tensor], Tensor]) -> Loss:
     """Return a loss of the texts' embeddings in the form of `Task.several`."""
     return lambda outputs, texts, targets: loss(texts, targets)

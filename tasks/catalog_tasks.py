@@ -18,7 +18,7 @@ from tasks.heads import PairClassifier, SoftmaxClassifier
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import class_file
 from tasks.readers import class_label, clean_sentence, named_label, spelled_label
-from tasks.splits import Parted, first_classes, joined_texts
+from tasks.splits import PartedSource, first_classes, joined_texts
 
 PAIR_OPTIONS = ("bi", "joint")
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
@@ -94,7 +94,7 @@ def reviews(name: str, classes: str | None = None) -> Task:
         comma=True,
         labelled_test=True,
     )
-    source: Source = Parted(files, None if own_test else float(published.test))
+    source: Source = PartedSource(files, None if own_test else float(published.test))
     if len(published.texts) > 1:
         source = joined_texts(source)
     count = int(classes or len(published.names))

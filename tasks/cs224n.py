@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from losses import pair_contrastive_loss
-from tasks.base import Loss, Task, classification, of_outputs, of_texts, similarity
+from tasks.base import Loss, Task, classification, embedding_loss, output_loss, similarity
 from tasks.heads import (
     CosineSimilarity,
     HiddenClassifier,
@@ -35,8 +35,8 @@ QQP_HEADS: dict[str, Callable[[int], nn.Module]] = {
 QQP_LOSSES: dict[str, dict[str, Loss]] = {
     "cross-entropy": {},
     "with-contrastive": {
-        "cross_entropy": of_outputs(F.cross_entropy),
-        "contrastive": of_texts(
+        "cross_entropy": output_loss(F.cross_entropy),
+        "contrastive": embedding_loss(
             lambda texts, same: pair_contrastive_loss(texts[0], texts[1], same)
         ),
     },

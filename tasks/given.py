@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import write_whole
+from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
 from common.settings import meant, plain, shown
 from tasks import TASKS, TaskOptions
@@ -95,7 +95,7 @@ def task(
     file = Path(folder) / f"{name}-{checksum}.jsonl"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
+        atomic_write_text(file, text)
     kinds = {type(one) for one in given_labels}
     numbers = len(columns) == 2 and float in kinds and kinds <= {int, float}
     kind = "similarity" if numbers else "classification"

@@ -30,7 +30,7 @@ class PoolsTokens(Protocol):
 
 
 @runtime_checkable
-class StartsAtNames(Protocol):
+class InitializesFromNames(Protocol):
     """A head whose label embeddings may be initialised with those of the class names (C, H)."""
 
     def start(self, names: Tensor) -> None: ...

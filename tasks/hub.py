@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import check_regular, write_whole
+from common.atomic_files import atomic_write_text, check_regular
 from tasks import CS224N, build_task
 from tasks.catalog import GLUE
 from tasks.labelled_files import LabelledFiles
@@ -171,7 +171,7 @@ def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
     def put(place: Path) -> None:
         for file, text in files.items():
             (place / file).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(place / file, text)
+            atomic_write_text(place / file, text)
 
     task = build_task(name)
     with TemporaryDirectory() as aside:

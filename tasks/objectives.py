@@ -31,15 +31,15 @@ class Balance(NamedTuple):
 class Objective(Settings):
     """An objective that replaces the cross-entropy of classification tasks.
 
-    `heads_alone`: it can train heads on a frozen encoder. `own_head`: it has its own head.
-    `own_pooling`: it pools the tokens itself. `one_vector`: it accepts only one embedding per
+    `trains_only_heads`: it can train heads on a frozen encoder. `own_head`: it has its own head.
+    `own_pooling`: it pools the tokens itself. `single_embedding`: it accepts only one embedding per
     example.
     """
 
-    heads_alone: ClassVar[bool] = False
+    trains_only_heads: ClassVar[bool] = False
     own_head: ClassVar[bool] = False
     own_pooling: ClassVar[bool] = False
-    one_vector: ClassVar[bool] = False
+    single_embedding: ClassVar[bool] = False
 
     def of_task(self, task: Task) -> Task:
         """Return a task with classes, trained by this objective."""
@@ -180,7 +180,7 @@ class LaCon(Objective, name="lacon"):
     The defaults are within the ranges that section 4.4 recommends.
     """
 
-    heads_alone = own_head = True
+    trains_only_heads = own_head = True
     label_temperature: Positive = setting(0.1, help=TEMPERATURE_HELP)
     label_heads: Count | None = setting(
         None,
@@ -228,14 +228,14 @@ class LaCon(Objective, name="lacon"):
 class LaConFusion(LaCon, name="lacon-fusion"):
     """LaCon with attention to the tokens most similar to a label (Zhang et al., 2022, Eq. 9)."""
 
-    heads_alone = False
+    trains_only_heads = False
     own_pooling = fusion = True
 
 
 class LEAM(Objective, name="leam"):
     """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
 
-    own_head = own_pooling = one_vector = True
+    own_head = own_pooling = single_embedding = True
     label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:
@@ -247,7 +247,7 @@ class LEAM(Objective, name="leam"):
 class LSAN(Objective, name="lsan"):
     """Cross-entropy with one text embedding per label (LSAN; Xiao et al., 2019)."""
 
-    own_head = own_pooling = one_vector = True
+    own_head = own_pooling = single_embedding = True
     label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:
@@ -259,7 +259,7 @@ class LSAN(Objective, name="lsan"):
 class Projection(Objective, name="projection"):
     """Cross-entropy after LaCon's projection head (its Table 3, "BERT w/ g")."""
 
-    heads_alone = own_head = True
+    trains_only_heads = own_head = True
     projection_layers: Whole = setting(3, help=LAYERS_HELP)
 
     def faults(self) -> Iterator[str]:

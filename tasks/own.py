@@ -15,7 +15,7 @@ from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import named_label, score_label
-from tasks.splits import Parted
+from tasks.splits import PartedSource
 
 TESTED = 0.1  # share of a single file for test; dev has the same share
 
@@ -91,4 +91,4 @@ def source_of(
     )
     if described.dev is not None:
         return read
-    return Parted(read, TESTED if described.test is None else None)
+    return PartedSource(read, TESTED if described.test is None else None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.atomic_files import check_regular, write_whole, written_aside
+from common.atomic_files import atomic_path, atomic_write_text, check_regular
 from common.errors import UserError
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
@@ -109,7 +109,7 @@ def write_predictions(
 ) -> None:
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects."""
     rows = [f"{i} , {output.show(p)} \n" for i, p in zip(ids, predictions, strict=True)]
-    write_whole(path, f"{output.header}\n" + "".join(rows))
+    atomic_write_text(path, f"{output.header}\n" + "".join(rows))
 
 
 def write_scores(path: Path, scores: Scores) -> None:
@@ -121,7 +121,7 @@ def write_scores(path: Path, scores: Scores) -> None:
     for name in FURTHER_ARRAYS:
         if (array := getattr(scores, name)) is not None:
             arrays[name] = array
-    with written_aside(path) as new, new.open("xb") as file:
+    with atomic_path(path) as new, new.open("xb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 

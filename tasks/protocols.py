@@ -16,7 +16,7 @@ from common.errors import UserError
 from common.settings import Count, FromOne, Settings, setting
 from tasks.labelled_files import Source
 from tasks.readers import Examples
-from tasks.splits import Derived, Parted, WithoutHeldOut, parted
+from tasks.splits import DerivedSource, PartedSource, WithoutLeaks, parted
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CappedClasses(Protocol, name="capped"):
         return capped(source, needed(self.shots), len(class_names(task)), seed, labelled_test(task))
 
 
-class FewOfEachClass(Protocol, name="few-a-class"):
+class FewPerClass(Protocol, name="few-a-class"):
     """--shots training examples of each class, an equal number of others as dev, dev as test."""
 
     shots: Count | None = setting(None, help=SHOTS)
@@ -127,7 +127,7 @@ def drawn(
 
 
 def guarded(source: Source, others: tuple[Source, ...] | None) -> Source:
-    return source if others is None else WithoutHeldOut(source, others)
+    return source if others is None else WithoutLeaks(source, others)
 
 
 def needed(shots: int | None) -> int:
@@ -149,12 +149,12 @@ def labelled_test(task: Task) -> str:
 def has_test(task: Task) -> bool:
     """Return whether the source already holds out dev and test with labels."""
     source = task.source
-    while isinstance(source, Derived):
+    while isinstance(source, DerivedSource):
         source = source.source
-    return isinstance(source, Parted)
+    return isinstance(source, PartedSource)
 
 
-def held_out_tenth(source: Source) -> Derived:
+def held_out_tenth(source: Source) -> DerivedSource:
     """Use a tenth of the training file as dev, and the labelled dev file as test."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
@@ -163,12 +163,12 @@ def held_out_tenth(source: Source) -> Derived:
         first, rest = parted(examples, max(1, round(HELD_OUT * len(examples))), where)
         return first if split == "dev" else rest
 
-    return Derived(source, make, {"train": "train", "dev": "train", "test": "dev"})
+    return DerivedSource(source, make, {"train": "train", "dev": "train", "test": "dev"})
 
 
 def few_shot(
     source: Source, shots: int, names: Sequence[str], seed: int, own_test: bool = False
-) -> Derived:
+) -> DerivedSource:
     """Draw `shots` training examples in all, balanced over the classes.
 
     Dev is half of the dev file, at most 500 examples. Test is the rest of it (Moukafih et al.,
@@ -183,7 +183,7 @@ def few_shot(
         first, rest = parted(examples, min(VALIDATION, len(examples) // 2), where)
         return first if split == "dev" else rest
 
-    return Derived(
+    return DerivedSource(
         source, make, {"train": "train", "dev": "dev", "test": "test" if own_test else "dev"}
     )
 
@@ -208,7 +208,7 @@ def few_of_each(
     return np.sort(np.concatenate(rows))
 
 
-def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> Derived:
+def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> DerivedSource:
     """Draw at most `shots` examples of each class; a twentieth of them, at least one, is dev.
 
     `test` is the source's split that is used as test (Zhang et al., 2022, section 3.1).
@@ -231,12 +231,12 @@ def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> De
         found = examples.at(rows)
         return found if split == "train" else replace(found, blank_labels=0)
 
-    return Derived(source, make, {"train": "train", "dev": "train", "test": test})
+    return DerivedSource(source, make, {"train": "train", "dev": "train", "test": test})
 
 
 def even(
     source: Source, shots: int, names: Sequence[str], seed: int, test: str, ratio: float = 1.0
-) -> Derived:
+) -> DerivedSource:
     """Draw `shots` examples of each class, and as many others for dev.
 
     With a `ratio` above 1 the rarest class has `shots` examples, the most frequent `ratio` times as
@@ -258,7 +258,7 @@ def even(
         found = examples.at(np.sort(np.concatenate(rows)))
         return found if split == "train" else replace(found, blank_labels=0)
 
-    return Derived(source, make, {"train": "train", "dev": "train", "test": test})
+    return DerivedSource(source, make, {"train": "train", "dev": "train", "test": test})
 
 
 def counts(drawn: Sequence[np.ndarray], shots: int, ratio: float) -> list[int]:

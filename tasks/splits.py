@@ -22,7 +22,7 @@ Make = Callable[[Examples, str, str], Examples]
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedSource:
     """Splits that a function derives from another source's splits.
 
     `origin` maps each split to the source's split from which it is derived. With `row_by_row`,
@@ -48,12 +48,12 @@ class Derived:
         return self.source.where(folder, self.origin[split])
 
 
-def of_each_split(source: Source, make: Make, row_by_row: bool = False) -> Derived:
+def of_each_split(source: Source, make: Make, row_by_row: bool = False) -> DerivedSource:
     """Apply a function to the examples of every split."""
-    return Derived(source, make, {split: split for split in source.splits}, row_by_row)
+    return DerivedSource(source, make, {split: split for split in source.splits}, row_by_row)
 
 
-def first_classes(source: Source, count: int) -> Derived:
+def first_classes(source: Source, count: int) -> DerivedSource:
     """Keep the examples of the first `count` classes; keep all of a test file without labels."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
@@ -67,7 +67,7 @@ def first_classes(source: Source, count: int) -> Derived:
     return of_each_split(source, make)
 
 
-def joined_texts(source: Source) -> Derived:
+def joined_texts(source: Source) -> DerivedSource:
     """Join the texts of an example, such as a title and a body."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
@@ -78,7 +78,7 @@ def joined_texts(source: Source) -> Derived:
 
 
 @dataclass(frozen=True)
-class WithoutHeldOut:
+class WithoutLeaks:
     """A source without the training examples that are also in dev or test, its own or of `others`.
 
     Only letters and digits are compared. In a pair both texts must be equal, in either order.
@@ -122,7 +122,7 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 
 
 @dataclass(frozen=True)
-class Parted:
+class PartedSource:
     """A tenth of the training file is dev; test is a separate file or a share of the same file.
 
     The split does not depend on a run's random seed, and keeps examples with equal texts together.
@@ -143,7 +143,7 @@ class Parted:
         held = min(MOST_DEV, max(1, round(DEV * count)))
         if tested + held >= count:
             raise DataError(f"{where}: expected more examples to split, found {count}")
-        rows = dict(zip(("train", "test", "dev"), dealt(known, order, (tested, held)), strict=True))
+        rows = dict(zip(("train", "test", "dev"), deal(known, order, (tested, held)), strict=True))
         if not len(rows[split]):
             raise DataError(f"{where}: expected different texts to split, found each too often")
         own = rows[split]
@@ -158,7 +158,7 @@ class Parted:
         return self.source.where(folder, "test" if own else "train")
 
 
-def dealt(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+def deal(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
     """Deal rows in this order; return the rest, then parts of at most these sizes.
 
     Rows of the same hash are in one part, or all in the rest if they do not fit.
@@ -186,7 +186,7 @@ def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Exampl
         raise DataError(f"{where}: expected at least two examples to split, found {len(examples)}")
     known = np.array([text_hash(texts) for texts in zip(*examples.texts, strict=True)], np.uint64)
     order = np.random.default_rng(0).permutation(len(examples))
-    others, drawn = dealt(known, order, (count,))
+    others, drawn = deal(known, order, (count,))
     if not len(drawn):
         raise DataError(f"{where}: expected different texts to split, found each too often")
     first, rest = (examples.at(np.sort(rows)) for rows in (drawn, others))

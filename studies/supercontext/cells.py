@@ -15,7 +15,7 @@ from typing import Any
 from multitask.config import RunConfig
 from multitask.methods import methods
 from studies.results import Cell
-from studies.supercontext.judged import Vectors, Words, pretrained_and_judged
+from studies.supercontext.judged import Vectors, Words, pretrain_and_evaluate
 
 LOSSES = {
     "ce": "Cross-entropy",
@@ -191,7 +191,7 @@ class Experiments:
             **(settings | changes),
         )
         work = partial(
-            pretrained_and_judged,
+            pretrain_and_evaluate,
             words=words,
             vectors=self.vectors,
             tuned_batch_size=numbers.ce_batch_size if tuned else None,

@@ -53,7 +53,7 @@ class Vectors:
         return f"{self.file.stem}-{self.digest[:8]}"
 
 
-def pretrained_and_judged(
+def pretrain_and_evaluate(
     config: RunConfig,
     folder: Path,
     words: Words | None,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks import timing
-from benchmarks.timing import gemm_seconds, in_turns, rate_table, seconds_table
+from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
 
 
 def test_sides_take_turns_and_the_first_round_warms_up():
@@ -17,7 +17,7 @@ def test_sides_take_turns_and_the_first_round_warms_up():
 
         return run
 
-    found = in_turns({name: side(name) for name in "abc"}, 9)
+    found = in_rounds({name: side(name) for name in "abc"}, 9)
     rounds = ["".join(order[begin : begin + 3]) for begin in range(0, 30, 3)]
     assert all(sorted(several) == list("abc") for several in rounds)
     assert len(set(rounds)) > 2, "no side always follows the same one"

@@ -10,7 +10,7 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.task_settings import has_classes
 from tasks import TASK_NAMES, build_task
-from tasks.heads import PoolsTokens, StartsAtNames
+from tasks.heads import InitializesFromNames, PoolsTokens
 from tasks.objectives import Objective, with_objective
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
@@ -33,13 +33,13 @@ def test_an_objective_is_what_it_declares(name):
     task = with_objective(joint, objective)
     head = task.build_head(12)
     assert objective.own_pooling == isinstance(head, PoolsTokens)
-    assert ("label_start" in OF_TASKS[name].by_key()) == isinstance(head, StartsAtNames)
+    assert ("label_start" in OF_TASKS[name].by_key()) == isinstance(head, InitializesFromNames)
     assert objective.terms_of("rte") == task.objectives
     plain = build_task("sst").build_head(12)
     parts = with_objective(build_task("sst"), objective).build_head(12).modules()
     assert objective.own_head == (not any(type(part) is type(plain) for part in parts))
     settings = {"tasks": ("rte",), "objective": objective}
-    if objective.one_vector:
+    if objective.single_embedding:
         with pytest.raises(SettingsError, match="single texts"):
             RunConfig(**settings)
     else:

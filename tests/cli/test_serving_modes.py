@@ -111,7 +111,7 @@ def test_metrics_of_a_labelled_file(finished, run, ran, tmp_path, monkeypatch):
     assert ["sst", "accuracy", "0.2000"] in [line.split() for line in again.stdout.splitlines()]
 
 
-SAID_OF_PAIRS = ("--output", "o.tsv", "--tasks", "sts", "--column", "a", "b")
+PAIR_ROWS = ("--output", "o.tsv", "--tasks", "sts", "--column", "a", "b")
 
 
 def test_what_glue_takes(ran, tmp_path, monkeypatch):
@@ -161,10 +161,14 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, ran, tm
             "--glue: expected one task, found sst",
         ),
         (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
-        ((*SAID_OF_PAIRS, "--glue", "number"), 1, "expected a column 'number', found index, a, b"),
-        ((*SAID_OF_PAIRS, "--glue", "a"), 1, "t.tsv, line 2: a: expected a unique whole number"),
-        (SAID_OF_PAIRS, 1, "t.tsv, line 3: index: expected a unique whole number, found '4'"),
-        ((*SAID_OF_PAIRS, "--input", "none.tsv"), 1, "none.tsv: expected rows to predict"),
+        (
+            (*PAIR_ROWS, "--glue", "number"),
+            1,
+            "expected a column 'number', found index, a, b",
+        ),
+        ((*PAIR_ROWS, "--glue", "a"), 1, "t.tsv, line 2: a: expected a unique whole number"),
+        (PAIR_ROWS, 1, "t.tsv, line 3: index: expected a unique whole number, found '4'"),
+        ((*PAIR_ROWS, "--input", "none.tsv"), 1, "none.tsv: expected rows to predict"),
     ],
 )
 def test_what_glue_does_not_take(finished, refused, tmp_path, monkeypatch, flags, status, expected):

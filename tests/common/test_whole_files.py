@@ -11,23 +11,23 @@ import pytest
 from common.atomic_files import (
     NEW,
     OLD,
+    atomic_path,
+    atomic_write_text,
+    atomic_writer,
     check_regular,
     kind_of,
     recover,
     temporaries,
     temporary_name,
-    whole_file,
-    write_whole,
-    written_aside,
 )
 from common.errors import UserError
 
 WRITER = """
 import sys
 from pathlib import Path
-from common.atomic_files import write_whole
+from common.atomic_files import atomic_write_text
 for _ in range(300):
-    write_whole(Path(sys.argv[1]), sys.argv[2] * 1000)
+    atomic_write_text(Path(sys.argv[1]), sys.argv[2] * 1000)
 """
 
 
@@ -42,14 +42,14 @@ def test_two_processes_write_one_file(tmp_path):
 
 
 def test_line_breaks_stay_as_they_are(tmp_path):
-    write_whole(tmp_path / "text", "a\nb\r\nc\u2028d")
+    atomic_write_text(tmp_path / "text", "a\nb\r\nc\u2028d")
     assert (tmp_path / "text").read_bytes() == "a\nb\r\nc\u2028d".encode()
 
 
 def test_an_error_leaves_what_was_there(tmp_path):
     file = tmp_path / "text"
-    write_whole(file, "before")
-    with pytest.raises(TypeError), whole_file(file) as opened:
+    atomic_write_text(file, "before")
+    with pytest.raises(TypeError), atomic_writer(file) as opened:
         opened.writelines(["half", None])
     assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
 
@@ -62,7 +62,7 @@ def old_folder(place):
 
 
 def replace(folder):
-    with written_aside(folder) as new:
+    with atomic_path(folder) as new:
         new.mkdir()
         (new / "file").write_text("new")
 
@@ -108,14 +108,14 @@ def test_where_no_rename_can_be_taken_back_the_old_folder_is_kept(tmp_path, monk
 DIES = """
 import os, sys
 from pathlib import Path
-from common.atomic_files import written_aside
+from common.atomic_files import atomic_path
 rename, count = Path.rename, iter(range(100))
 def dies(self, target):
     if next(count) == int(sys.argv[2]):
         os._exit(9)
     return rename(self, target)
 Path.rename = dies
-with written_aside(Path(sys.argv[1])) as new:
+with atomic_path(Path(sys.argv[1])) as new:
     new.mkdir()
     (new / "file").write_text("new")
 """
@@ -135,7 +135,7 @@ def test_a_process_killed_at_any_rename_leaves_the_old_folder_or_the_new_one(tmp
 
 def test_a_folder_is_replaced_only_where_that_is_asked_for(tmp_path):
     folder = old_folder(tmp_path)
-    with pytest.raises(OSError, match="out") as error, written_aside(folder, False) as new:
+    with pytest.raises(OSError, match="out") as error, atomic_path(folder, False) as new:
         new.mkdir()
     assert error.value.filename == str(folder)
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
@@ -168,16 +168,16 @@ def test_leftovers_of_dead_processes_go_at_the_next_write_of_their_target(tmp_pa
     ]
     for one in stay:
         one.write_text("mine")
-    write_whole(target, "text")
+    atomic_write_text(target, "text")
     assert sorted(tmp_path.iterdir()) == sorted([target, *stay])
     assert {one.read_text() for one in stay} == {"mine"}
 
 
 def test_an_error_of_the_disk_names_the_target(tmp_path):
-    with pytest.raises(OSError, match="No space") as error, whole_file(tmp_path / "text"):
+    with pytest.raises(OSError, match="No space") as error, atomic_writer(tmp_path / "text"):
         raise OSError(28, "No space left on device")
     assert error.value.filename == str(tmp_path / "text")
-    with pytest.raises(OSError, match="No space") as error, written_aside(tmp_path / "out") as new:
+    with pytest.raises(OSError, match="No space") as error, atomic_path(tmp_path / "out") as new:
         raise OSError(28, "No space left on device", str(new / "inner" / "file"))
     assert error.value.filename == str(tmp_path / "out" / "inner" / "file")
     assert list(tmp_path.iterdir()) == []

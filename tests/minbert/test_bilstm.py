@@ -14,7 +14,7 @@ from common.errors import EncoderError
 from minbert import BiEncoder
 from minbert.batching import pack
 from minbert.bilstm import BiLSTMConfig, random_bilstm
-from minbert.words import SPECIAL, build_bilstm, read_vectors, vocabulary_of, word_tokenizer
+from minbert.words import SPECIAL, build_bilstm, build_vocabulary, read_vectors, word_tokenizer
 
 TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]
 
@@ -24,7 +24,7 @@ TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]
 def test_states_and_gradients_are_those_of_single_sequences(layers):
     """Each sequence through PyTorch's own stack by itself: nothing is packed there."""
     encoder = random_bilstm(BiLSTMConfig(30, 5, 4, layers, dropout=0.0))
-    tokens = word_tokenizer(vocabulary_of(TEXTS), 50)(TEXTS)
+    tokens = word_tokenizer(build_vocabulary(TEXTS), 50)(TEXTS)
     batch = pack([tokens], np.arange(len(TEXTS)))
     found = encoder(batch)
     plain = nn.LSTM(5, 4, layers, bidirectional=True)
@@ -42,10 +42,10 @@ def test_states_and_gradients_are_those_of_single_sequences(layers):
 
 
 def test_words_are_ranked_and_unknown_ones_are_one_token():
-    assert vocabulary_of(TEXTS)[:2] == ["cat", "a"]
-    assert set(vocabulary_of(TEXTS)) == {"cat", "a", "the", "dog", "sleeps", ".", ",", ";", "!"}
-    assert vocabulary_of(TEXTS, least=2) == ["cat", "a", "dog", "the"]
-    assert vocabulary_of(TEXTS, most=1) == ["cat"]
+    assert build_vocabulary(TEXTS)[:2] == ["cat", "a"]
+    assert set(build_vocabulary(TEXTS)) == {"cat", "a", "the", "dog", "sleeps", ".", ",", ";", "!"}
+    assert build_vocabulary(TEXTS, least=2) == ["cat", "a", "dog", "the"]
+    assert build_vocabulary(TEXTS, most=1) == ["cat"]
     tokens = word_tokenizer(["cat", "dog"], 50)(["The CAT and", ""])
     unknown, first, last = (SPECIAL.index(name) for name in ("[UNK]", "[CLS]", "[SEP]"))
     assert tokens.ids.tolist() == [first, unknown, len(SPECIAL), unknown, last, first, last]
@@ -73,7 +73,7 @@ def vectors(tmp_path):
     ],
 )
 def test_texts_are_parted_as_gloves_are(text, words):
-    assert sorted(vocabulary_of([text])) == sorted(set(words.split()))
+    assert sorted(build_vocabulary([text])) == sorted(set(words.split()))
     tokens = word_tokenizer(words.split(), 50)([text])
     names = dict(enumerate((*SPECIAL, *words.split())))
     assert [names[number] for number in tokens.ids[1:-1]] == words.split()

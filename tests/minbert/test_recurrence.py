@@ -6,7 +6,7 @@ from torch import nn
 
 from minbert.batching import Batch
 from minbert.bilstm import BiLSTMConfig, by_time, random_bilstm
-from minbert.recurrence import Recurrence, both_directions, pytorch_states
+from minbert.recurrence import Recurrence, bidirectional_states, pytorch_states
 
 pytestmark = pytest.mark.numeric
 
@@ -30,7 +30,7 @@ def sequences(lengths, width=5):
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 def test_states_and_all_gradients_are_pytorchs(lengths):
     layer, tokens, orders, sizes = sequences(lengths)
-    found = both_directions(layer, tokens, orders, sizes)
+    found = bidirectional_states(layer, tokens, orders, sizes)
     expected = pytorch_states(layer, tokens, orders, sizes)
     torch.testing.assert_close(found, expected)
     wanted = [tokens, *layer.parameters()]
@@ -56,14 +56,14 @@ def test_the_way_back_is_that_of_differences():
 def test_weights_that_are_not_trained_get_no_gradient():
     layer, tokens, orders, sizes = sequences([3, 5])
     (all_trained,) = torch.autograd.grad(
-        both_directions(layer, tokens, orders, sizes).sum(), tokens
+        bidirectional_states(layer, tokens, orders, sizes).sum(), tokens
     )
     layer.requires_grad_(False)
-    both_directions(layer, tokens, orders, sizes).sum().backward()
+    bidirectional_states(layer, tokens, orders, sizes).sum().backward()
     torch.testing.assert_close(tokens.grad, all_trained)
     assert all(weight.grad is None for weight in layer.parameters())
     layer.requires_grad_(True)
-    both_directions(layer, tokens.detach(), orders, sizes).sum().backward()
+    bidirectional_states(layer, tokens.detach(), orders, sizes).sum().backward()
     assert all(weight.grad is not None for weight in layer.parameters())
 
 

@@ -10,7 +10,7 @@ import pytest
 import tasks.sample
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from pretrain.texts import own_pairs, pairs_and_strangers, unlabelled
+from pretrain.texts import own_pairs, pairs_with_negatives, unlabelled
 from tasks.text_files import DataError
 
 SAMPLE = Path(tasks.sample.__file__).parent
@@ -50,7 +50,7 @@ def test_pairs_of_ones_own_are_there_once_and_linked_by_what_they_share(pairs_fi
 
 def test_strangers_of_ones_own_pairs_are_texts_of_other_pairs(pairs_file):
     read = partial(own_pairs, pairs_file, ("q", "a"))
-    (left, _, strangers), groups = pairs_and_strangers(read, None, pairs_file, 0, SAMPLE, None)
+    (left, _, strangers), groups = pairs_with_negatives(read, None, pairs_file, 0, SAMPLE, None)
     group_of = dict(zip(["q1", "a1", "q2", "a2", "q3"], [0, 0, 1, 1, 0], strict=True))
     assert all(group_of[a] != group_of[b] for a, b in zip(left, strangers, strict=True))
     assert (groups[:, 0] != groups[:, 1]).all()

@@ -13,7 +13,7 @@ from pretrain.texts import (
     Texts,
     linked,
     overlap,
-    pairs_and_strangers,
+    pairs_with_negatives,
     positive_pairs,
     sentences,
     training_sentences,
@@ -62,7 +62,7 @@ def test_strangers_belong_to_another_group():
     def strangers_of(seed):
         pairs = partial(positive_pairs, ("qqp",))
         pool = partial(training_sentences, ("qqp",))
-        return pairs_and_strangers(pairs, pool, "files", seed, SAMPLE, None)
+        return pairs_with_negatives(pairs, pool, "files", seed, SAMPLE, None)
 
     (left, right, strangers), both = strangers_of(0)
     groups, theirs = both.T

@@ -9,7 +9,7 @@ from cell_files import TODAY, keep_seeds
 from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
-from reports.cells import as_kept, read_cell, write_cell
+from reports.cells import read_cell, without_paths, write_cell
 from studies import STUDIES, best, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
@@ -33,7 +33,7 @@ def keep(one: Cell, results: Path, date=TODAY, figures=None) -> Path:
     found = (figures or {"dev": STS}) | {"environment": date}
     file = results / f"{one.name}.json"
     seeds = {str(seed): found for seed in one.seeds}
-    write_cell(file, {"config": as_kept(one.config), "seeds": seeds})
+    write_cell(file, {"config": without_paths(one.config), "seeds": seeds})
     return file
 
 
@@ -149,7 +149,7 @@ def test_a_seed_that_a_fault_touches_is_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "keep_ids", lambda *_: None)
     one = Cell("few", config, (1, 2), work)
     seeds = {"1": {"dev": STS, "environment": OLD}, "2": {"dev": STS}}
-    keep_seeds(tmp_path / "few.json", as_kept(config), seeds)
+    keep_seeds(tmp_path / "few.json", without_paths(config), seeds)
     assert kept(one, tmp_path) == [2]
     assert run_cells([one], Results(tmp_path), tmp_path / "runs") == []
     assert (done, kept(one, tmp_path)) == ([1], [1, 2])

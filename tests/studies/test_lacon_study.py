@@ -14,7 +14,7 @@ from studies.lacon.cells import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
 from studies.lacon.embeddings import effective_rank, space_of, spectrum
 from studies.study import printed
 from tasks.objectives import LaCon
-from tasks.protocols import CappedClasses, FewOfEachClass, Imbalanced
+from tasks.protocols import CappedClasses, FewPerClass, Imbalanced
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
 CELLS = Experiments(BASE)
@@ -40,7 +40,7 @@ def test_settings_are_the_papers():
     assert plain.main("sst2", "ce").config.protocol.shots == 5000
     assert plain.main("trec", "ce").config.protocol.shots == 1000
     few = CELLS.few_shot("rte", 20, "names").config
-    assert (few.protocol, few.epochs) == (FewOfEachClass(20), 20)
+    assert (few.protocol, few.epochs) == (FewPerClass(20), 20)
     assert few.objective.label_start == "names"
     uneven = Experiments(BASE, epochs=3).imbalanced("cola", 10, "ce").config
     assert (uneven.protocol, uneven.epochs) == (Imbalanced(shots=32, imbalance=10), 10)

@@ -10,7 +10,7 @@ from multitask.methods import methods
 from tasks import build_task
 from tasks.base import classification
 from tasks.protocols import capped, drawn, even, few_shot, held_out_tenth
-from tasks.splits import WithoutHeldOut
+from tasks.splits import WithoutLeaks
 from tasks.text_files import DataError
 from tests.tasks.sources import Given, Invented
 
@@ -68,7 +68,7 @@ def test_the_guard_is_last_but_where_shots_would_be_lost(name):
     source = drawn(build_task("sst"), protocol(name), 3, (other,))
     if name == "few-shot":
         source = source.source
-    assert isinstance(source, WithoutHeldOut)
+    assert isinstance(source, WithoutLeaks)
     assert source.others == (other,)
     assert source.where(Path(), "train") == build_task("sst").source.where(Path(), "train")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.splits import WithoutHeldOut, first_classes
+from tasks.splits import WithoutLeaks, first_classes
 from tasks.text_files import DataError
 from tests.tasks.sources import Given, Invented
 
@@ -22,16 +22,16 @@ def test_the_first_classes():
 def test_training_examples_that_are_held_out_elsewhere_are_left_out():
     own = Given({"train": (["A cat.", "a dog", "one bird", "Fresh"],), "dev": (["One bird!"],)})
     other = Given({"train": (["Fresh"],), "test": (["a CAT"],)})
-    found = WithoutHeldOut(own, (other,)).read(FOLDER, "train")
+    found = WithoutLeaks(own, (other,)).read(FOLDER, "train")
     assert found.texts == (["a dog", "Fresh"],)
     assert (found.targets.tolist(), found.leaked) == ([1, 3], 2)
-    assert len(WithoutHeldOut(own, (other,)).read(FOLDER, "train", 1)) == 1
-    assert WithoutHeldOut(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
+    assert len(WithoutLeaks(own, (other,)).read(FOLDER, "train", 1)) == 1
+    assert WithoutLeaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
     with pytest.raises(DataError, match="expected examples that are not in dev or test"):
-        WithoutHeldOut(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+        WithoutLeaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
 
 
 def test_a_pair_is_known_by_both_its_texts():
     pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
-    found = WithoutHeldOut(pairs, ()).read(FOLDER, "train")
+    found = WithoutLeaks(pairs, ()).read(FOLDER, "train")
     assert found.texts == (["b", "c"], ["y", "z"])
