@@ -43,12 +43,11 @@ def encode(encoder: Path, place: Path) -> tuple[object, ...]:
     return ("--mode", "encode", "--encoder", encoder, *flags)
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 5])
-def test_a_pickle_that_runs_a_command_is_refused(finished, refused, tmp_path, protocol):
+def test_a_pickle_that_runs_a_command_is_refused(finished, refused, tmp_path):
     folder, marker = tmp_path / "encoder", tmp_path / "ran"
     unsealed_copy(finished[0], folder)
     (folder / "model.safetensors").unlink()
-    content = pickle.dumps({"word": Shell(f"touch {marker}")}, protocol)
+    content = pickle.dumps({"word": Shell(f"touch {marker}")}, 2)
     (folder / "pytorch_model.bin").write_bytes(content)
     line = refused(1, *encode(folder, tmp_path))
     assert "pytorch_model.bin" in line or "weights cannot be read" in line
@@ -56,21 +55,15 @@ def test_a_pickle_that_runs_a_command_is_refused(finished, refused, tmp_path, pr
 
 
 @pytest.mark.parametrize("path", ["../secret", "/etc", "1_Pooling/../../secret"])
-def test_a_module_cannot_be_outside_its_folder(finished, refused, tmp_path, path):
+def test_modules_and_shards_cannot_be_outside_their_folder(finished, refused, tmp_path, path):
     folder = tmp_path / "encoder"
     unsealed_copy(finished[0], folder)
     modules = json.loads((folder / "modules.json").read_text())
+    kept = json.dumps(modules)
     modules[1]["path"] = path
     (folder / "modules.json").write_text(json.dumps(modules))
-    flags = ("--input", __file__, "--output", tmp_path / "x.npy")
-    assert "a path that leaves the folder" in refused(
-        1, "--mode", "encode", "--encoder", folder, *flags
-    )
-
-
-def test_a_shard_cannot_be_outside_its_folder(finished, refused, tmp_path):
-    folder = tmp_path / "encoder"
-    unsealed_copy(finished[0], folder)
+    assert "a path that leaves the folder" in refused(1, *encode(folder, tmp_path))
+    (folder / "modules.json").write_text(kept)
     (folder / "model.safetensors").rename(tmp_path / "elsewhere.safetensors")
     index = {"weight_map": {"x": "../elsewhere.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))

@@ -12,7 +12,11 @@ ONE, JOINT = ("--task", "sst"), ("--task", "mrpc", "--pair", "joint")
 
 
 @pytest.mark.parametrize(
-    ("objective", "task"), [("cl", JOINT), ("leam", ONE), ("lsan", JOINT), ("lacon-fusion", JOINT)]
+    ("objective", "task"),
+    [
+        *((name, JOINT) for name in ("cl", "lsan", "lacon-fusion")),
+        *((name, ONE) for name in ("projection", "leam", "lacon")),
+    ],
 )
 def test_every_objective_of_labels_trains_and_is_resumed_from(ran, tmp_path, objective, task):
     folder = tmp_path / "run"

@@ -60,6 +60,7 @@ TASKS = [
     ("--mode single", "--task: expected one, found none"),
     ("probe", "--task: expected one, found none"),
     ("--mode single --task nope", "expected one of sst, qqp, sts, "),
+    ("--mode single --task ../sst", "expected the name of a task, or an own task NAME=FILE:"),
     ("--mode single --task nope", "or an own task NAME=FILE:type=...,text=...,label=..., found"),
     ("--mode single --task sst=x.csv:type=similarity", "this one is reserved"),
     ("all --tasks", "--tasks: expected at least one argument"),

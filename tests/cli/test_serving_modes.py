@@ -71,6 +71,11 @@ def test_lines_that_cannot_be_read_are_refused(finished, refused, monkeypatch, t
     assert expected in refused(1, *PREDICT, finished[0])
 
 
+def test_no_line_gives_nothing(finished, ran, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", stdin(""))
+    assert ran(*PREDICT, finished[0]).stdout == ""
+
+
 def test_a_file_and_its_columns(finished, run, ran, tmp_path):
     source = tmp_path / "pairs.csv"
     source.write_text('key,left,"right, too"\n1,a cat,"a ""dog"", or so"\n2,the sun,the moon\n')
@@ -155,11 +160,8 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, ran, tm
         (("--output", "o.csv", "--tasks", "sst"), 2, "expected a name that ends in .tsv"),
         ((), 2, "--glue: expected --input, --column and --output"),
         (("--output", "o.tsv", "--probabilities"), 2, "expected at most one"),
-        (
-            ("--output", "o.tsv", "--column", "a", "b"),
-            1,
-            "--glue: expected one task, found sst",
-        ),
+        (("--output", "o.tsv", "--quotes", "yes"), 2, "expected --quotes no"),
+        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
         (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
         (
             (*PAIR_ROWS, "--glue", "number"),

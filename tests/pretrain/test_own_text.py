@@ -62,6 +62,7 @@ def test_strangers_of_ones_own_pairs_are_texts_of_other_pairs(pairs_file):
     [
         ("p.tsv", "q\ta\nx\ty\nz\ty\n", "found all 2 linked by shared texts"),
         ("p.tsv", "q\ta\nx\ty\nx\t y\nz\t\n", "two different pairs with both texts, found 1 in 3"),
+        ("p.txt", "q,a\nx,y\nz,w\n", "expected a file with columns"),
         ("p.jsonl", '{"q": "x"}\n', "p.jsonl, line 1: "),
     ],
 )

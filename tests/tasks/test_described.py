@@ -69,11 +69,8 @@ def test_a_comma_in_a_name_is_escaped():
 def test_one_file_is_parted_into_three(file):
     task = find_task("mine", {"mine": described(f"mine={file}:{PAIR}").to_json()})
     found = {split: task.read(file.parent, split) for split in task.source.splits}
-    assert {split: len(examples) for split, examples in found.items()} == {
-        "train": 24,
-        "dev": 3,
-        "test": 3,
-    }
+    sizes = {split: len(examples) for split, examples in found.items()}
+    assert sizes == {"train": 24, "dev": 3, "test": 3}
     ids = [one for examples in found.values() for one in examples.ids]
     assert sorted(ids, key=int) == [str(i) for i in range(1, 31)]
     assert set(found["train"].targets) == {0, 1}
@@ -136,6 +133,7 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
         ("m=a.csv:type=classification,text=a,label=b,high=3", "high: expected another type"),
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=x", "low: expected a number"),
         (f"{ONE},pair=joint", "pair: expected a classification of pairs"),
+        ("m=a.csv:type=classification,text", "expected key=value"),
         ("m=nowhere.yaml", "expected a task in YAML"),
     ],
 )
@@ -183,17 +181,17 @@ def test_labels_may_be_signs_or_numbers_in_their_order_and_ids_may_differ_in_cas
 
 def test_names_of_modules_are_taken():
     # In a process of its own: libraries that other tests load add names.
-    expected = "from torch import nn; print(*dir(nn.ModuleDict()))"
-    said = subprocess.run(
-        [sys.executable, "-c", expected], capture_output=True, text=True, check=True
-    )
-    names = [name for name in said.stdout.split() if NAME.fullmatch(name)]
+    command = [sys.executable, "-c", "from torch import nn; print(*dir(nn.ModuleDict()))"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    names = [name for name in found.stdout.split() if NAME.fullmatch(name)]
     assert "items" in names
     assert [name for name in names if not is_taken(name)] == []
 
 
 @pytest.mark.parametrize(
-    "change", [{"type": "other"}, {"texts": "a"}, {"labels": [1, 2]}, {"colour": "red"}], ids=str
+    "change",
+    [{"type": "other"}, {"texts": "a"}, {"labels": ["one"]}, {"labels": [1, 2]}, {"colour": "red"}],
+    ids=str,
 )
 def test_a_stored_description_is_checked(file, change):
     stored = described(f"m={file}:{PAIR}").to_json() | change

@@ -27,6 +27,7 @@ def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
 @pytest.mark.parametrize(
     ("first", "labels", "options", "expected"),
     [
+        (None, None, {}, "texts: expected a name or a list of texts, found None"),
         (["a", None], ["x", "y"], {}, "texts: expected texts or pairs of texts, found None"),
         ([b"ab", b"cd"], ["x", "y"], {}, "texts: expected texts or pairs of texts, found b'ab'"),
         ([("a", "b"), ("c",)], ["x", "y"], {}, "texts: expected one or two in each row"),

@@ -75,6 +75,7 @@ def test_a_file_is_read_as_it_is_asked_for(tmp_path):
         ("a.jsonl", '{"text": "a"}\n{"text"\n', "text", "line 2: expected JSON"),
         ("a.jsonl", '{"text": 3}\n', "text", "line 1: expected text in 'text', found 3"),
         ("a.jsonl", "[" * 100_000, "text", "line 1: expected JSON"),
+        ("missing.txt", None, None, "expected a data file, found no "),
     ],
 )
 def test_faults_name_file_and_line(tmp_path, name, content, column, expected):
