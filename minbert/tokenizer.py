@@ -53,8 +53,12 @@ class Tokenizer:
             check_texts(given)
         if pairs is not None and len(pairs) != len(texts):
             raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
-        ids, segments, lengths = Flat(np.int32), Flat(np.int8), Flat(np.int64)
-        cut = Flat(np.bool_)
+        ids, segments, lengths = (
+            GrowingArray(np.int32),
+            GrowingArray(np.int8),
+            GrowingArray(np.int64),
+        )
+        cut = GrowingArray(np.bool_)
         for begin in range(0, len(texts), CHUNK):
             inputs: list[Any] = self.cased(texts[begin : begin + CHUNK])
             if pairs is not None:
@@ -186,7 +190,7 @@ def byte_level_bpe(
 IN_MEMORY = 1 << 25  # bytes; two million sentences need about four times as much
 
 
-class Flat:
+class GrowingArray:
     """An array of one type to which parts are appended.
 
     Above IN_MEMORY bytes, the numbers go to an unnamed temporary file, which is memory-mapped: the

@@ -125,6 +125,6 @@ def test_init_of_a_folder_that_is_no_run_or_lacks_a_file(tmp_path, run_copy, out
         assert f"{name}: expected a run with a config.json" in refused(1, *start, name)
     folder, _ = run_copy
     line = refused(2, *start, folder, "--encoder", "minilm")
-    assert "--encoder: expected tiny, which init brings, found minilm" in line
+    assert "--encoder: expected tiny, the encoder of init, found minilm" in line
     (folder / "checkpoint" / "best" / "heads.safetensors").unlink()
     assert str(folder) in refused(1, *start, folder)

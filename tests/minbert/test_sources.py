@@ -90,7 +90,7 @@ def test_a_local_folder_is_taken_as_it_is(bert_original, monkeypatch):
 def test_without_a_network_the_line_names_what_works_offline(offline):
     for name in ("someone/something", "roberta-base"):
         expect_error(name, name, "Hugging Face hub", "could not be reached", "minilm")
-    expect_error("what is/this", "what is/this", "no valid id")
+    expect_error("what is/this", "what is/this", "not a valid hub id")
 
 
 class UnreachableError(Exception):
