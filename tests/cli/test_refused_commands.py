@@ -30,7 +30,7 @@ MODES_AND_FLAGS = [
     ("sst --sampling annealed", "unrecognized arguments: --sampling"),
     ("pretrain --objective simcse --sst-head hidden", "unrecognized arguments: --sst-head"),
     ("sst --resume --overwrite", "resume and --overwrite: expected at most one"),
-    ("--mode pareto --resume", "always goes on"),
+    ("--mode pareto --resume", "a sweep always resumes"),
     ("--mode pareto --dry-run", "--dry-run: expected --mode multitask"),
     ("--mode pareto --tasks sst", "--tasks: expected two or three, found sst"),
     ("--mode pareto --combiner sum", "--combiner: expected one of epo, linear, pareto-mtl, found"),
@@ -96,7 +96,7 @@ MIXING = [
     ("all --combiner epo --preference 1 2", "expected 3 numbers, for sst, qqp, sts, found 2"),
     ("all --combiner epo --preference 1 0 2", "expected numbers above 0 for combiner epo, found"),
     ("all --combiner epo --preference 1 nan 2", "expected a number from 0"),
-    ("all --combiner linear --preference 0 0 0", "expected a number above 0"),
+    ("all --combiner linear --preference 0 0 0", "expected at least one number above 0"),
     ("all --gradients representation", "expected one task with several objectives"),
     ("at-vectors --micro-batch 2", "expected at most one"),
     (
@@ -104,7 +104,7 @@ MIXING = [
         "--batches-per-step 2",
         "expected --batches-per-step 1, found 2",
     ),
-    ("qqp2 --pair joint", "--pair joint: expected neither head nor loss beside it"),
+    ("qqp2 --pair joint", "--pair joint: expected neither head nor loss with it"),
     ("sst --keep last --patience 2", "expected at most one"),
     ("sst --probe-epochs 3", "--probe-epochs: expected fewer than epochs 3, found 3"),
     ("sst --probe-epochs 1 --freeze-encoder", "expected at most one"),
@@ -113,7 +113,7 @@ MIXING = [
     ("sst --r-drop-weight 1 --freeze-encoder", "expected at most one"),
     (
         "sst --smart-weight 1 --smart-variant projected --smart-radius 1e-5 --precision bf16",
-        "--smart-radius: expected 0.0039 at least with precision bf16",
+        "--smart-radius: expected 0.0039 or more with precision bf16",
     ),
 ]
 OBJECTIVES = [
@@ -128,7 +128,7 @@ OBJECTIVES = [
     ("sst --label-heads 2", "--label-heads: expected objective lacon or lacon-fusion"),
     ("lacon icl --label-spread 1", "--label-spread: expected ler among --label-terms, found 1.0"),
     ("lacon lcl --label-heads 2", "--label-heads: expected icl among --label-terms, found 2"),
-    ("lacon ler", "or nothing trains the encoder"),
+    ("lacon ler", "found only ler, which trains no encoder"),
     ("lacon lcl --batch-size 1", "--batch-size: expected 2 or more without icl among"),
     ("lacon icl --sst-head softmax", "--sst-head: expected another objective than lacon"),
     ("sst --objective leam --pooling max", "--pooling: expected another objective"),

@@ -161,7 +161,7 @@ def test_an_index_of_another_name_and_whole_numbers_of_classes(finished, ran, tm
         ((), 2, "--glue: expected --input, --column and --output"),
         (("--output", "o.tsv", "--probabilities"), 2, "expected at most one"),
         (("--output", "o.tsv", "--quotes", "yes"), 2, "expected --quotes no"),
-        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one of sst, qqp, sts"),
+        (("--output", "o.tsv", "--column", "a", "b"), 1, "--glue: expected one task, found sst"),
         (("--output", "o.tsv", "--tasks", "sst"), 1, "expected a task of cola, sst2"),
         (
             (*PAIR_ROWS, "--glue", "number"),

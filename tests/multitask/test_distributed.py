@@ -138,7 +138,7 @@ def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(t
     script.write_text(ASKS)
     asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
     assert asked.returncode != 0
-    assert "--resume goes on" in asked.stderr
+    assert "--resume continues" in asked.stderr
     (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")
     resumed = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "run", "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]

@@ -120,7 +120,7 @@ def test_what_is_there_stays(exported, trained, tmp_path):
     mine.mkdir()
     for place in (mine, folder):
         (place / "notes.txt").write_text("mine")
-        with pytest.raises(UserError, match="a new folder or an export alone, found notes"):
+        with pytest.raises(UserError, match="a new folder or only an export, found notes"):
             export(trained, place, "transformers", overwrite=True)
     with pytest.raises(UserError, match="outside of the run"):
         export(trained, trained / "export", "transformers")

@@ -176,6 +176,6 @@ def test_all_rows_and_the_ensemble(reproduce, tmp_path):
 
 
 def test_flags_that_make_no_sense(reproduce):
-    assert "--rows: expected some of M1, M2" in reproduce("--rows", "M19")[1].err
+    assert "--rows: expected one of M1, M2" in reproduce("--rows", "M19")[1].err
     assert "expected at most one" in reproduce("--rows", "M1", "--further")[1].err
     assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1].err

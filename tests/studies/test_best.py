@@ -45,7 +45,7 @@ def test_the_recipe(data, reproducing, tmp_path):
     recipe = reproducing("best", "--data", data, "--limit", 16, "--epochs", 1, "--encoder", "tiny")
     status, shown = recipe()
     assert status == 0, shown.err
-    assert "sst2: 1 training examples left out" in shown.out
+    assert "sst2: 1 training examples removed" in shown.out
     predictions = {path.name for path in (tmp_path / "runs" / "ensemble" / "predictions").iterdir()}
     assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= predictions
     text = (tmp_path / "best.md").read_text()
