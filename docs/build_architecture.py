@@ -103,6 +103,9 @@ def step_picture() -> str:
             parts += box(x, 20 + 70 * row, lane - 20, [title, shape])
             if row:
                 parts += arrow(x + lane // 2 - 10, 70 * row)
+        bottom, middle = 70 * len(titles) - 6, x + lane // 2 - 10
+        centre = 10 + lane + lane // 2
+        parts.append(f'<path d="M{middle} {bottom} v10 H{centre}" class="arrow"/>')
     count = len(passes)
     joined = [
         ("rows of gradients", f"({count}, {shared})", GradientRows),
