@@ -28,6 +28,7 @@ def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path
     assert f"found no {tmp_path / 'nowhere'}" in refused(SST, tmp_path / "nowhere")
     write_rows("ids-sst-train.csv", SST_HEADER, A)
     assert "found no" in refused(SST, tmp_path, "dev")
+    assert "cannot be read: Not a dir" in refused(SST, tmp_path / "ids-sst-train.csv")
     (tmp_path / "ids-sst-dev.csv").mkdir()
     assert "expected a file, found a folder without" in refused(SST, tmp_path, "dev")
 
