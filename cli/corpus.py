@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.settings_flags import Flags, path
-from cli.training import MACHINE
 from common.errors import UserError
 from multitask.config import RunConfig
+from multitask.run_settings import MACHINE
 
 if TYPE_CHECKING:
     import numpy as np

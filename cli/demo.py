@@ -15,8 +15,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.settings_flags import USE_AGAIN, Flags, path, typed
-from cli.training import MACHINE
 from multitask.config import RunConfig
+from multitask.run_settings import MACHINE
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from cli.corpus import add_sentence_file, check_output
 from cli.settings_flags import Flags, path
-from cli.training import MACHINE, VERBOSE
+from cli.training import VERBOSE
 from common.atomic_files import atomic_path
 from common.entry_point import tell
 from common.errors import UserError
 from multitask.config import RunConfig
+from multitask.run_settings import MACHINE
 
 
 def add_flags(parser: Any) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 
 from cli.corpus import check_output
 from cli.settings_flags import USE_AGAIN, Flags, path, typed
-from cli.training import MACHINE
 from common.settings import Name
 from multitask.config import RunConfig
+from multitask.run_settings import MACHINE
 
 
 def add_flags(parser: Any) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
-from cli.training import DATA, LEAKS, MACHINE, add_use, config_of
+from cli.training import DATA, LEAKS, add_use, config_of
 from multitask.methods import methods
+from multitask.run_settings import MACHINE
 from multitask.task_settings import has_classes
 from tasks import CS224N, TASK_NAMES, TASKS
 

@@ -107,11 +107,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         encoder=args.encoder,
         precision=args.precision,
     )
-    name = args.table.replace("-", "_") if args.table == "scl-moo" else args.table
+    folder = study.folder or study.name
     request = StudyRequest(
         base=base,
-        results=Path(args.results or Path("results") / name),
-        runs=Path(args.runs or Path("runs") / name),
+        results=Path(args.results or Path("results") / folder),
+        runs=Path(args.runs or Path("runs") / folder),
         rows=tuple(args.rows) if args.rows else None,
         further=args.further,
         seeds=args.seeds,

@@ -31,7 +31,6 @@ TRAINING = (
     *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),
     *("precision", "device", "linear", "preset"),
 )
-MACHINE = ("device", "linear")
 VERBOSE = "report the kernel of linear layers and the reason for its choice"
 LEAKS = (
     "leave out training examples that are in dev or test: of their task only with own, also of "

@@ -15,6 +15,7 @@ from multitask.combiners.base import WithPreference
 from multitask.flat import UNSCALED, owner_of
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
+    ONE,
     objective_rules,
     pretraining_rules,
     task_training_rules,
@@ -24,8 +25,6 @@ from tasks import TaskOptions
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
-
-ONE = "expected at most one of them"
 
 
 def faults(c: RunConfig) -> Iterator[str]:

@@ -33,6 +33,10 @@ Limit = (
 )
 
 
+# Settings of the machine, which may differ between a checkpoint and its run.
+MACHINE = ("device", "linear")
+
+
 class RunSettings(Settings):
     """Every setting of a run but those of its methods, whose classes have their own."""
 

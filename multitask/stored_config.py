@@ -15,11 +15,10 @@ from multitask.config import RunConfig, difference, places
 from multitask.errors import RunError
 from multitask.flat import METHODS
 from multitask.methods import methods, owners
+from multitask.run_settings import MACHINE
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
 from tasks.described import from_json
-
-MACHINE = ("device", "linear")  # settings that may differ between a checkpoint and its run
 
 
 def check_stored(content: Mapping[str, Any]) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
 from reports.store import read_run
 from reports.systems import NO_SEED, Scored, group_runs, runs_of, score_systems, task_of, tasks_of
-from reports.tables import latex_table, markdown_table, mean_and_spread, text_table
+from reports.tables import Table, latex_table, markdown_table, mean_and_spread, text_table
 
-Table = tuple[list[str], list[list[str]]]  # header, rows
 Sections = list[tuple[str, Table]]
 OVERALL = ("overall", "overall_plain_mean")
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.tables import Table
 from tasks import build_task
 from tasks.readers import bare
 from tasks.text_files import DataError, is_there
-
-Table = tuple[list[str], list[list[str]]]  # header, rows
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from statistics import fmean, stdev
 
 from common.errors import harmless
 
+Table = tuple[list[str], list[list[str]]]  # header, rows
+
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:
     """Format mean and sample standard deviation, `0.51 ± 0.02`, or a single value."""

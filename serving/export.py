@@ -19,15 +19,20 @@ from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
-from multitask.config import places
 from multitask.flat import Outside
 from multitask.run_folder import EXPORTED
+from multitask.stored_config import without_folders
 from reports.store import read_metrics
 from serving.card import card
 from serving.model import MultiTaskModel
-from tasks.described import FILES
 
 INPUTS = ["input_ids", "attention_mask"]
+# File names of an export; a folder with any other file is not replaced.
+OWN = (
+    *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "model.onnx"),
+    *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
+    *("tokenizer.json", "tokenizer_config.json"),
+)
 
 
 class Padded(nn.Module):
@@ -88,14 +93,6 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
         )
 
 
-# File names of an export; a folder with any other file is not replaced.
-OWN = (
-    *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "model.onnx"),
-    *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
-    *("tokenizer.json", "tokenizer_config.json"),
-)
-
-
 def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Outside = ()) -> None:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
@@ -109,8 +106,6 @@ def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Out
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
         raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
     if kind == "onnx":
-        from serving.export import check_exportable
-
         check_exportable()
     metrics = read_metrics(run) or {}
     with atomic_path(folder, overwrite) as new:
@@ -150,18 +145,11 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
     write_json(folder / EXPORTED, public(config))
     (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
     if kind == "onnx":
-        from serving.export import write_onnx
-
         write_onnx(model.model.bi_encoder, folder / "model.onnx")
 
 
-def public(config: dict[str, Any]) -> dict[str, Any]:
+def public(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with all paths shortened to the file or folder name."""
-    names = {key: Path(config[key]).name for key in places() if config.get(key)}
-    if Path(config["encoder"]).expanduser().exists():
-        names["encoder"] = Path(config["encoder"]).name
-    own = {
-        name: one | {key: one[key] and Path(one[key]).name for key in FILES}
-        for name, one in config["own_tasks"].items()
-    }
-    return config | names | {"own_tasks": own}
+    found = without_folders(config)
+    local = Path(config["encoder"]).expanduser().exists()
+    return found if local else found | {"encoder": config["encoder"]}  # else a name of the hub

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from reports.comparison import holm, signed_rank
-from reports.tables import beside, mean_and_spread
+from reports.tables import Table, beside, mean_and_spread
 from studies.results import Cell
 
-Table = tuple[list[str], list[list[str]]]
 LEVEL = 0.05
 PRINTED = "better here, as the paper says? (not tested fairly)"
 ASKED = "better?"  # header of questions that no paper asks

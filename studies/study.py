@@ -103,6 +103,7 @@ class Study:
     few_seeds: bool = False  # by default only the first seed
     limit_per_class: bool = False
     command: bool = True  # shown on the page
+    folder: str | None = None  # in results/ and runs/; None stands for the name
 
     def rows(self) -> list[str]:
         """Return the names of all cells."""

@@ -132,6 +132,7 @@ def draw_maps_of_runs(report: Report) -> bool:
 
 STUDY = Study(
     name="scl-moo",
+    folder="scl_moo",
     title="SCL-MOO, beside ours",
     notes="the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
     "chosen on test. The claims are not tested fairly: few-shot runs have 30 steps on [CLS] of an "

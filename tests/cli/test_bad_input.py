@@ -75,7 +75,7 @@ def test_after_a_fault_in_the_data_is_mended_the_same_command_works(data, small,
 # Encoders
 
 
-@pytest.mark.parametrize("name", ["nope", "~nobody-of-this-name", "x" * 5000, "../nope"])
+@pytest.mark.parametrize("name", ["nope", "~no-such-user", "x" * 5000, "../nope"])
 def test_names_of_no_encoder_are_refused(name, out, refused):
     assert "expected one of minilm" in refused(2, *SST, "--encoder", name, "--output", out)
 
