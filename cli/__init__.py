@@ -36,7 +36,7 @@ MODES = {
 }
 TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
 WITH_METHODS = (*TRAINING, "predict", "demo", "export")  # modes with --use
-TOGETHER = ("single", "multitask", "pretrain")  # modes with distributed training
+DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed training
 ALL = "--help-all"
 
 
@@ -106,21 +106,21 @@ def run_mode(name: str, rest: list[str]) -> int:
         description=mode.__doc__,
     )
     parser.everything = ALL in rest
-    parser.outside = used(name, rest)
+    parser.outside = load_user_methods(name, rest)
     try:
         mode.add_flags(parser)
         parser.add_argument(ALL, action="help", help="show every flag")
-        if name not in TOGETHER and os.environ.get("WORLD_SIZE", "1") != "1":
+        if name not in DISTRIBUTED and os.environ.get("WORLD_SIZE", "1") != "1":
             parser.error(
                 f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} "
-                f"(torchrun); several processes train in {', '.join(TOGETHER)}"
+                f"(torchrun); several processes train in {', '.join(DISTRIBUTED)}"
             )
         return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
-        parser.error(flagged(str(error), parser))
+        parser.error(with_flag_names(str(error), parser))
 
 
-def used(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
+def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
     """Load the methods in the files of `--use`, if the mode supports it."""
     files = [after for flag, after in pairwise(rest) if flag == "--use"]
     files += [word.partition("=")[2] for word in rest if word.startswith("--use=")]
@@ -131,7 +131,7 @@ def used(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
     return tuple(method for file in files for method in load_methods(file))
 
 
-def flagged(message: str, parser: argparse.ArgumentParser) -> str:
+def with_flag_names(message: str, parser: argparse.ArgumentParser) -> str:
     """Replace the names of settings in a message by their flags, if the mode has them."""
     known = {option for action in parser._actions for option in action.option_strings}
 
@@ -149,6 +149,6 @@ def flagged(message: str, parser: argparse.ArgumentParser) -> str:
     head, colon, rest = message.partition(":")
     if not colon:
         return head
-    asked, found, value = rest.partition(", found ")
-    asked = re.sub(r"()\b([a-z]+(?:_[a-z]+)+)\b", as_flag, asked)
-    return re.sub(r"(^|\band )([a-z][a-z_]*)", as_flag, head) + colon + asked + found + value
+    expected, found, value = rest.partition(", found ")
+    expected = re.sub(r"()\b([a-z]+(?:_[a-z]+)+)\b", as_flag, expected)
+    return re.sub(r"(^|\band )([a-z][a-z_]*)", as_flag, head) + colon + expected + found + value

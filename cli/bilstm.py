@@ -76,7 +76,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from minbert.words import build_bilstm
     from multitask.assembly import training_texts
 
-    told = build_bilstm(
+    line = build_bilstm(
         folder,
         training_texts(config),
         Path(args.vectors) if args.vectors else None,
@@ -88,5 +88,5 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         config.pooling or "mean",
         config.seed,
     )
-    print(told)
+    print(line)
     return 0

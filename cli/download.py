@@ -50,7 +50,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     source = Path(args.source) if args.source else None
     folder, rows, differ = Path(args.output), [], []
     for name in names:
-        if (file := there(name, folder)) is not None and not args.overwrite:
+        if (file := existing_file(name, folder)) is not None and not args.overwrite:
             print(f"{name}: skipped, {file} exists", flush=True)
             continue
         print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
@@ -71,7 +71,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 1 if differ else 0
 
 
-def there(name: str, folder: Path) -> Path | None:
+def existing_file(name: str, folder: Path) -> Path | None:
     """Return an existing file of a task, or None."""
     from tasks import build_task
 

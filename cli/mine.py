@@ -68,6 +68,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         with atomic_writer(target) as file:
             write(file)
     every = len(sentences) * (len(sentences) - 1) // 2
-    told = f"{len(pairs.first):,} of {every:,} pairs in {seconds:.1f} s"
-    print(f"{told}{f': {target}' if target else ''}", file=sys.stderr)
+    line = f"{len(pairs.first):,} of {every:,} pairs in {seconds:.1f} s"
+    print(f"{line}{f': {target}' if target else ''}", file=sys.stderr)
     return 0

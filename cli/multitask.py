@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.single import ROLES, add_pcgrad
-from cli.task_names import add_own_task, settled, task
+from cli.task_names import add_own_task, resolve_tasks, task
 from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
@@ -49,4 +49,4 @@ def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
     tasks = args.tasks
     if tasks is None:
         tasks = [] if further else settings_file(args).get("tasks", args.default_tasks)
-    return settled(args, parser, [*tasks, *further])
+    return resolve_tasks(args, parser, [*tasks, *further])

@@ -113,6 +113,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             args.run, source, file, wanted, machine, parser.outside
         )
     rate = count / (time.perf_counter() - loaded)
-    told = f"{count:,} rows, {rate:,.0f} rows/s after {loaded - begin:.1f} s of loading"
-    print(f"{judged}{told}: {target}")
+    line = f"{count:,} rows, {rate:,.0f} rows/s after {loaded - begin:.1f} s of loading"
+    print(f"{judged}{line}: {target}")
     return 0

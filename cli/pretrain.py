@@ -68,8 +68,8 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
     """Return the tasks whose text is used, or none if the text is that of a file."""
     from_file = settings_file(args)
     preset = preset_values(args.preset or from_file.get("preset"), "pretrain")
-    asked = from_file.get("objective", preset.get("objective"))
-    args.objective, args.text = args.objective or asked, args.text or from_file.get("text")
+    default = from_file.get("objective", preset.get("objective"))
+    args.objective, args.text = args.objective or default, args.text or from_file.get("text")
     if args.objective is None:
         names = ", ".join(n for n, one in methods("objective").items() if hasattr(one, "tasks"))
         raise SettingsError(f"objective: expected one of {names}, found none")

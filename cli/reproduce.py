@@ -86,9 +86,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--runs", type=path, metavar="DIR", help="folders of runs (default: runs/TABLE)"
     )
     parser.add_argument(
-        "--kept-only",
+        "--stored-only",
         action="store_true",
         help="write the tables of stored cells without training",
+    )
+    parser.add_argument(  # former name
+        "--kept-only", dest="stored_only", action="store_true", help=argparse.SUPPRESS
     )
 
 
@@ -118,7 +121,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         epochs=args.epochs,
         lr=args.lr,
         vectors=args.vectors,
-        kept_only=args.kept_only,
+        kept_only=args.stored_only,
         command=command(vars(args)),
     )
     check_request(study, request)

@@ -101,8 +101,8 @@ class Flags:
                     if key in without:
                         continue
                     owners = {
-                        where: [m.name for m in there.values() if key in m.by_key()]
-                        for where, there in chosen.items()
+                        where: [m.name for m in named.values() if key in m.by_key()]
+                        for where, named in chosen.items()
                     }
                     everybody = len(owners[role]) == len(several) and role != "regularizers"
                     titles = [f"{where} {', '.join(m)}" for where, m in owners.items() if m]

@@ -73,10 +73,10 @@ def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tupl
     given = [args.task] if args.task else settings_file(args).get("tasks", ())
     if len(given) != 1:
         parser.error(f"--task: expected one, found {', '.join(map(str, given)) or 'none'}")
-    return settled(args, parser, given, "--task")
+    return resolve_tasks(args, parser, given, "--task")
 
 
-def settled(
+def resolve_tasks(
     args: argparse.Namespace,
     parser: argparse.ArgumentParser,
     given: Sequence[str | OwnTask],

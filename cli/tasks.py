@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.settings_flags import Flags
-from cli.task_names import FORM, add_own_task, settled
+from cli.task_names import FORM, add_own_task, resolve_tasks
 from tasks import TASK_NAMES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import text_table
     from tasks import data_folder, find_task
 
-    names = settled(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
+    names = resolve_tasks(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
     own = args.own_tasks or {}
     for name in names:
         if name not in TASK_NAMES and name not in own:
@@ -48,7 +48,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         task = find_task(name, own)
         found: dict[str, Examples] = {}
         try:
-            found = splits_there(task, folder)
+            found = read_splits(task, folder)
         except UserError as error:
             problems.append(f"cannot be read: {name}: {error}")
         kind = "similarity" if task.kind.classes is None else f"{task.kind.classes} classes"
@@ -63,13 +63,13 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 1 if problems else 0
 
 
-def splits_there(task: Task, folder: Path) -> dict[str, Examples]:
+def read_splits(task: Task, folder: Path) -> dict[str, Examples]:
     """Read every split that has a file; raise DataError if one cannot be used."""
     from tasks.text_files import is_there
 
     splits = task.source.splits
-    there = [split for split in splits if is_there(Path(task.source.where(folder, split)))]
-    return {split: task.read(folder, split) for split in there}
+    existing = [split for split in splits if is_there(Path(task.source.where(folder, split)))]
+    return {split: task.read(folder, split) for split in existing}
 
 
 def first_example(task: Task, examples: Examples) -> str:

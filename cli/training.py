@@ -191,8 +191,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
         result = complete(config, folder, control)
     except KeyboardInterrupt:
-        told = "interrupted; --resume continues from the last checkpoint, if there is one"
-        return tell("run.py", told, 130)
+        line = "interrupted; --resume continues from the last checkpoint, if there is one"
+        return tell("run.py", line, 130)
     from reports.summary import summary
 
     print()
