@@ -38,7 +38,7 @@ class Embedding(nn.Module):
         return example_embedding(texts)
 
 
-def frozen(config: RunConfig) -> dict[str, Task]:
+def frozen_tasks(config: RunConfig) -> dict[str, Task]:
     """Return the tasks of a configuration with the normalised embeddings as scores."""
     return {
         name: replace(
@@ -58,7 +58,7 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
     """
     begin = time.perf_counter()
     kinds = {name: task.kind for name, task in build_tasks(config).items()}
-    tasks, model, splits = assemble(config, frozen)
+    tasks, model, splits = assemble(config, frozen_tasks)
     dev, test, chosen = {}, {}, {}
     tables: Tables = {}
     for name, task in tasks.items():

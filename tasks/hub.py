@@ -115,7 +115,7 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
         raise DataError(f"{where} ({type(error).__name__})") from error
 
 
-def parted(name: str, found: Splits) -> dict[str, Rows]:
+def to_task_splits(name: str, found: Splits) -> dict[str, Rows]:
     """Return train, dev and test as in CS224N and GLUE."""
     origin = ORIGINS[name]
     if name in ("qqp", "sts"):

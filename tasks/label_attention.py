@@ -95,7 +95,7 @@ def label_table(classes: int, width: int) -> nn.Parameter:
 
 
 @torch.no_grad()
-def start_at(labels: Tensor, names: Tensor) -> None:
+def init_from_names(labels: Tensor, names: Tensor) -> None:
     """Initialise the label embeddings with the centred embeddings of their names (C, H)."""
     labels.copy_(centred(names))
 
@@ -133,7 +133,7 @@ class JointEmbedding(nn.Module):
 
     def start(self, names: Tensor) -> None:
         """Begin with the labels at the names' embeddings (C, H)."""
-        start_at(self.labels, names)
+        init_from_names(self.labels, names)
 
 
 def leam(task: Task) -> Task:
@@ -152,7 +152,7 @@ def leam(task: Task) -> Task:
         divergence=None,
     )
     build_head = lambda width: JointEmbedding(width, classes)  # noqa: E731
-    return replace(task, kind=kind, build_head=build_head, several={})
+    return replace(task, kind=kind, build_head=build_head, losses={})
 
 
 ATTENTION_WIDTH = 200  # d_a, section 4.2
@@ -189,7 +189,7 @@ class LabelSpecific(nn.Module):
 
     def start(self, names: Tensor) -> None:
         """Begin with the labels at the names' embeddings (C, H)."""
-        start_at(self.labels, names)
+        init_from_names(self.labels, names)
 
 
 def lsan(task: Task) -> Task:
@@ -197,4 +197,4 @@ def lsan(task: Task) -> Task:
     classes = task.kind.classes
     assert classes is not None
     build_head = lambda width: LabelSpecific(width, classes)  # noqa: E731
-    return replace(task, build_head=build_head, several={})
+    return replace(task, build_head=build_head, losses={})

@@ -70,15 +70,17 @@ FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}  # 
 ROUNDING = 1e-6
 
 
-def impossible(found: Any, name: str = "") -> str | None:
+def metric_error(found: Any, name: str = "") -> str | None:
     """Return a message about the first invalid value in a run's metrics, from JSON, or None.
 
     Numbers must be finite. A metric, or each number in its list, is from its worst value to 1.
     """
     if isinstance(found, Mapping):
-        return next((wrong for key, one in found.items() if (wrong := impossible(one, key))), None)
+        return next(
+            (wrong for key, one in found.items() if (wrong := metric_error(one, key))), None
+        )
     if isinstance(found, list):
-        return next((wrong for one in found if (wrong := impossible(one, name))), None)
+        return next((wrong for one in found if (wrong := metric_error(one, name))), None)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     if not np.isfinite(found):
@@ -89,7 +91,7 @@ def impossible(found: Any, name: str = "") -> str | None:
     return None
 
 
-def measured(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
+def metric_function(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
     """Return a function from predictions and targets to these metrics, by name."""
     return lambda predictions, targets: {
         name: METRICS[name].score(predictions, targets) for name in names

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import harmful
-from tasks.described import FILES, Described, DescriptionError
+from tasks.described import FILES, DescriptionError, TaskDescription
 from tasks.readers import to_number
 from tasks.tables import columns_of, rows_by_name
-from tasks.text_files import DataError, is_there
+from tasks.text_files import DataError, file_exists
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 MOST_CLASSES = 1000
 
 
-def settle(name: str, given: Mapping[str, Any]) -> Described:
+def complete_description(name: str, given: Mapping[str, Any]) -> TaskDescription:
     """Return the complete description of a task; read missing labels from the training file.
 
     Raises DescriptionError, or DataError with the file and line of invalid data.
@@ -26,7 +26,7 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
     if len(files) == 1:
         files = in_folder(files["train"])
     for key, file in files.items():
-        if not is_there(Path(file)):
+        if not file_exists(Path(file)):
             raise DataError(f"{file}: expected the file {key} of {name}, found none")
     common: dict[str, Any] = {
         "name": name,
@@ -53,9 +53,9 @@ def settle(name: str, given: Mapping[str, Any]) -> Described:
     if given["type"] == "classification":
         labels = tuple(given["labels"]) or classes(name, files, found)
         check_labels(name, labels)
-        return Described(**common, labels=labels)
+        return TaskDescription(**common, labels=labels)
     low, high = bounds(given, *scale(Path(files["train"]), found))
-    return Described(**common, low=low, high=high)
+    return TaskDescription(**common, low=low, high=high)
 
 
 def in_folder(place: str) -> dict[str, str]:

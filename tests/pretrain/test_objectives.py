@@ -12,7 +12,7 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.objective_rules import PAIRED as LISTED_PAIRED
 from pretrain.objectives import PretrainObjective
-from pretrain.text_tasks import Projection, embedding_metrics
+from pretrain.pretrain_tasks import TextProjection, similarity_metrics
 from pretrain.texts import PAIRED
 
 CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"))
@@ -48,14 +48,14 @@ def test_each_objective_is_a_task_with_its_loss(name):
     if name == "triplet":
         expected = triplet_margin_loss(*texts, 0.3)
     head = task.build_head(4)
-    found = task.losses(head(*texts), texts, groups)
+    found = task.compute_losses(head(*texts), texts, groups)
     assert found == {name: expected}
-    assert task.in_batch == (name != "triplet")
+    assert task.compares_examples == (name != "triplet")
 
 
 def test_the_projection_is_there_in_training_only():
     text = torch.randn(2, 4)
-    plain, layer = Projection(4, mlp=False), Projection(4, mlp=True)
+    plain, layer = TextProjection(4, mlp=False), TextProjection(4, mlp=True)
     assert list(plain.parameters()) == []
     assert plain(text, text)[1] is text
     (projected,) = layer(text)
@@ -69,11 +69,11 @@ def test_metrics_of_embeddings_equal_plain_loops():
     u, v = random.standard_normal((2, 6, 3))
     u, v = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, v))
     similarities = np.array([5, 4, 3, 0, 1, 2.5], np.float32)
-    found = embedding_metrics(np.concatenate([u, v], 1).astype(np.float32), similarities)
+    found = similarity_metrics(np.concatenate([u, v], 1).astype(np.float32), similarities)
     alignment = np.mean([np.sum((a - b) ** 2) for a, b in zip(u[:2], v[:2], strict=True)])
     every = [*u, *v]
     kernel = [np.exp(-2 * np.sum((every[i] - every[j]) ** 2)) for i in range(12) for j in range(i)]
     assert found["alignment"] == pytest.approx(alignment, rel=1e-5)
     assert found["uniformity"] == pytest.approx(np.log(np.mean(kernel)), rel=1e-5)
     assert -1 <= found["spearman"] <= 1
-    assert "alignment" not in embedding_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))
+    assert "alignment" not in similarity_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))

@@ -16,9 +16,9 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.run import complete
 from multitask.telemetry import read_steps
-from pretrain import supercontext
+from pretrain import pretrain_tasks
 from pretrain.objectives import ClassObjective, SuperLoss
-from pretrain.supercontext import Projected, neighbour_metrics
+from pretrain.pretrain_tasks import ClassProjection, neighbour_metrics
 
 CONFIG = RunConfig(mode="pretrain", tasks=("sst",), objective="superloss")
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
@@ -55,9 +55,11 @@ def test_each_objective_is_a_task_with_its_loss(name):
         "class-triplet": lambda: triplet_loss(texts, LABELS, 0.3),
         "npair": lambda: every_npair_loss(texts, LABELS, False),
     }[name]()
-    assert task.losses(task.build_head(4)(texts), (texts,), LABELS) == {f"sst-{name}": expected}
-    assert task.in_batch
-    assert (task.kind.classes, task.output, task.later) == (5, None, None)
+    assert task.compute_losses(task.build_head(4)(texts), (texts,), LABELS) == {
+        f"sst-{name}": expected
+    }
+    assert task.compares_examples
+    assert (task.kind.classes, task.output, task.loss_switch) == (5, None, None)
 
 
 def test_hard_negatives_take_over_after_their_epochs():
@@ -70,15 +72,15 @@ def test_hard_negatives_take_over_after_their_epochs():
     hard = super_loss(unit, LABELS, 0.2, "equation8", top_k=2, **few)
     assert plain != hard
     for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
-        found = task.in_epoch(epoch).losses(embeddings(), (), LABELS)
+        found = task.in_epoch(epoch).compute_losses(embeddings(), (), LABELS)
         assert found == {"sst-superloss": expected}
     (at_once,) = build_tasks(replace(config, hard_after=0)).values()
-    assert at_once.in_epoch(1).losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
+    assert at_once.in_epoch(1).compute_losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
 
 
 @pytest.mark.parametrize(("kind", "width"), [("none", 4), ("linear", 512), ("nonlinear", 512)])
 def test_the_projection_is_there_in_training_only(kind, width):
-    head, text = Projected(4, HEADS[kind]()), embeddings()
+    head, text = ClassProjection(4, HEADS[kind]()), embeddings()
     assert head(text).shape == (8, width)
     assert torch.equal(head.eval()(text), text)
     assert not any(name.endswith("bias") for name, _ in head.named_parameters())
@@ -106,7 +108,7 @@ def test_of_many_examples_some_are_looked_at_and_few_have_few_neighbours(monkeyp
     same = np.ones((3, 2), np.float32)
     assert neighbour_metrics(same, np.array([1, 1, 1])) == {"knn_accuracy": 1.0}
     assert neighbour_metrics(same[:1], np.array([1])) == {"knn_accuracy": 0.0}
-    monkeypatch.setattr(supercontext, "MOST", 3)
+    monkeypatch.setattr(pretrain_tasks, "MAX_EXAMPLES", 3)
     vectors, classes = np.eye(4, 2, dtype=np.float32) + 0.1, np.array([0, 0, 0, 1])
     rows = np.sort(np.random.default_rng(0).permutation(4)[:3])
     some = neighbour_metrics(vectors[rows], classes[rows])

@@ -6,7 +6,7 @@ import pytest
 from tasks import find_task
 from tasks.described import parse_description
 from tasks.tables import rows_by_name
-from tasks.task_inference import settle
+from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
 ROWS = {"t": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}
@@ -22,7 +22,7 @@ def data():
 
 
 def described(text):
-    return settle("m", parse_description(f"m={text}:{COLUMNS}"))
+    return complete_description("m", parse_description(f"m={text}:{COLUMNS}"))
 
 
 def read(found, folder, split="train"):

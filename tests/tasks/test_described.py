@@ -1,4 +1,4 @@
-"""Own tasks: descriptions as flags and YAML, what their files settle, what is refused."""
+"""Descriptions of own tasks, as flags and YAML: what their files add, what is refused."""
 
 import json
 import subprocess
@@ -11,13 +11,13 @@ from common.errors import UserError
 from tasks import find_task, in_order
 from tasks.described import (
     NAME,
-    Described,
     DescriptionError,
+    TaskDescription,
     from_json,
-    is_taken,
+    is_reserved,
     parse_description,
 )
-from tasks.task_inference import settle
+from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
@@ -35,12 +35,12 @@ def file(tmp_path):
 
 def described(text):
     name = text.partition("=")[0]
-    return settle(name, parse_description(text))
+    return complete_description(name, parse_description(text))
 
 
 def test_a_flag_describes_a_task(file):
     found = described(f"mine={file}:{PAIR}")
-    assert found == Described(
+    assert found == TaskDescription(
         "mine", "classification", str(file), ("english", "german"), "same?", labels=("ja", "nein")
     )
     assert from_json("mine", json.loads(json.dumps(found.to_json()))) == found
@@ -185,7 +185,7 @@ def test_names_of_modules_are_taken():
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     names = [name for name in found.stdout.split() if NAME.fullmatch(name)]
     assert "items" in names
-    assert [name for name in names if not is_taken(name)] == []
+    assert [name for name in names if not is_reserved(name)] == []
 
 
 @pytest.mark.parametrize(

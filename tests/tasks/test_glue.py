@@ -6,8 +6,8 @@ from sklearn.metrics import matthews_corrcoef
 
 from minbert.bi_encoder import BiEncoder
 from tasks import DECLARED, MANY_CLASSES, PAIRS, TASK_NAMES, build_task
+from tasks.built_in import declared_task
 from tasks.catalog import GLUE, Declared
-from tasks.catalog_tasks import declared_task
 from tasks.data import load_split
 from tasks.text_files import DataError
 

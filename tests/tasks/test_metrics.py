@@ -14,7 +14,7 @@ from sklearn import metrics as sklearn
 from tasks.metrics import (
     accuracy,
     f1,
-    impossible,
+    metric_error,
     overall_plain_mean,
     overall_score,
     pearson,
@@ -95,5 +95,5 @@ def test_overall_score_equals_the_golden_values(case):
     ],
 )
 def test_what_no_figure_can_be(found, expected):
-    wrong = impossible(found)
+    wrong = metric_error(found)
     assert wrong is None if expected is None else expected in wrong

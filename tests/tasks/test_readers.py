@@ -111,7 +111,7 @@ def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
     found = SST.read(tmp_path, "train")
     drawn: set[str] = set()
     for limit in (1, 3, 6):
-        part = found.some(limit)
+        part = found.sample(limit)
         rows = [int(name[1:]) for name in part.ids]
         assert len(set(rows)) == limit
         assert rows == sorted(rows)
@@ -119,8 +119,8 @@ def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
         assert part.targets.tolist() == [found.targets[row] for row in rows]
         assert drawn < set(part.ids)  # a larger draw holds the smaller ones
         drawn = set(part.ids)
-    assert found.some(3).ids != found.ids[:3]
-    assert found.some(None) is found.some(7) is found.some(99) is found
+    assert found.sample(3).ids != found.ids[:3]
+    assert found.sample(None) is found.sample(7) is found.sample(99) is found
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

@@ -9,7 +9,6 @@ import pytest
 
 from tasks import build_task
 from tasks.catalog import REVIEWS
-from tasks.protocols import HeldOutTenth, drawn
 from tasks.text_files import DataError
 
 
@@ -67,7 +66,7 @@ def test_rows_that_are_not_wanted_are_not_held(tmp_path, monkeypatch):
     write(tmp_path, "yelp2", 60, True)
     source = build_task("yelp2").source.source
     assert len(set(source.hashes(tmp_path, "train").tolist())) == 60
-    found = source.at(tmp_path, "train", np.array([3, 5]))
+    found = source.select(tmp_path, "train", np.array([3, 5]))
     assert found.ids == ["4", "6"]
     assert len(found.texts[0]) == 2
 
@@ -85,13 +84,6 @@ def test_texts_that_come_several_times_stay_together(tmp_path):
     file.write_text(header + rows[0] * 20)
     with pytest.raises(DataError, match="expected different texts to split, found each too often"):
         task.read(tmp_path, "dev")
-
-
-def test_held_out_leaves_what_is_parted_already(tmp_path):
-    for name in ("imdb", "amazon5"):
-        task = build_task(name)
-        assert drawn(task, HeldOutTenth(), 0) is task.source
-    assert drawn(build_task("cfimdb"), HeldOutTenth(), 0) is not build_task("cfimdb").source
 
 
 def test_an_unknown_label_and_too_few_rows_are_refused(tmp_path):
