@@ -72,9 +72,12 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
         dev[name], chosen[name] = found["dev"], strength
         if "test" in found:
             test[name] = found["test"]
-        tables[name] = {
-            split: as_table(scores[split], splits[name][split], kinds[name]) for split in scores
-        }
+        tables[name] = {}
+        for split, values in scores.items():
+            examples, predictions = splits[name][split].examples, kinds[name].predictions(values)
+            tables[name][split] = Scores(
+                np.array(examples.ids), values, examples.targets, predictions=predictions
+            )
     result: dict[str, Any] = {"dev": dev} | ({"test": test} if test else {})
     result |= {
         "strength": chosen,
@@ -108,10 +111,3 @@ def regression(
         if figure > best:
             best, chosen, found = figure, strength, scores
     return chosen, found
-
-
-def as_table(scores: np.ndarray, split: Split, kind: Kind) -> Scores:
-    """Return probabilities (n, C) with the ids, targets and predictions of a split."""
-    examples = split.examples
-    predictions = kind.predictions(scores)
-    return Scores(np.array(examples.ids), scores, examples.targets, predictions=predictions)

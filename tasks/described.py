@@ -162,15 +162,15 @@ def parse_description(text: str) -> dict[str, Any]:
         if options:
             raise DescriptionError(f"{name}: expected only {file}, found {options[0]!r} after it")
         return checked_description(name, read_yaml(Path(file)))
-    given: dict[str, Any] = {"train": os.path.expanduser(file)}
+    description: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
         if key == "text":
-            given.setdefault("text", []).append(value)
-        elif key in given:
+            description.setdefault("text", []).append(value)
+        elif key in description:
             raise DescriptionError(f"{name}: {key}: expected one value, found two")
         else:
-            given[key] = os.path.expanduser(value) if key in FILES else value
-    return checked_description(name, given)
+            description[key] = os.path.expanduser(value) if key in FILES else value
+    return checked_description(name, description)
 
 
 def pairs(name: str, options: str) -> Iterator[tuple[str, str]]:
@@ -201,14 +201,14 @@ def read_yaml(file: Path) -> dict[str, Any]:
     return found
 
 
-def checked_description(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_description(name: str, description: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description in a uniform form; raise DescriptionError in one line if invalid."""
     keys = Description.by_key()
-    for key in given:
+    for key in description:
         if key not in keys:
             known = ", ".join(one for one in keys if one != "train")
             raise DescriptionError(f"{name}: expected keys of {known}, found {key!r}")
-    found = {key: normalise_value(name, key, value) for key, value in given.items()}
+    found = {key: normalise_value(name, key, value) for key, value in description.items()}
     try:
         for key in required(Description):
             if key not in found:

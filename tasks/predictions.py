@@ -166,8 +166,8 @@ def read_scores_of(path: Path, classes: int | None) -> Scores:
     shape = found.values.shape[1:]
     if shape != (() if classes is None else (classes,)):
         expected = "similarities" if classes is None else f"probabilities of {classes} classes"
-        said = f"probabilities of {shape[0]} classes" if shape else "similarities"
-        raise PredictionError(f"{path}: expected {expected}, found {said}")
+        other = f"probabilities of {shape[0]} classes" if shape else "similarities"
+        raise PredictionError(f"{path}: expected {expected}, found {other}")
     for name in ("targets", "predictions"):
         values = getattr(found, name)
         if values is None:

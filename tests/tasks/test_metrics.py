@@ -15,7 +15,7 @@ from tasks.metrics import (
     accuracy,
     f1,
     metric_error,
-    overall_plain_mean,
+    overall,
     overall_score,
     pearson,
     spearman,
@@ -80,7 +80,10 @@ def test_overall_score_equals_the_golden_values(case):
     bounds = {"rel_tol": allowed["rtol"], "abs_tol": allowed["atol"]}
     assert math.isclose(found, case["expected"]["overall"], **bounds)
     sst, qqp, sts = case["inputs"].values()
-    assert overall_plain_mean(sst, qqp, sts) == pytest.approx((sst + qqp + sts) / 3)
+    metrics = {"sst": {"accuracy": sst}, "qqp": {"accuracy": qqp}, "sts": {"pearson": sts}}
+    mean = pytest.approx((sst + qqp + sts) / 3)
+    assert overall(metrics) == {"overall": found, "overall_plain_mean": mean}
+    assert overall({"sst": {"accuracy": sst}}) == {}
 
 
 @pytest.mark.parametrize(
