@@ -74,7 +74,7 @@ class FixedOrder(Combiner):
 def setting(encoder: str, data: str) -> Setting:
     """Load only the encoder of `transformers` or only `ours`, and return its setting."""
     tasks = {name: build_task(name) for name in CS224N}
-    examples = {n: task.read(data_folder(data), "train").some(BATCH) for n, task in tasks.items()}
+    examples = {n: task.read(data_folder(data), "train").sample(BATCH) for n, task in tasks.items()}
     return (our_setting if encoder == "ours" else peer_setting)(tasks, examples)
 
 
@@ -127,7 +127,7 @@ def task_losses(
 ) -> dict[str, Callable[[Embeddings], Tensor]]:
     def loss(name: str, texts: Embeddings) -> Tensor:
         targets = torch.from_numpy(examples[name].targets)
-        losses = tasks[name].losses(heads[name](*texts), texts, targets)
+        losses = tasks[name].compute_losses(heads[name](*texts), texts, targets)
         return torch.stack(list(losses.values())).sum()
 
     return {name: partial(loss, name) for name in tasks}

@@ -60,7 +60,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             sides[f"transformers {precision}, one pass, bucketed"] = one
             sides[f"ours {precision}"] = our_side(args.data, precision, device, Path(folder))
         found = rate_table(in_rounds(sides, args.repetitions), 1.0, PEER)
-    some = examples.some(BATCH)
+    some = examples.sample(BATCH)
     assert some.targets is not None
     loss = cosine_loss(torch.from_numpy(some.targets) / 5)
     for precision in args.precisions:

@@ -38,7 +38,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import text_table
-    from tasks.hub import ORIGINS, fetch, parted, write
+    from tasks.hub import ORIGINS, fetch, to_task_splits, write
     from tasks.text_files import DataError
 
     names = [n for task in args.tasks for n in (GLUE_SIZES if task == "glue" else (task,))]
@@ -55,7 +55,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             continue
         print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
         try:
-            splits = parted(name, fetch(name, source, args.revision))
+            splits = to_task_splits(name, fetch(name, source, args.revision))
             files = write(name, splits, folder)
         except DataError as error:
             raise DataError(f"{source / name if source else name}: {error}") from error

@@ -99,7 +99,10 @@ def resolve_tasks(
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:
-        from tasks.task_inference import settle  # imported late: not needed for --help
+        # Not needed for --help.
+        from tasks.task_inference import complete_description
 
-        args.own_tasks = {one.name: settle(one.name, one.given).to_json() for one in own}
+        args.own_tasks = {
+            one.name: complete_description(one.name, one.given).to_json() for one in own
+        }
     return names

@@ -65,10 +65,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def read_splits(task: Task, folder: Path) -> dict[str, Examples]:
     """Read every split that has a file; raise DataError if one cannot be used."""
-    from tasks.text_files import is_there
+    from tasks.text_files import file_exists
 
     splits = task.source.splits
-    existing = [split for split in splits if is_there(Path(task.source.where(folder, split)))]
+    existing = [split for split in splits if file_exists(Path(task.source.where(folder, split)))]
     return {split: task.read(folder, split) for split in existing}
 
 

@@ -18,7 +18,7 @@ from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.run_folder import RunFolder
 from multitask.settings_file import settings_of
-from tasks.described import meaning
+from tasks.described import output_signature
 
 # Settings that must be equal in all runs.
 SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data")
@@ -81,7 +81,7 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
 def shared(config: RunConfig, key: str) -> Any:
     """Return a setting for comparison; own tasks are compared without the paths of their data."""
     value = getattr(config, key)
-    return {n: meaning(own) for n, own in value.items()} if key == "own_tasks" else value
+    return {n: output_signature(own) for n, own in value.items()} if key == "own_tasks" else value
 
 
 def greedy_soup(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from multitask.config import RunConfig
     from multitask.training import Run, train
-    from tasks.given import task
+    from tasks.custom_tasks import task
 
 __all__ = ["Run", "RunConfig", "task", "train"]
 PLACES = {"RunConfig": "config", "Run": "training", "train": "training"}
@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'multitask' has no attribute {name!r}")
-    place = "tasks.given" if name == "task" else f"multitask.{PLACES[name]}"
+    place = "tasks.custom_tasks" if name == "task" else f"multitask.{PLACES[name]}"
     return getattr(import_module(place), name)

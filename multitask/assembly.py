@@ -19,15 +19,15 @@ from multitask.config import RunConfig
 from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
-from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
+from tasks import CS224N, CustomTasks, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
 from tasks.data import Split, load_split
-from tasks.described import meaning
+from tasks.described import output_signature
 from tasks.heads import InitializesFromNames
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
-from tasks.protocols import drawn
+from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
 
 
@@ -69,7 +69,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     }
     others = held_out_texts(config)
     tasks = {
-        name: replace(task, source=drawn(task, config.protocol, config.seed, others))
+        name: replace(task, source=apply_protocol(task, config.protocol, config.seed, others))
         for name, task in tasks.items()
     }
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
@@ -141,7 +141,7 @@ def build_model(
         skipped = ", ".join(bi_encoder.skipped_tensors)
         print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
-    if config.objective is not None and getattr(config.objective, "starts_at_names", False):
+    if config.objective is not None and getattr(config.objective, "initializes_from_names", False):
         init_labels_from_names(model, chosen)
     if config.init is not None:
         theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
@@ -153,9 +153,9 @@ def build_model(
     return model.to(device)
 
 
-def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
+def same_meaning(name: str, own: CustomTasks, theirs: CustomTasks) -> bool:
     """Return whether a task is the same in two runs: an own task may have other classes."""
-    return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
+    return output_signature(own.get(name, {})) == output_signature(theirs.get(name, {}))
 
 
 def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:

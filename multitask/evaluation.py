@@ -93,7 +93,9 @@ def mean_losses(
             batch = split.batch(rows)
             texts = model.embed(batch, name)
             targets = split.targets(rows, texts[0].device)
-            for objective, loss in task.losses(model.heads[name](*texts), texts, targets).items():
+            for objective, loss in task.compute_losses(
+                model.heads[name](*texts), texts, targets
+            ).items():
                 totals[objective] += float(loss) * len(rows)
         found |= {objective: total / len(chosen) for objective, total in totals.items()}
     return found

@@ -27,7 +27,7 @@ from multitask.methods import ROLES, bases, methods, owners
 from multitask.presets import preset_values
 from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
-from tasks.given import OwnTask
+from tasks.custom_tasks import CustomTask
 
 Outside = Iterable[type[Settings]]
 Owners = Mapping[str, Mapping[str, Sequence[type[Settings]]]]
@@ -178,7 +178,7 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     names, options = [], dict(plain(given.get("task_options", {})))
     own = dict(given.get("own_tasks", {}))
     for one in tasks:
-        if isinstance(one, OwnTask):
+        if isinstance(one, CustomTask):
             names.append(one.name)
             own[one.name] = one.described.to_json()
         elif isinstance(one, TaskOptions):

@@ -99,7 +99,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
     for task in classes:
         if objective.single_embedding and two_vectors(c, task):
             yield f"{name}: expected single texts or pair joint, found {task}"
-    if objective.starts_at_names and c.init is not None:
+    if objective.initializes_from_names and c.init is not None:
         yield f"label_start names and init: {ONE}"
     if line := objective.batch_fault(c.batch_size):
         yield line
@@ -112,7 +112,7 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
     name = c.objective.name if c.objective is not None else None
     if embedding_loss and not is_default("projection_head", c.projection_head):
         yield f"projection_head: expected an objective of classes, found {name}"
-    if c.batch_size == 1 and objective is not None and objective.compares:
+    if c.batch_size == 1 and objective is not None and objective.compares_examples:
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
     if c.freeze_encoder or c.probe_epochs:
         yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"

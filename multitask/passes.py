@@ -40,7 +40,7 @@ def parts_of(
     """
     total = sum(len(indices) for indices in batches)
     for indices in batches:
-        if task.in_batch:
+        if task.compares_examples:
             yield whole_part(task, indices, processes, micro_batch, len(indices) / total)
         else:
             for piece in pieces_of(indices, processes, micro_batch):
@@ -56,7 +56,7 @@ def whole_part(
 ) -> Part:
     """Return a batch as one part, for in-batch losses with the examples of all processes."""
     pieces = tuple(pieces_of(indices, processes, micro_batch))
-    if task.in_batch:
+    if task.compares_examples:
         return Part(pieces, indices, share)
     mine = processes.share(indices)
     return Part(pieces, mine, share * len(mine) / len(indices))

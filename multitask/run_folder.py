@@ -27,7 +27,7 @@ from multitask.errors import RunError
 from multitask.flat import Outside
 from multitask.settings_file import read_config
 from multitask.stored_config import belongs_to_run
-from tasks.metrics import impossible
+from tasks.metrics import metric_error
 
 CODE = "code"  # copies of the user's files with methods, never executed
 FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE)
@@ -147,7 +147,7 @@ class RunFolder:
         if not file.exists():
             return None
         content = read_sealed(file, RunError, REMEDY, required=(self.best / CONFIG).exists())
-        if wrong := impossible(content.get("dev", {})):
+        if wrong := metric_error(content.get("dev", {})):
             raise RunError(f"{file}: dev: {wrong}; {REMEDY}")
         return content
 

@@ -155,7 +155,7 @@ class StepGradient:
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
         clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
-        copies = self.processes.count if task.in_batch else 1
+        copies = self.processes.count if task.compares_examples else 1
         texts = clean_pass.texts
         if copies > 1:  # texts of all processes, in the order of the batch
             back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
@@ -165,7 +165,7 @@ class StepGradient:
         if len(part.indices):
             targets = split.targets(part.indices, self.model.bi_encoder.device)
             outputs = self.model.heads[name](*texts)
-            values = task.losses(outputs, texts, targets)
+            values = task.compute_losses(outputs, texts, targets)
             if mine := self.regularizers_of(task):
                 first = task.objectives[0]
                 clean = Clean(clean_pass, task, part, step, targets, outputs, values[first])

@@ -20,7 +20,9 @@ Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> row indices of it
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
     """Return the function that draws a pass over a task's training examples."""
     if config.per_class and task.kind.classes is not None:
-        least = task.kind.classes * (2 if task.in_batch else 1)  # pull needs two of a class
+        least = task.kind.classes * (
+            2 if task.compares_examples else 1
+        )  # pull needs two of a class
         if config.batch_size < least:
             raise RunError(
                 f"--batch-size: expected {least} or more for the {task.kind.classes} classes of "
@@ -31,7 +33,7 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         pairs = (
             2 if getattr(config.objective, "two_of_each_class", False) else 1
         )  # classes with two examples
-        if task.in_batch and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
+        if task.compares_examples and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
                 f"{task.name}: expected training examples of two classes or more, and two "
                 f"examples of {'each' if pairs == 2 else 'one'}, "

@@ -1,7 +1,6 @@
-"""The objectives of pre-training and their settings. No torch is imported here.
+"""The objectives of pre-training and their settings.
 
-The tasks that they make are in text_tasks.py (of sentences and pairs) and supercontext.py (of
-classes).
+No torch is imported here: pretrain_tasks.py makes tasks of the objectives.
 """
 
 from __future__ import annotations
@@ -30,10 +29,12 @@ COLUMN = "column or field of --text; two of them for pairs, such as question and
 PROJECT = "put a layer between embeddings and objective, in training only (SimCSE's MLP)"
 
 
-def temperature_setting() -> Any:
-    """The setting that objectives over cosines share."""
-    help = "temperature, by which cosines are divided"
-    return setting(0.05, help=help, source="Gao et al., 2021", metavar="T")
+TEMPERATURE = 0.05
+TEMPERATURE_HELP: dict[str, Any] = {
+    "help": "temperature, by which cosines are divided",
+    "source": "Gao et al., 2021",
+    "metavar": "T",
+}
 
 
 class PretrainObjective(Settings):
@@ -41,41 +42,41 @@ class PretrainObjective(Settings):
 
     `defaults` are those of a configuration with this objective: batches of 64 and one epoch (Gao et
     al., 2021, section 4). `of_classes`: it is about the classes of labelled texts. `of_pairs`: it
-    is about texts that belong together. `compares`: the other examples of a batch are negatives.
-    `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`: it reads a
-    file of its own, not tasks.
+    is about texts that belong together. `compares_examples`: the other examples of a batch are
+    negatives. `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`:
+    it reads a file of its own, not tasks.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
     of_classes: ClassVar[bool] = False
     of_pairs: ClassVar[bool] = False
-    compares: ClassVar[bool] = True
+    compares_examples: ClassVar[bool] = True
     two_of_each_class: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:
-        """The tasks of a pre-training run, by name."""
-        from pretrain.text_tasks import text_task
+        """Return the tasks of a pre-training run by name."""
+        from pretrain.pretrain_tasks import text_task
 
         return {self.name: text_task(self, config)}
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        """The loss of a batch of texts; texts of one group are no negatives of each other."""
+        """Return the loss of a batch; texts of one group are not negatives of each other."""
         raise UserError(f"objective {self.name}: expected loss")
 
     def source(self, config: RunConfig) -> Texts:
-        """Where the texts come from."""
+        """Return the texts to train on."""
         raise UserError(f"objective {self.name}: expected source")
 
     def notices(self, config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
-        """Lines on how much dev and test text is among the training text."""
+        """Yield lines on how much dev and test text is among the training text."""
         from pretrain.texts import overlap_lines
 
         return overlap_lines(self, config, tasks)
 
     @property
     def file(self) -> str | None:
-        """The file with the text; None where it is that of tasks."""
+        """Return the file with the text; None if the text is that of tasks."""
         return getattr(self, "text", None)
 
     def faults(self) -> Iterator[str]:
@@ -95,40 +96,48 @@ class TextObjective(PretrainObjective):
     projection: bool = setting(False, help=PROJECT)
 
 
-class OwnTextObjective(TextObjective):
+class FileTextObjective(TextObjective):
     """An objective about the texts of tasks, or of a file instead."""
 
     text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
     text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
 
 
-class PairObjective(OwnTextObjective):
+class PairObjective(FileTextObjective):
     """An objective about texts that belong together, perhaps with others that do not."""
 
     of_pairs = True
-    unrelated: ClassVar[bool] = False  # whether each pair has a third text from elsewhere
+    random_negatives: ClassVar[bool] = False  # whether each pair has a third text from elsewhere
     other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
 
     def source(self, config: RunConfig) -> Texts:
-        from pretrain.text_tasks import pair_source
+        from pretrain.pretrain_tasks import pair_source
 
         return pair_source(self, config)
 
 
-class SimCSE(OwnTextObjective, name="simcse"):
+def contrastive_loss(self: Any, texts: Embeddings, groups: Tensor) -> Tensor:
+    """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives."""
+    from losses import simcse_loss
+
+    third = texts[2] if len(texts) > 2 else None
+    own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
+    return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
+
+
+class SimCSE(FileTextObjective, name="simcse"):
     """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
 
-    contrast_temperature: Positive = temperature_setting()
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
-    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return contrast(texts, groups, self.contrast_temperature)
+    loss = contrastive_loss
 
     def source(self, config: RunConfig) -> Texts:
-        from pretrain.text_tasks import origin_of
-        from pretrain.texts import Texts, sentences, unlabelled
+        from pretrain.pretrain_tasks import origin_of
+        from pretrain.texts import Texts, read_texts, sentences
 
         if self.text:
-            return Texts(partial(unlabelled, self.text, self.text_column), self.text)
+            return Texts(partial(read_texts, self.text, self.text_column), self.text)
         return Texts(partial(sentences, config.tasks, config.own_tasks), origin_of(config))
 
 
@@ -143,16 +152,14 @@ class NLI(TextObjective, name="nli"):
         help="CSV or TSV file with columns sent0, sent1, hard_neg, or sentence1, sentence2, "
         "gold_label (entailment, neutral, contradiction)",
     )
-    contrast_temperature: Positive = temperature_setting()
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
-    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return contrast(texts, groups, self.contrast_temperature)
+    loss = contrastive_loss
 
     def source(self, config: RunConfig) -> Texts:
-        from pretrain.nli import entailments
-        from pretrain.texts import Texts
+        from pretrain.texts import Texts, read_nli_triplets
 
-        return Texts(lambda _, limit: entailments(Path(self.nli or ""), limit), str(self.nli))
+        return Texts(lambda _, limit: read_nli_triplets(Path(self.nli or ""), limit), str(self.nli))
 
     @property
     def file(self) -> str | None:
@@ -166,38 +173,27 @@ class NLI(TextObjective, name="nli"):
 class Pairs(PairObjective, name="pairs"):
     """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
 
-    contrast_temperature: Positive = temperature_setting()
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
-    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return contrast(texts, groups, self.contrast_temperature)
+    loss = contrastive_loss
 
 
 class Ranking(Pairs, name="ranking"):
     """As pairs, with sentences from elsewhere as further negatives."""
 
-    unrelated = True
+    random_negatives = True
 
 
 class Triplet(PairObjective, name="triplet"):
     """A text is nearer to the one that belongs to it than to one from elsewhere, by a margin."""
 
-    compares, unrelated = False, True
+    compares_examples, random_negatives = False, True
     margin: Positive = setting(0.5, help="margin in cosines")
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         from losses import triplet_margin_loss
 
         return triplet_margin_loss(texts[0], texts[1], texts[2], self.margin)
-
-
-def contrast(texts: Embeddings, groups: Tensor, temperature: float) -> Tensor:
-    """SimCSE's loss of pairs; other pairs of the batch, and any third text, are negatives."""
-    from losses import simcse_loss
-
-    if len(texts) == 2:
-        return simcse_loss(texts[0], texts[1], temperature, groups=groups)
-    own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
-    return simcse_loss(texts[0], texts[1], temperature, texts[2], own, other)
 
 
 class ClassObjective(PretrainObjective):
@@ -207,23 +203,23 @@ class ClassObjective(PretrainObjective):
     of_classes = True
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:
-        from pretrain.supercontext import class_tasks
+        from pretrain.pretrain_tasks import contrastive_tasks
 
-        return class_tasks(self, config)
+        return contrastive_tasks(self, config)
 
     def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
-        """The loss, and the one that follows it after `hard_after` epochs, if any does."""
+        """Return the loss, and the loss that replaces it after `hard_after` epochs, or None."""
         return self.class_loss, None
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
-        """The loss of a batch: embeddings (B, H), classes (B,)."""
+        """Return the loss of a batch from embeddings (B, H) and classes (B,)."""
         raise UserError(f"objective {self.name}: expected class_loss")
 
 
 class SuperLoss(ClassObjective, name="superloss"):
     """Texts are nearer to their class than to others, on average (SuperConText)."""
 
-    contrast_temperature: Positive = temperature_setting()
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
     super_loss: Literal["algorithm1", "equation8"] = setting(
         "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
     )
@@ -238,7 +234,7 @@ class SuperLoss(ClassObjective, name="superloss"):
 
     @property
     def hard(self) -> dict[str, Any]:
-        """Which negatives count, as `losses.super_loss` takes it."""
+        """Return the selection of hard negatives as keywords of `losses.super_loss`."""
         found = {n: getattr(self, f"hard_{n}") for n in ("top_k", "threshold", "top_fraction")}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -255,9 +251,8 @@ class SuperLoss(ClassObjective, name="superloss"):
         from losses import super_loss
 
         unit = functional.normalize(embeddings, dim=-1)
-        counts = {"positives": self.positives, "negatives": self.negatives}
-        more = {**counts, **hard}
-        return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **more)
+        hard |= {"positives": self.positives, "negatives": self.negatives}
+        return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **hard)
 
     def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
         with_hard = partial(self.class_loss, **self.hard)
@@ -267,7 +262,7 @@ class SuperLoss(ClassObjective, name="superloss"):
 class SupCon(ClassObjective, name="supcon"):
     """Each text finds every other of its class (Khosla et al., 2020)."""
 
-    contrast_temperature: Positive = temperature_setting()
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         from losses import supcon_loss

@@ -38,7 +38,7 @@ class Embedding(nn.Module):
         return example_embedding(texts)
 
 
-def frozen(config: RunConfig) -> dict[str, Task]:
+def frozen_tasks(config: RunConfig) -> dict[str, Task]:
     """Return the tasks of a configuration with the normalised embeddings as scores."""
     return {
         name: replace(
@@ -58,7 +58,7 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
     """
     begin = time.perf_counter()
     kinds = {name: task.kind for name, task in build_tasks(config).items()}
-    tasks, model, splits = assemble(config, frozen)
+    tasks, model, splits = assemble(config, frozen_tasks)
     dev, test, chosen = {}, {}, {}
     tables: Tables = {}
     for name, task in tasks.items():
@@ -72,9 +72,12 @@ def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
         dev[name], chosen[name] = found["dev"], strength
         if "test" in found:
             test[name] = found["test"]
-        tables[name] = {
-            split: as_table(scores[split], splits[name][split], kinds[name]) for split in scores
-        }
+        tables[name] = {}
+        for split, values in scores.items():
+            examples, predictions = splits[name][split].examples, kinds[name].predictions(values)
+            tables[name][split] = Scores(
+                np.array(examples.ids), values, examples.targets, predictions=predictions
+            )
     result: dict[str, Any] = {"dev": dev} | ({"test": test} if test else {})
     result |= {
         "strength": chosen,
@@ -108,10 +111,3 @@ def regression(
         if figure > best:
             best, chosen, found = figure, strength, scores
     return chosen, found
-
-
-def as_table(scores: np.ndarray, split: Split, kind: Kind) -> Scores:
-    """Return probabilities (n, C) with the ids, targets and predictions of a split."""
-    examples = split.examples
-    predictions = kind.predictions(scores)
-    return Scores(np.array(examples.ids), scores, examples.targets, predictions=predictions)

@@ -1,9 +1,10 @@
-"""Sentences, pairs and triplets for pre-training, and their overlap with dev and test texts."""
+"""Texts for pre-training: sentences, pairs and NLI triplets; their overlap with dev and test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,21 @@ import numpy as np
 
 from multitask.config import RunConfig
 from multitask.randomness import generator
-from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
+from tasks import CS224N, CustomTasks, build_task, data_folder, find_task
 from tasks.base import Task
-from tasks.readers import Examples, Limit, bare, drawn, limit_of
+from tasks.readers import (
+    Examples,
+    Limit,
+    clean_pair_text,
+    limit_of,
+    normalise_text,
+    sample_rows,
+)
 from tasks.tables import READERS, read_sentences, rows_by_name
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from pretrain.objectives import PretrainObjective
-
 
 SIMILAR = 4.0  # STS pairs with at least this score have the same meaning
 # Tasks with positive pairs -> which labels mark them.
@@ -27,9 +34,17 @@ PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "qqp": lambda duplicate: duplicate == 1,
     "sts": lambda score: score >= SIMILAR,
 }
+TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
+# Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.
+LABELLED = (
+    ("sentence1", "sentence2", "gold_label"),
+    ("sentence1", "sentence2", "label"),
+    ("premise", "hypothesis", "label"),
+)
+LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2": 2}
 Columns = tuple[list[str], ...]
 Make = Callable[[Path, Limit], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
-NO_OWN: OwnTasks = {}
+NO_OWN: CustomTasks = {}
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,7 @@ class Texts:
 
 
 def training_sentences(
-    names: Sequence[str], folder: Path, limit: Limit = None, own: OwnTasks = NO_OWN
+    names: Sequence[str], folder: Path, limit: Limit = None, own: CustomTasks = NO_OWN
 ) -> list[str]:
     """Return the distinct sentences of these tasks' training files; `limit` counts per task."""
     found: dict[str, None] = {}
@@ -73,7 +88,7 @@ def training_sentences(
 
 
 def sentences(
-    names: Sequence[str], own: OwnTasks, folder: Path, limit: Limit
+    names: Sequence[str], own: CustomTasks, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
     """Return each sentence paired with itself: two views, which differ by dropout."""
     column = training_sentences(names, folder, limit, own)
@@ -91,10 +106,10 @@ def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Co
             if examples.texts[0][row] and examples.texts[1][row]:
                 left.append(examples.texts[0][row])
                 right.append(examples.texts[1][row])
-    return (left, right), linked(left, right)
+    return (left, right), connected_groups(left, right)
 
 
-def linked(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
+def connected_groups(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     """Return a group per pair, the same for pairs that share a text, directly or through others."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -131,42 +146,21 @@ def pairs_with_negatives(
             raise DataError(f"{origin}: expected sentences outside of the pairs' group, found none")
         while outside[chosen[row]] == groups[row]:
             chosen[row] = draw.integers(len(pool))
-    strangers = [pool[row] for row in chosen]
-    return (left, right, strangers), np.stack([groups, outside[chosen]], axis=1)
+    negatives = [pool[row] for row in chosen]
+    return (left, right, negatives), np.stack([groups, outside[chosen]], axis=1)
 
 
-def overlap(
-    texts: Columns, folder: Path, names: Sequence[str], own: OwnTasks = NO_OWN
-) -> dict[str, dict[str, int]]:
-    """Count the distinct dev and test sentences of each task that are also training texts.
-
-    Only letters and digits are compared; case and punctuation are ignored.
-    """
-    known = {bare(text) for column in texts for text in column}
-    found: dict[str, dict[str, int]] = {}
-    for name in names:
-        task = find_task(name, own)
-        for split in task.source.splits:
-            if split == "train":
-                continue
-            columns = task.read(folder, split).texts
-            distinct = {bare(text) for column in columns for text in column}
-            found.setdefault(name, {})[split] = len(distinct & known)
-    return found
-
-
-def unlabelled(
+def read_texts(
     file: str, column: str | None, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
     """Return the distinct sentences of a file, each paired with itself; `limit` draws some."""
-    found = [
-        text for text in dict.fromkeys(map(str.strip, read_sentences(Path(file), column))) if text
-    ]
-    found = [found[row] for row in drawn(len(found), limit)]
+    distinct = dict.fromkeys(map(str.strip, read_sentences(Path(file), column)))
+    found = [text for text in distinct if text]
+    found = [found[row] for row in sample_rows(len(found), limit)]
     return (found, found), np.arange(len(found))
 
 
-def own_pairs(
+def read_pairs(
     file: str, names: tuple[str, str], folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
     """Return the distinct pairs of a file with two texts; `limit` draws some at random.
@@ -179,25 +173,100 @@ def own_pairs(
         raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
     count = 0
     pairs: dict[tuple[str, str], None] = {}  # the rows' other columns may be long
-    rows = rows_by_name(path, names, comma=path.suffix.lower() == ".csv")
-    for _, row in rows:
+    for _, row in rows_by_name(path, names, comma=path.suffix.lower() == ".csv"):
         count += 1
         pairs[row[names[0]].strip(), row[names[1]].strip()] = None
     found = [pair for pair in pairs if all(pair)]
-    found = [found[row] for row in drawn(len(found), limit)]
+    found = [found[row] for row in sample_rows(len(found), limit)]
     if len(found) < 2:
         raise DataError(
             f"{path}: expected two different pairs with both texts, found {len(found)} "
             f"in {count} rows"
         )
     left, right = [one for one, _ in found], [other for _, other in found]
-    groups = linked(left, right)
+    groups = connected_groups(left, right)
     if (groups == groups[0]).all():
         raise DataError(
             f"{path}: expected pairs of at least two groups, found all {len(groups):,} linked by "
             "shared texts"
         )
     return (left, right), groups
+
+
+def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndarray]:
+    """Return the triplets of a CSV or TSV file and their groups; `limit` draws some at random.
+
+    Groups have shape (n, 2). The first column groups premises and entailments that share texts. The
+    second is the contradiction's group if it is also a premise or an entailment, else -1. Triplets
+    with a blank text, or with a contradiction equal to one of the other texts, are skipped.
+
+    The file has the columns sent0, sent1, hard_neg, or labelled pairs; then the i-th entailment and
+    the i-th contradiction of a premise make a triplet (Gao et al., 2021, section 4). Labels are
+    words, or 0, 1, 2 for entailment, neutral and contradiction. Rows with a blank label, - or -1,
+    on which annotators did not agree, are skipped. Tab-separated files have no quoting.
+    """
+    _, first = next(nli_rows(path, ()), (0, None))
+    if first is None:
+        raise DataError(f"{path}: expected rows under a header line, found none")
+    if set(TRIPLET) <= first.keys():
+        rows = [tuple(row[name] for name in TRIPLET) for _, row in nli_rows(path, TRIPLET)]
+    else:
+        wanted = next((names for names in LABELLED if set(names) <= first.keys()), None)
+        if wanted is None:
+            raise DataError(
+                f"{path}, line 1: expected columns {', '.join(TRIPLET)} or premise, hypothesis, "
+                f"label; found {', '.join(sorted(first)) or 'none'}"
+            )
+        rows = list(triplets_of_pairs(path, wanted))
+    rows = [tuple(map(clean_pair_text, row)) for row in rows]
+    rows = [row for row in rows if all(row) and row[2] not in row[:2]]
+    rows = [rows[place] for place in sample_rows(len(rows), limit)]
+    premises, follows, against = ([row[side] for row in rows] for side in range(3))
+    groups = connected_groups(premises, follows) if rows else np.zeros(0, np.int64)
+    group_of = dict(zip([*premises, *follows], [*groups, *groups], strict=True))
+    others = np.array([group_of.get(text, -1) for text in against], np.int64)
+    return (premises, follows, against), np.stack([groups, others], axis=1)
+
+
+# Comma-separated with quotes, or tab-separated without.
+nli_rows = partial(rows_by_name, comma=True, quoted_tabs=False)
+
+
+def triplets_of_pairs(path: Path, columns: tuple[str, str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield (premise, entailment, contradiction), premise by premise, in the order of the file."""
+    premise, hypothesis, label = columns
+    found: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    for line, row in nli_rows(path, columns):
+        text = row[label].strip().lower().removesuffix(".0")
+        if text in ("-", "-1", ""):
+            continue
+        if text not in LABELS:
+            raise DataError(
+                f"{path}, line {line}: {label}: expected entailment, neutral or contradiction, "
+                f"found {row[label]!r}"
+            )
+        found.setdefault(row[premise], ([], [], []))[LABELS[text]].append(row[hypothesis])
+    for text, (follows, _, against) in found.items():
+        for one, other in zip(follows, against, strict=False):
+            yield text, one, other
+
+
+def overlap(
+    texts: Columns, folder: Path, names: Sequence[str], own: CustomTasks = NO_OWN
+) -> dict[str, dict[str, int]]:
+    """Count the distinct dev and test sentences of each task that are also training texts.
+
+    Only letters and digits are compared; case and punctuation are ignored.
+    """
+    known = {normalise_text(text) for column in texts for text in column}
+    found: dict[str, dict[str, int]] = {}
+    for name in names:
+        task = find_task(name, own)
+        for split in (one for one in task.source.splits if one != "train"):
+            columns = task.read(folder, split).texts
+            distinct = {normalise_text(text) for column in columns for text in column}
+            found.setdefault(name, {})[split] = len(distinct & known)
+    return found
 
 
 def overlap_lines(

@@ -13,7 +13,7 @@ from common.json_files import read_sealed, write_sealed
 from multitask.config import RunConfig, difference, places
 from multitask.errors import RunError
 from multitask.run_folder import RunFolder
-from tasks.metrics import impossible
+from tasks.metrics import metric_error
 
 REMEDY = "delete it and run its command again"
 
@@ -55,7 +55,7 @@ def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
     """
     content = read_sealed(file, UserError, REMEDY, required)
     figures = {k: v for k, v in content.items() if k not in ("config", "environment")}
-    if wrong := impossible(figures):
+    if wrong := metric_error(figures):
         raise UserError(f"{file}: {wrong}; {REMEDY}")
     return content
 

@@ -19,7 +19,7 @@ from reports.merged_run import check_output, write_merged_run
 from reports.store import StoredRun, read_run
 from reports.tables import text_table
 from tasks import TASK_NAMES, in_order
-from tasks.described import NAME, meaning
+from tasks.described import NAME, output_signature
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
 
@@ -50,7 +50,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
             continue
         for name, described in read_run(run).own_tasks.items():
             known = found.setdefault(name, described)
-            mine, theirs = meaning(known), meaning(described)
+            mine, theirs = output_signature(known), output_signature(described)
             for key in mine:
                 if mine[key] != theirs[key]:
                     raise PredictionError(

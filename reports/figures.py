@@ -235,7 +235,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
         return None
     try:
         best = RunFolder(run.folder).weights()
-        examples = build_task(TASK).read(data_folder(str(data)), "dev").some(COUNT)
+        examples = build_task(TASK).read(data_folder(str(data)), "dev").sample(COUNT)
     except (UserError, OSError):
         return None
     assert examples.targets is not None

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from reports.tables import Table
 from tasks import build_task
-from tasks.readers import bare
-from tasks.text_files import DataError, is_there
+from tasks.readers import normalise_text
+from tasks.text_files import DataError, file_exists
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Part:
 
 def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
     """Build a part from columns of texts; blank texts are left out."""
-    columns = [[bare(text) for text in column] for column in texts]
+    columns = [[normalise_text(text) for text in column] for column in texts]
     sentences = frozenset(text for column in columns for text in column if text)
     pairs = (
         frozenset(frozenset(pair) for pair in zip(*columns[:2], strict=True) if all(pair))
@@ -47,7 +47,7 @@ def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[
     for name in tasks:
         task = build_task(name)
         for split in task.source.splits:
-            if not is_there(Path(task.source.where(folder, split))):
+            if not file_exists(Path(task.source.where(folder, split))):
                 continue
             try:
                 examples = task.read(folder, split)

@@ -18,8 +18,8 @@ from multitask.run_folder import Figures, RunFolder
 from multitask.settings_file import settings_of
 from multitask.stored_config import check_stored
 from reports.tables import text_table
-from tasks import SIMILARITIES, OwnTasks, find_task, in_order
-from tasks.metrics import LEADERBOARD, MAIN_METRICS, impossible
+from tasks import SIMILARITIES, CustomTasks, find_task, in_order
+from tasks.metrics import LEADERBOARD, MAIN_METRICS, metric_error
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -46,7 +46,7 @@ class StoredRun:
     metrics: Mapping[str, Any] | None
 
     @property
-    def own_tasks(self) -> OwnTasks:
+    def own_tasks(self) -> CustomTasks:
         """Descriptions of tasks that are not built in, by name."""
         return self.config.get("own_tasks", {})
 
@@ -139,7 +139,7 @@ def read_metrics(folder: Path) -> dict[str, Any] | None:
             raise UserError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
     if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
         raise UserError(f"{file}: history: expected epochs with their dev scores, found others")
-    if wrong := impossible({key: found[key] for key in METRICS if key in found}):
+    if wrong := metric_error({key: found[key] for key in METRICS if key in found}):
         raise UserError(f"{file}: {wrong}")
     return found
 

@@ -83,7 +83,7 @@ def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
     """Draw one map per run; `runs` maps titles to folders of runs with weights."""
     from minbert.bi_encoder import BiEncoder
 
-    shown = test.some(MOST)  # before encoding
+    shown = test.sample(MOST)  # before encoding
     assert shown.targets is not None
     spaces = {}
     for title, run in runs.items():

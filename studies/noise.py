@@ -120,7 +120,7 @@ def clean_batches(config: RunConfig, count: int) -> list[Clean]:
         with torch.no_grad():
             one = EncoderPass(model, [split.batch(indices)], len(split.tokens), TASK)
             outputs = model.heads[TASK](*one.texts)
-            loss = tasks[TASK].losses(outputs, one.texts, targets)[TASK]
+            loss = tasks[TASK].compute_losses(outputs, one.texts, targets)[TASK]
         whole = Part((indices,), indices, share=1.0)
         found.append(Clean(one, tasks[TASK], whole, 0, targets, outputs, loss))
     return found

@@ -26,7 +26,7 @@ from multitask.dry_run import duration
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
-from pretrain.nli import entailments
+from pretrain.texts import read_nli_triplets
 from reports.cells import cell as whole_cell
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
@@ -153,7 +153,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     It always includes all CS224N tasks: an encoder may come from a run of another task.
     """
     files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
-    further = {Path(file).name: entailments(Path(file))[0] for file in files}
+    further = {Path(file).name: read_nli_triplets(Path(file))[0] for file in files}
     tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
     *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
     parts = zip(("sentences", "pairs"), tables, strict=True)

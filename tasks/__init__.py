@@ -41,16 +41,18 @@ __all__ = [
     "TaskOptions",
     "build_task",
 ]
-OwnTasks = Mapping[str, Mapping[str, Any]]  # name -> a description, as from `Described.to_json`
+CustomTasks = Mapping[
+    str, Mapping[str, Any]
+]  # name -> a description, as from `TaskDescription.to_json`
 
 
-def find_task(name: str, own: OwnTasks, **options: str) -> Task:
+def find_task(name: str, own: CustomTasks, **options: str) -> Task:
     """Return the task of this name, from the user's `own` tasks or the built-in ones."""
     if name in own:
+        from tasks.custom_tasks import build_custom_task
         from tasks.described import from_json
-        from tasks.own import own_task
 
-        return own_task(from_json(name, own[name]))
+        return build_custom_task(from_json(name, own[name]))
     return build_task(name, **options)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from losses import squared_difference, symmetric_kl
 from tasks.labelled_files import Source
-from tasks.metrics import MAIN_METRICS, measured
+from tasks.metrics import MAIN_METRICS, metric_function
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
 
@@ -66,7 +66,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
-        metrics=measured(*metrics),
+        metrics=metric_function(*metrics),
         main_metric=MAIN_METRICS["classification"],
         worst=0.0,
         divergence=symmetric_kl,
@@ -81,7 +81,7 @@ def similarity(scale: float) -> Kind:
         loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
         scores=lambda values: values,
         predictions=identity,
-        metrics=measured("pearson", "spearman"),
+        metrics=metric_function("pearson", "spearman"),
         main_metric=MAIN_METRICS["similarity"],
         worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
@@ -112,12 +112,12 @@ class Task:
     """One task of the shared encoder.
 
     `build_head(H)` returns a module from the embeddings of an example's texts to outputs. `output`
-    is None for a task without prediction files. `several` are named losses that replace the kind's
-    loss; they take the head's outputs, the texts' embeddings and the targets. `in_batch` marks
-    losses that compare the examples of a batch: they are not a mean over examples, and a batch is
-    not split. `texts` is the number of texts of an example; `joint` marks pairs that are encoded as
-    one sequence with one embedding. `later` is a number of epochs and the loss that replaces the
-    task's only loss after them, so that the number of gradients stays the same.
+    is None for a task without prediction files. `losses` are named losses that replace the kind's
+    loss; they take the head's outputs, the texts' embeddings and the targets. `compares_examples`
+    marks losses that compare the examples of a batch: they are not a mean over examples, and a
+    batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
+    encoded as one sequence with one embedding. `loss_switch` is a number of epochs and the loss
+    that replaces the task's only loss after them, so that the number of gradients stays the same.
     """
 
     name: str
@@ -125,14 +125,14 @@ class Task:
     source: Source
     build_head: Callable[[int], nn.Module]
     output: PredictionFile | None = None
-    several: Mapping[str, Loss] = field(default_factory=dict)
-    in_batch: bool = False
+    losses: Mapping[str, Loss] = field(default_factory=dict)
+    compares_examples: bool = False
     joint: bool = False
     texts: int = 1
-    later: tuple[int, Loss] | None = None
+    loss_switch: tuple[int, Loss] | None = None
 
     def __post_init__(self) -> None:
-        assert self.later is None or len(self.several) < 2, "later: expected one loss"
+        assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"
 
     @property
     def vectors(self) -> int:
@@ -142,14 +142,14 @@ class Task:
     @property
     def objectives(self) -> tuple[str, ...]:
         """Return the names of the objectives: the task's name, or one name per loss."""
-        names = tuple(self.several)
+        names = tuple(self.losses)
         return (self.name,) if len(names) < 2 else tuple(f"{self.name}/{n}" for n in names)
 
     def in_epoch(self, epoch: int) -> Task:
         """Return the task with the losses of an epoch, counted from 1."""
-        if self.later is None or epoch <= self.later[0]:
+        if self.loss_switch is None or epoch <= self.loss_switch[0]:
             return self
-        return replace(self, several={self.name: self.later[1]})
+        return replace(self, losses={self.name: self.loss_switch[1]})
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         """Return the examples of `train`, `dev` or `test`, all or `limit` drawn at random.
@@ -158,9 +158,11 @@ class Task:
         """
         return self.source.read(folder, split, limit)
 
-    def losses(self, outputs: Outputs, texts: Embeddings, targets: Tensor) -> dict[str, Tensor]:
+    def compute_losses(
+        self, outputs: Outputs, texts: Embeddings, targets: Tensor
+    ) -> dict[str, Tensor]:
         """Return the scalar losses of a batch by objective."""
-        functions = tuple(self.several.values()) or (output_loss(self.kind.loss),)
+        functions = tuple(self.losses.values()) or (output_loss(self.kind.loss),)
         values = [loss(outputs, texts, targets) for loss in functions]
         return dict(zip(self.objectives, values, strict=True))
 
@@ -170,10 +172,10 @@ class Task:
 
 
 def output_loss(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
-    """Return a loss of the head's outputs in the form of `Task.several`."""
+    """Return a loss of the head's outputs in the form of `Task.losses`."""
     return lambda outputs, texts, targets: loss(outputs, targets)
 
 
 def embedding_loss(loss: Callable[[Embeddings, Tensor], Tensor]) -> Loss:
-    """Return a loss of the texts' embeddings in the form of `Task.several`."""
+    """Return a loss of the texts' embeddings in the form of `Task.losses`."""
     return lambda outputs, texts, targets: loss(texts, targets)

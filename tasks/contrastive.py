@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,65 +18,70 @@ from tasks.readers import Examples
 from tasks.splits import of_each_split
 
 if TYPE_CHECKING:
-    from tasks.objectives import CL, EPO, LS, SCL
+    from tasks.objectives import CL, EPO, LS, SCL, WithContrast
 
 
-def scl(task: Task, settings: SCL) -> Task:
+def with_supcon(task: Task, settings: SCL) -> Task:
     """Return a task with the loss (1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1)."""
-
-    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        contrast = supcon_loss(example_embedding(texts), targets, settings.temperature)
-        own = task.kind.loss(outputs, targets)
-        return (1 - settings.weight) * own + settings.weight * contrast
-
-    return over_batches(task, {"loss": loss})
+    return with_contrast(
+        task,
+        settings,
+        lambda texts, targets: supcon_loss(example_embedding(texts), targets, settings.temperature),
+    )
 
 
-def linear(task: Task, settings: LS) -> Task:
+def with_pull_push(task: Task, settings: LS) -> Task:
     """Return a task with the loss (1 - weight) CE + weight (r_1 pull + r_2 push).
 
-    Pull and push are measured from their ideal points  (Moukafih et al., 2022, Eq. 4 to 6).
+    Pull and push are measured from their ideal points  (Moukafih et al., 2022, Eq. 4 to 6). This
+    changes no gradient, but makes losses non-negative, as some combiners require.
     """
-    assert task.kind.classes is not None
     first, second = settings.preference
-    lowest = ideal_points(settings.temperature, task.kind.classes)
 
-    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        pull, push = both(texts, targets, settings.temperature)
-        # This changes no gradient, but makes losses non-negative, as some combiners require.
-        contrast = first * (pull - lowest[0]) + second * (push - lowest[1])
-        own = task.kind.loss(outputs, targets)
-        return (1 - settings.weight) * own + settings.weight * contrast
+    def contrast(texts: Embeddings, targets: Tensor) -> Tensor:
+        pull, push = pull_and_push(task, texts, targets, settings.temperature)
+        return first * pull + second * push
 
-    return over_batches(task, {"loss": loss})
+    return with_contrast(task, settings, contrast)
 
 
-def apart(task: Task, settings: EPO) -> Task:
+def separate_objectives(task: Task, settings: EPO) -> Task:
     """Return a task with cross-entropy, pull and push as separate objectives, for a combiner."""
-    assert task.kind.classes is not None
-    lowest = ideal_points(settings.temperature, task.kind.classes)
 
-    def one(place: int) -> Loss:
-        return lambda outputs, texts, targets: (
-            both(texts, targets, settings.temperature)[place] - lowest[place]
-        )
+    def term(place: int) -> Loss:
+        return lambda outputs, texts, targets: pull_and_push(
+            task, texts, targets, settings.temperature
+        )[place]
 
     def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
         return (1 - settings.weight) * task.kind.loss(outputs, targets)  # also scales the head's
 
-    losses = (cross_entropy, one(0), one(1))
-    return over_batches(task, dict(zip(PULL_PUSH, losses, strict=True)))
+    losses = dict(zip(PULL_PUSH, (cross_entropy, term(0), term(1)), strict=True))
+    return replace(task, losses=losses, compares_examples=True)
 
 
-def over_batches(task: Task, several: Mapping[str, Loss]) -> Task:
-    """Return the task with these losses, which compare the examples of a batch."""
-    return replace(task, several=several, in_batch=True)
+def with_contrast(
+    task: Task, settings: WithContrast, contrast: Callable[[Embeddings, Tensor], Tensor]
+) -> Task:
+    """Return a task with the loss (1 - weight) CE + weight contrast(embeddings, targets)."""
+
+    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+        contrastive = contrast(texts, targets)
+        own = task.kind.loss(outputs, targets)
+        return (1 - settings.weight) * own + settings.weight * contrastive
+
+    return replace(task, losses={"loss": loss}, compares_examples=True)
 
 
-def both(texts: Embeddings, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Return pull and push of a batch."""
+def pull_and_push(
+    task: Task, texts: Embeddings, targets: Tensor, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """Return pull and push of a batch, from the ideal points of the task's number of classes."""
+    assert task.kind.classes is not None
     unit = F.normalize(example_embedding(texts), dim=-1)
-    return contrastive_objectives(unit, targets, temperature)
+    pull, push = contrastive_objectives(unit, targets, temperature)
+    lowest_pull, lowest_push = ideal_points(temperature, task.kind.classes)
+    return pull - lowest_pull, push - lowest_push
 
 
 def example_embedding(texts: Embeddings) -> Tensor:
@@ -107,20 +112,16 @@ class FirstView(nn.Module):
         return self.head(*texts[: self.count])
 
 
-def augmented(task: Task, settings: CL) -> Task:
+def with_infonce(task: Task, settings: CL) -> Task:
     """Return a task with (1 - weight) CE + weight InfoNCE of two views, with in-batch negatives."""
     count = task.vectors
 
-    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+    def contrast(texts: Embeddings, targets: Tensor) -> Tensor:
         views = example_embedding(texts[:count]), example_embedding(texts[count:])
-        contrast = simcse_loss(*views, settings.temperature)
-        own = task.kind.loss(outputs, targets)
-        return (1 - settings.weight) * own + settings.weight * contrast
+        return simcse_loss(*views, settings.temperature)
 
     return replace(
-        task,
+        with_contrast(task, settings, contrast),
         source=two_views(task.source),
         build_head=lambda width: FirstView(task.build_head(width), count),
-        several={"loss": loss},
-        in_batch=True,
     )

@@ -51,7 +51,7 @@ def read_split(task: Task, folder: Path, split: str, limit: Limit = None) -> Exa
     """
     if split == "train":
         return task.read(folder, split, limit)
-    return task.read(folder, split).some(limit)
+    return task.read(folder, split).sample(limit)
 
 
 def load_split(

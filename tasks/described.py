@@ -27,9 +27,9 @@ Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
-TAKEN = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
+RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
 # Attributes of nn.ModuleDict, which holds the heads: a task cannot have these names.
-OF_MODULES = (
+MODULE_ATTRIBUTES = (
     " add_module apply bfloat16 buffers call_super_init children clear compile cpu cuda double"
     " dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter"
     " get_submodule half ipu items keys load_state_dict modules mtia named_buffers"
@@ -41,38 +41,25 @@ OF_MODULES = (
     " training type update values xpu zero_grad"
     " "
 )
-KEYS = {
-    "type": "classification or similarity",
-    "text": "column of the text; given twice for pairs",
-    "label": "column of the label",
-    "dev": "file of dev (default: a part of the first file)",
-    "test": "file of test, with or without labels",
-    "id": "column of the examples' ids (default: row numbers)",
-    "labels": "the classes in order, a|b|c (default: those of the first file)",
-    "low": "the lowest similarity (default: the lowest of the first file)",
-    "high": "the highest similarity (default: the highest of the first file)",
-    "pair": "bi (each text encoded separately) or joint (both as one sequence)",
-    "quotes": "yes, or no if quotes in a tab-separated file are ordinary characters",
-}
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
 COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
 
 
 class Description(Settings):
-    """The keys of a description, as the user writes them; see `KEYS`."""
+    """The keys of a description, as the user writes them."""
 
     type: Kind
-    text: tuple[Name, ...]
-    label: Name
-    train: Name
+    text: tuple[Name, ...]  # columns
+    label: Name  # column
+    train: Name  # file; also that of dev and test if they have none
     dev: Name | None = None
-    test: Name | None = None
-    id: Name | None = None
-    labels: tuple[str, ...] = ()
-    low: Bound | None = None
+    test: Name | None = None  # file, with or without labels
+    id: Name | None = None  # column; default: row numbers
+    labels: tuple[str, ...] = ()  # the classes in order; default: those of the first file
+    low: Bound | None = None  # of the similarities; default: those of the first file
     high: Bound | None = None
-    pair: Literal["bi", "joint"] = "bi"
-    quotes: Literal["yes", "no"] | bool = "yes"
+    pair: Literal["bi", "joint"] = "bi"  # encode the texts separately, or as one sequence
+    quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
 
     def faults(self) -> Iterator[str]:
         similar = self.type == "similarity"
@@ -86,9 +73,9 @@ class Description(Settings):
             yield "pair: expected a classification of pairs for joint"
 
 
-def is_taken(name: str) -> bool:
+def is_reserved(name: str) -> bool:
     """Return whether a name is reserved."""
-    return name in TAKEN or f" {name} " in OF_MODULES
+    return name in RESERVED or f" {name} " in MODULE_ATTRIBUTES
 
 
 class DescriptionError(UserError):
@@ -98,7 +85,7 @@ class DescriptionError(UserError):
 
 
 @dataclass(frozen=True)
-class Described:
+class TaskDescription:
     """A complete description: all that a run's folder stores of a task and needs for prediction.
 
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
@@ -127,30 +114,30 @@ class Described:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
 
-def meaning(described: Mapping[str, Any]) -> dict[str, Any]:
+def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that define what a head predicts, without the location of the data."""
     kept = ("type", "texts", "labels", "low", "high", "joint")
     return {key: described.get(key) for key in kept}
 
 
-def from_json(name: str, content: Mapping[str, Any]) -> Described:
+def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
     """Read the output of `to_json`; raise UserError for other content, as folders are not trusted.
 
     The name is checked too, because it becomes part of file names.
     """
-    wanted = {field.name for field in fields(Described)} - {"name"}
-    if not NAME.fullmatch(name) or is_taken(name):
+    wanted = {field.name for field in fields(TaskDescription)} - {"name"}
+    if not NAME.fullmatch(name) or is_reserved(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
     for key in sorted(wanted ^ content.keys()):
         found = "none" if key in wanted else "an unknown key"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")
-    for key, hint in hints_of(Described).items():
+    for key, hint in hints_of(TaskDescription).items():
         if key != "name":
             try:
                 checked(key, hint, content[key])
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
-    described = msgspec.convert({**content, "name": name}, Described)
+    described = msgspec.convert({**content, "name": name}, TaskDescription)
     if described.type == "classification" and len(set(described.labels)) < 2:
         raise UserError(f"own_tasks: {name}: labels: expected two or more")
     if described.type == "similarity" and not described.low < described.high:
@@ -166,7 +153,7 @@ def parse_description(text: str) -> dict[str, Any]:
             "expected NAME=FILE:type=...,text=...,label=..., the name in lower case, "
             f"found {text!r}"
         )
-    if is_taken(name):
+    if is_reserved(name):
         raise DescriptionError(f"{name}: expected another name: this one is reserved")
     file, *options = OPTIONS.split(rest, maxsplit=1)
     if not file:
@@ -175,15 +162,15 @@ def parse_description(text: str) -> dict[str, Any]:
         if options:
             raise DescriptionError(f"{name}: expected only {file}, found {options[0]!r} after it")
         return checked_description(name, read_yaml(Path(file)))
-    given: dict[str, Any] = {"train": os.path.expanduser(file)}
+    description: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
         if key == "text":
-            given.setdefault("text", []).append(value)
-        elif key in given:
+            description.setdefault("text", []).append(value)
+        elif key in description:
             raise DescriptionError(f"{name}: {key}: expected one value, found two")
         else:
-            given[key] = os.path.expanduser(value) if key in FILES else value
-    return checked_description(name, given)
+            description[key] = os.path.expanduser(value) if key in FILES else value
+    return checked_description(name, description)
 
 
 def pairs(name: str, options: str) -> Iterator[tuple[str, str]]:
@@ -214,12 +201,14 @@ def read_yaml(file: Path) -> dict[str, Any]:
     return found
 
 
-def checked_description(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_description(name: str, description: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description in a uniform form; raise DescriptionError in one line if invalid."""
-    for key in given:
-        if key not in KEYS and key != "train":
-            raise DescriptionError(f"{name}: expected keys of {', '.join(KEYS)}, found {key!r}")
-    found = {key: in_one_form(name, key, value) for key, value in given.items()}
+    keys = Description.by_key()
+    for key in description:
+        if key not in keys:
+            known = ", ".join(one for one in keys if one != "train")
+            raise DescriptionError(f"{name}: expected keys of {known}, found {key!r}")
+    found = {key: normalise_value(name, key, value) for key, value in description.items()}
     try:
         for key in required(Description):
             if key not in found:
@@ -231,7 +220,7 @@ def checked_description(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: list(one) if isinstance(one, tuple) else one for key, one in values.items()}
 
 
-def in_one_form(name: str, key: str, value: Any) -> Any:
+def normalise_value(name: str, key: str, value: Any) -> Any:
     """Convert a value of a flag or a YAML file to a list of texts or a number."""
     if key in ("low", "high") and isinstance(value, str):
         try:

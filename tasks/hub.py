@@ -115,7 +115,7 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
         raise DataError(f"{where} ({type(error).__name__})") from error
 
 
-def parted(name: str, found: Splits) -> dict[str, Rows]:
+def to_task_splits(name: str, found: Splits) -> dict[str, Rows]:
     """Return train, dev and test as in CS224N and GLUE."""
     origin = ORIGINS[name]
     if name in ("qqp", "sts"):
@@ -194,8 +194,8 @@ def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
             fields = dict(zip(rows, row, strict=True))
             words = [fields[text] for text in origin.texts]
             key = hashlib.sha256(f"{split} {number} {words}".encode()).hexdigest()[:25]
-            said = [shown(name, fields[origin.label])] if labelled else []
-            lines.append([number, key, *words, *said])
+            label = [label_text(name, fields[origin.label])] if labelled else []
+            lines.append([number, key, *words, *label])
         files[declared.files[split]] = tab_separated(lines)
     return files
 
@@ -208,22 +208,22 @@ def glue_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
         lines = [] if declared.header else ["\t".join(header)]
         for row in zip(*rows.values(), strict=True):
             fields = dict(zip(rows, row, strict=True))
-            said = dict.fromkeys(header, "")
-            said |= {
+            values = dict.fromkeys(header, "")
+            values |= {
                 own: " ".join(str(fields[theirs]).split())
                 for own, theirs in zip(declared.texts, origin.texts, strict=True)
             }
             label = int(fields[origin.label])
             if label not in range(len(declared.labels)):
                 raise DataError(f"{name}, {split}: expected the number of a class, found {label}")
-            said[declared.label] = declared.labels[label]
-            lines.append("\t".join(said[column] for column in header))
+            values[declared.label] = declared.labels[label]
+            lines.append("\t".join(values[column] for column in header))
         file = declared.train if split == "train" else declared.dev
         files[f"glue/{declared.folder}/{file}"] = "\n".join(lines) + "\n"
     return files
 
 
-def shown(name: str, label: float) -> str:
+def label_text(name: str, label: float) -> str:
     """Return a label as in the files: similarities and Quora's labels have a decimal point."""
     return str(int(label)) if name == "sst" else str(float(label))
 

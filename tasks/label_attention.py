@@ -10,6 +10,7 @@ with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -95,7 +96,7 @@ def label_table(classes: int, width: int) -> nn.Parameter:
 
 
 @torch.no_grad()
-def start_at(labels: Tensor, names: Tensor) -> None:
+def init_from_names(labels: Tensor, names: Tensor) -> None:
     """Initialise the label embeddings with the centred embeddings of their names (C, H)."""
     labels.copy_(centred(names))
 
@@ -115,12 +116,23 @@ class Classified(NamedTuple):
     of_labels: Tensor
 
 
-class JointEmbedding(nn.Module):
-    """Label-attentive embedding (B, H) -> logits; labels pass through the same classifier."""
+class LabelHead(nn.Module):
+    """A head with embeddings of the labels (C, H)."""
 
     def __init__(self, width: int, classes: int) -> None:
         super().__init__()
         self.labels = label_table(classes, width)
+
+    def start(self, names: Tensor) -> None:
+        """Initialise the labels with the embeddings of their names (C, H)."""
+        init_from_names(self.labels, names)
+
+
+class JointEmbedding(LabelHead):
+    """Label-attentive embedding (B, H) -> logits; labels pass through the same classifier."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__(width, classes)
         self.attention = LabelAttention(rectified=True)
         self.classifier = SoftmaxClassifier(width, classes, DROPOUT)
         self.pooled_width = width
@@ -130,10 +142,6 @@ class JointEmbedding(nn.Module):
 
     def forward(self, text: Tensor) -> Classified:
         return Classified(self.classifier(text), self.classifier(self.labels))
-
-    def start(self, names: Tensor) -> None:
-        """Begin with the labels at the names' embeddings (C, H)."""
-        start_at(self.labels, names)
 
 
 def leam(task: Task) -> Task:
@@ -145,25 +153,19 @@ def leam(task: Task) -> Task:
         own = torch.arange(classes, device=targets.device)
         return F.cross_entropy(outputs.logits, targets) + F.cross_entropy(outputs.of_labels, own)
 
-    kind = replace(
-        task.kind,
-        loss=loss,
-        scores=lambda outputs: outputs.logits.softmax(-1),
-        divergence=None,
-    )
-    build_head = lambda width: JointEmbedding(width, classes)  # noqa: E731
-    return replace(task, kind=kind, build_head=build_head, several={})
+    scores = lambda outputs: outputs.logits.softmax(-1)  # noqa: E731
+    kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
+    return replace(task, kind=kind, build_head=partial(JointEmbedding, classes=classes), losses={})
 
 
 ATTENTION_WIDTH = 200  # d_a, section 4.2
 
 
-class LabelSpecific(nn.Module):
+class LabelSpecific(LabelHead):
     """One embedding of a sequence per label, concatenated (S, C H) -> logits (B, C)."""
 
     def __init__(self, width: int, classes: int) -> None:
-        super().__init__()
-        self.labels = label_table(classes, width)
+        super().__init__(width, classes)
         self.tokens = nn.Linear(width, ATTENTION_WIDTH, bias=False)
         self.queries = nn.Linear(ATTENTION_WIDTH, classes, bias=False)
         self.gates = nn.ModuleList(nn.Linear(width, 1) for _ in range(2))
@@ -187,14 +189,9 @@ class LabelSpecific(nn.Module):
         specific = text.unflatten(1, (self.classes, -1))  # (B, C, H)
         return self.output(self.dropout(F.relu(self.hidden(specific))))[:, :, 0]
 
-    def start(self, names: Tensor) -> None:
-        """Begin with the labels at the names' embeddings (C, H)."""
-        start_at(self.labels, names)
-
 
 def lsan(task: Task) -> Task:
     """Return a task with cross-entropy of the label-specific embeddings."""
     classes = task.kind.classes
     assert classes is not None
-    build_head = lambda width: LabelSpecific(width, classes)  # noqa: E731
-    return replace(task, build_head=build_head, several={})
+    return replace(task, build_head=partial(LabelSpecific, classes=classes), losses={})

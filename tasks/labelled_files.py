@@ -74,13 +74,13 @@ class LabelledFiles:
         return tuple(self.files)
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        return self.at(folder, split).some(limit)
+        return self.select(folder, split).sample(limit)
 
-    def at(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:
+    def select(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:
         """Return the examples at these positions in the file, or all; hold no others in memory."""
         file, rows = self.file(folder, split), self.rows(folder, split)
         kind = self.target_type if self.labelled(split) else None
-        return gathered(file, rows, len(self.text_columns), kind, places)
+        return collect_examples(file, rows, len(self.text_columns), kind, places)
 
     def labelled(self, split: str) -> bool:
         return split != "test" or self.labelled_test
@@ -146,7 +146,7 @@ def check_id(identity: str, path: Path, line: int, lines: dict[str, int]) -> Non
     lines[identity] = line
 
 
-def gathered(
+def collect_examples(
     path: Path,
     rows: Iterable[Row | None],
     columns: int,

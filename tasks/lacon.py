@@ -20,7 +20,7 @@ from minbert.batching import Batch
 from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.heads import SoftmaxClassifier
-from tasks.label_attention import LabelAttention, label_table, start_at
+from tasks.label_attention import LabelAttention, init_from_names, label_table
 
 if TYPE_CHECKING:
     from tasks.objectives import LaCon, Projection
@@ -53,7 +53,7 @@ class LabelAnchors(nn.Module):
 
         They are centred, because an untrained projection separates its inputs little.
         """
-        start_at(self.labels, self(*[names] * self.texts).instances)
+        init_from_names(self.labels, self(*[names] * self.texts).instances)
 
 
 class FusedAnchors(LabelAnchors):
@@ -100,7 +100,7 @@ def lacon(task: Task, settings: LaCon) -> Task:
         return anchors(example_width(task, width), width, classes, settings.projection_layers)
 
     kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
-    return replace(task, kind=kind, build_head=build_head, several={}, in_batch=True)
+    return replace(task, kind=kind, build_head=build_head, losses={}, compares_examples=True)
 
 
 def projected(task: Task, settings: Projection) -> Task:
@@ -111,7 +111,7 @@ def projected(task: Task, settings: Projection) -> Task:
     def build_head(width: int) -> nn.Module:
         return Projected(example_width(task, width), width, classes, settings.projection_layers)
 
-    return replace(task, build_head=build_head, several={})
+    return replace(task, build_head=build_head, losses={})
 
 
 class Projected(nn.Module):

@@ -32,18 +32,14 @@ def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the linear correlation; 0, not NaN, if either side is constant."""
     from scipy.stats import pearsonr
 
-    if is_constant(predictions) or is_constant(targets):
-        return 0.0
-    return finite(pearsonr(as_float64(predictions), as_float64(targets)).statistic)
+    return correlation(pearsonr, predictions, targets)
 
 
 def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the rank correlation; 0, not NaN, if either side is constant."""
     from scipy.stats import spearmanr
 
-    if is_constant(predictions) or is_constant(targets):
-        return 0.0
-    return finite(spearmanr(as_float64(predictions), as_float64(targets)).statistic)
+    return correlation(spearmanr, predictions, targets)
 
 
 MetricName = Literal["accuracy", "f1", "macro_f1", "matthews", "pearson", "spearman"]
@@ -70,15 +66,14 @@ FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}  # 
 ROUNDING = 1e-6
 
 
-def impossible(found: Any, name: str = "") -> str | None:
+def metric_error(found: Any, name: str = "") -> str | None:
     """Return a message about the first invalid value in a run's metrics, from JSON, or None.
 
     Numbers must be finite. A metric, or each number in its list, is from its worst value to 1.
     """
-    if isinstance(found, Mapping):
-        return next((wrong for key, one in found.items() if (wrong := impossible(one, key))), None)
-    if isinstance(found, list):
-        return next((wrong for one in found if (wrong := impossible(one, name))), None)
+    if isinstance(found, Mapping | list):
+        items = found.items() if isinstance(found, Mapping) else [(name, one) for one in found]
+        return next((wrong for key, one in items if (wrong := metric_error(one, key))), None)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     if not np.isfinite(found):
@@ -89,7 +84,7 @@ def impossible(found: Any, name: str = "") -> str | None:
     return None
 
 
-def measured(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
+def metric_function(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
     """Return a function from predictions and targets to these metrics, by name."""
     return lambda predictions, targets: {
         name: METRICS[name].score(predictions, targets) for name in names
@@ -103,13 +98,6 @@ def overall_score(
     return (sentiment_accuracy + paraphrase_accuracy + (similarity_pearson + 1) / 2) / 3
 
 
-def overall_plain_mean(
-    sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
-) -> float:
-    """Return the plain mean of the three metrics, as some reports give it."""
-    return (sentiment_accuracy + paraphrase_accuracy + similarity_pearson) / 3
-
-
 # The main metric of each type of task, which selects the best epoch.
 MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson"}
 # The metric of each task in the leaderboard's overall score.
@@ -120,22 +108,18 @@ def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Return both overall scores if all three CS224N tasks are present, else an empty dict."""
     if not LEADERBOARD.keys() <= metrics.keys():
         return {}
-    figures = [metrics[task][metric] for task, metric in LEADERBOARD.items()]
-    return {
-        "overall": overall_score(*figures),
-        "overall_plain_mean": overall_plain_mean(*figures),
-    }
+    sst, qqp, sts = (metrics[task][metric] for task, metric in LEADERBOARD.items())
+    # Some reports give the plain mean.
+    return {"overall": overall_score(sst, qqp, sts), "overall_plain_mean": (sst + qqp + sts) / 3}
 
 
-def as_float64(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values, np.float64)
+def correlation(function: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> float:
+    """Return SciPy's correlation, or 0 if either side is constant or has fewer than two values.
 
-
-def is_constant(values: np.ndarray) -> bool:
-    values = as_float64(values)
-    return len(values) < 2 or bool(np.all(values == values[0]))
-
-
-def finite(value: float) -> float:
-    """Return the value, or 0 for a NaN, which rounding may cause for nearly constant values."""
+    It is also 0 for a NaN, which rounding may cause for nearly constant values.
+    """
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if any(len(values) < 2 or np.all(values == values[0]) for values in (x, y)):
+        return 0.0
+    value = function(x, y).statistic
     return float(value) if np.isfinite(value) else 0.0

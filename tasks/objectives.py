@@ -59,7 +59,7 @@ class Objective(Settings):
         return None
 
     @property
-    def starts_at_names(self) -> bool:
+    def initializes_from_names(self) -> bool:
         """Return whether label embeddings are initialised with those of the classes' names."""
         return getattr(self, "label_start", None) == "names"
 
@@ -74,7 +74,7 @@ SOURCE = "Moukafih et al., 2022, section 4.1"
 TEMPERATURE_HELP = "temperature, which divides the cosines"
 
 
-def pull_and_push(text: str) -> Any:
+def parse_preference(text: str) -> Any:
     """Convert `0.1` on the command line to (0.1, 0.9); return any other text unchanged."""
     try:
         pull = float(text)
@@ -105,7 +105,7 @@ class WithPreference(WithContrast):
         PREFERENCE,
         help=f"preference for pull, from 0 to 1; push has the rest (default: 0.1, {SOURCE})",
         metavar="R",
-        of_text=pull_and_push,
+        of_text=parse_preference,
     )
 
     def faults(self) -> Iterator[str]:
@@ -119,18 +119,18 @@ class SCL(WithContrast, name="scl"):
     """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
 
     def of_task(self, task: Task) -> Task:
-        from tasks.contrastive import scl
+        from tasks.contrastive import with_supcon
 
-        return scl(task, self)
+        return with_supcon(task, self)
 
 
 class LS(WithPreference, name="ls"):
     """Cross-entropy, and pull and push weighted by a preference (SCL-MOO, Eq. 4 to 6)."""
 
     def of_task(self, task: Task) -> Task:
-        from tasks.contrastive import linear
+        from tasks.contrastive import with_pull_push
 
-        return linear(task, self)
+        return with_pull_push(task, self)
 
 
 class EPO(WithPreference, name="epo"):
@@ -147,9 +147,9 @@ class EPO(WithPreference, name="epo"):
             yield f"scl_preference: expected numbers between 0 and 1 for EPO, found {found}"
 
     def of_task(self, task: Task) -> Task:
-        from tasks.contrastive import apart
+        from tasks.contrastive import separate_objectives
 
-        return apart(task, self)
+        return separate_objectives(task, self)
 
     def terms_of(self, task: str) -> tuple[str, ...]:
         from tasks import PULL_PUSH
@@ -165,9 +165,9 @@ class CL(WithContrast, name="cl"):
     """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT)."""
 
     def of_task(self, task: Task) -> Task:
-        from tasks.contrastive import augmented
+        from tasks.contrastive import with_infonce
 
-        return augmented(task, self)
+        return with_infonce(task, self)
 
 
 START_HELP = "initial label embeddings: random, or the embeddings of the classes' names"

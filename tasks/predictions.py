@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,16 +53,10 @@ class Scores:
     def rows(self, rows: np.ndarray) -> Scores:
         """Return the examples of these rows, in their order."""
 
-        def taken(array: np.ndarray | None) -> np.ndarray | None:
+        def select(array: Any) -> Any:
             return None if array is None else array[rows]
 
-        return Scores(
-            self.ids[rows],
-            self.values[rows],
-            taken(self.targets),
-            taken(self.predictions),
-            taken(self.selected_on),
-        )
+        return Scores(*(select(getattr(self, one.name)) for one in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -171,8 +166,8 @@ def read_scores_of(path: Path, classes: int | None) -> Scores:
     shape = found.values.shape[1:]
     if shape != (() if classes is None else (classes,)):
         expected = "similarities" if classes is None else f"probabilities of {classes} classes"
-        said = f"probabilities of {shape[0]} classes" if shape else "similarities"
-        raise PredictionError(f"{path}: expected {expected}, found {said}")
+        other = f"probabilities of {shape[0]} classes" if shape else "similarities"
+        raise PredictionError(f"{path}: expected {expected}, found {other}")
     for name in ("targets", "predictions"):
         values = getattr(found, name)
         if values is None:

@@ -6,7 +6,7 @@ random seed always draws the same training examples; test does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +16,7 @@ from common.errors import UserError
 from common.settings import Count, FromOne, Settings, setting
 from tasks.labelled_files import Source
 from tasks.readers import Examples
-from tasks.splits import DerivedSource, PartedSource, WithoutLeaks, parted
+from tasks.splits import DerivedSource, PartedSource, WithoutLeaks, random_split
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Protocol(Settings):
     """Which labelled examples of a task are train, dev and test.
 
-    `guarded_first`: texts of dev and test are removed from train before examples are drawn, so that
-    none of these are lost. Elsewhere dev is a part of train, in which texts may be repeated.
+    `removes_leaks_first`: texts of dev and test are removed from train before examples are drawn,
+    so that none of these are lost. Elsewhere dev is a part of train, which may repeat texts.
     """
 
-    guarded_first: ClassVar[bool] = False
+    removes_leaks_first: ClassVar[bool] = False
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         """Return a source of the protocol's splits of a task's files."""
@@ -47,9 +47,9 @@ class Protocol(Settings):
 
 
 SHOTS = "labelled examples of each class"
-VALIDATION = 500  # most examples of dev (Moukafih et al., 2022, section 4.1)
+MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
 HELD_OUT = 0.1  # of the training examples, as dev
-KEPT_FOR_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
+CAPPED_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
 
 
 class AllFiles(Protocol, name="files"):
@@ -60,29 +60,70 @@ class AllFiles(Protocol, name="files"):
 
 
 class FewShots(Protocol, name="few-shot"):
-    """--shots training examples in all, half of dev as dev, the rest of dev as test."""
+    """--shots training examples in all, half of dev as dev, the rest of dev as test.
 
-    guarded_first = True
+    Dev has at most 500 examples (Moukafih et al., 2022, section 4.1, after Gunel et al., 2021). A
+    test split with labels is used as it is.
+    """
+
+    removes_leaks_first = True
     shots: Count | None = setting(None, help="labelled examples in all, balanced over the classes")
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return few_shot(source, needed(self.shots), class_names(task), seed, has_test(task))
+        shots, names, test = needed(self.shots), class_names(task), labelled_test(task)
+
+        def make(examples: Examples, split: str, where: str) -> Examples:
+            if split == "train":
+                return examples.select(balanced_rows(examples, shots, names, seed, where))
+            if split == "test" and test == "test":
+                return examples
+            first, rest = random_split(examples, min(MAX_DEV, len(examples) // 2), where)
+            return first if split == "dev" else rest
+
+        return DerivedSource(source, make, {"train": "train", "dev": "dev", "test": test})
 
 
 class HeldOutTenth(Protocol, name="held-out"):
     """A tenth of train as dev, dev as test."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return source if has_test(task) else held_out_tenth(source)
+        if labelled_test(task) == "test":
+            return source
+
+        def make(examples: Examples, split: str, where: str) -> Examples:
+            if split == "test":
+                return examples
+            count = max(1, round(HELD_OUT * len(examples)))
+            first, rest = random_split(examples, count, where)
+            return first if split == "dev" else rest
+
+        return DerivedSource(source, make, {"train": "train", "dev": "train", "test": "dev"})
 
 
 class CappedClasses(Protocol, name="capped"):
-    """At most --shots examples of each class of train, a twentieth of them as dev, dev as test."""
+    """At most --shots examples of each class of train, a twentieth of them as dev, dev as test.
+
+    At least one example of a class is dev (Zhang et al., 2022, section 3.1).
+    """
 
     shots: Count | None = setting(None, help=SHOTS)
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return capped(source, needed(self.shots), len(class_names(task)), seed, labelled_test(task))
+        shots, classes = needed(self.shots), len(class_names(task))
+
+        def choose(examples: Examples, split: str, where: str) -> list[np.ndarray]:
+            chosen = []
+            for shuffled in by_class(examples, classes, seed):
+                rows = shuffled[:shots]
+                held = max(1, round(CAPPED_DEV * len(rows))) if len(rows) > 1 else 0
+                chosen.append(rows[held:] if split == "train" else rows[:held])
+            if not sum(map(len, chosen)):
+                raise DataError(
+                    f"{where}: expected a class with two or more examples to split, found none"
+                )
+            return chosen
+
+        return train_and_dev(source, task, choose)
 
 
 class FewPerClass(Protocol, name="few-a-class"):
@@ -91,8 +132,7 @@ class FewPerClass(Protocol, name="few-a-class"):
     shots: Count | None = setting(None, help=SHOTS)
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        names, test = class_names(task), labelled_test(task)
-        return even(source, needed(self.shots), names, seed, test)
+        return few_per_class(source, task, needed(self.shots), 1.0, seed)
 
 
 class Imbalanced(Protocol, name="imbalanced"):
@@ -104,9 +144,7 @@ class Imbalanced(Protocol, name="imbalanced"):
     )
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        ratio = self.imbalance or 1.0
-        names, test = class_names(task), labelled_test(task)
-        return even(source, needed(self.shots), names, seed, test, ratio)
+        return few_per_class(source, task, needed(self.shots), self.imbalance or 1.0, seed)
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
@@ -114,20 +152,18 @@ class Imbalanced(Protocol, name="imbalanced"):
             yield f"protocol {self.name}: expected imbalance, found none"
 
 
-def drawn(
+def apply_protocol(
     task: Task, protocol: Protocol, seed: int, others: tuple[Source, ...] | None = None
 ) -> Source:
     """Return a task's source after the protocol and the removal of held-out texts from train.
 
     The dev and test texts of the task and of `others` are removed; None removes no texts.
     """
-    if protocol.guarded_first:
-        return protocol.source(guarded(task.source, others), task, seed)
-    return guarded(protocol.source(task.source, task, seed), others)
-
-
-def guarded(source: Source, others: tuple[Source, ...] | None) -> Source:
-    return source if others is None else WithoutLeaks(source, others)
+    if others is None:
+        return protocol.source(task.source, task, seed)
+    if protocol.removes_leaks_first:
+        return protocol.source(WithoutLeaks(task.source, others), task, seed)
+    return WithoutLeaks(protocol.source(task.source, task, seed), others)
 
 
 def needed(shots: int | None) -> int:
@@ -136,59 +172,20 @@ def needed(shots: int | None) -> int:
 
 
 def class_names(task: Task) -> tuple[str, ...]:
-    """Return what the classes are called, or their numbers."""
+    """Return the names of the classes, or their numbers."""
     assert task.kind.classes is not None, "checked when the configuration was made"
     return task.kind.class_names or tuple(map(str, range(task.kind.classes)))
 
 
 def labelled_test(task: Task) -> str:
-    """Return the split whose labelled examples are test."""
-    return "test" if has_test(task) else "dev"
-
-
-def has_test(task: Task) -> bool:
-    """Return whether the source already holds out dev and test with labels."""
+    """Return the split whose labelled examples are test: test if it has labels, else dev."""
     source = task.source
     while isinstance(source, DerivedSource):
         source = source.source
-    return isinstance(source, PartedSource)
+    return "test" if isinstance(source, PartedSource) else "dev"
 
 
-def held_out_tenth(source: Source) -> DerivedSource:
-    """Use a tenth of the training file as dev, and the labelled dev file as test."""
-
-    def make(examples: Examples, split: str, where: str) -> Examples:
-        if split == "test":
-            return examples
-        first, rest = parted(examples, max(1, round(HELD_OUT * len(examples))), where)
-        return first if split == "dev" else rest
-
-    return DerivedSource(source, make, {"train": "train", "dev": "train", "test": "dev"})
-
-
-def few_shot(
-    source: Source, shots: int, names: Sequence[str], seed: int, own_test: bool = False
-) -> DerivedSource:
-    """Draw `shots` training examples in all, balanced over the classes.
-
-    Dev is half of the dev file, at most 500 examples. Test is the rest of it (Moukafih et al.,
-    2022, section 4.1, after Gunel et al., 2021) or, with `own_test`, the source's own test.
-    """
-
-    def make(examples: Examples, split: str, where: str) -> Examples:
-        if split == "train":
-            return examples.at(few_of_each(examples, shots, names, seed, where))
-        if split == "test" and own_test:
-            return examples
-        first, rest = parted(examples, min(VALIDATION, len(examples) // 2), where)
-        return first if split == "dev" else rest
-
-    return DerivedSource(
-        source, make, {"train": "train", "dev": "dev", "test": "test" if own_test else "dev"}
-    )
-
-
-def few_of_each(
+def balanced_rows(
     examples: Examples, shots: int, names: Sequence[str], seed: int, where: str
 ) -> np.ndarray:
     """Return rows of `shots` examples, balanced over classes; raise DataError for too few."""
@@ -208,65 +205,48 @@ def few_of_each(
     return np.sort(np.concatenate(rows))
 
 
-def capped(source: Source, shots: int, classes: int, seed: int, test: str) -> DerivedSource:
-    """Draw at most `shots` examples of each class; a twentieth of them, at least one, is dev.
+# (examples of train, train or dev, its files for messages) -> rows of each class.
+Choose = Callable[[Examples, str, str], list[np.ndarray]]
 
-    `test` is the source's split that is used as test (Zhang et al., 2022, section 3.1).
-    """
+
+def train_and_dev(source: Source, task: Task, choose: Choose) -> DerivedSource:
+    """Choose train and dev from the training examples; test is the labelled split."""
 
     def make(examples: Examples, split: str, where: str) -> Examples:
         if split == "test":
             return examples
-        parts: dict[str, list[np.ndarray]] = {"train": [], "dev": []}
-        for several in by_class(examples, classes, seed):
-            rows = several[:shots]
-            held = max(1, round(KEPT_FOR_DEV * len(rows))) if len(rows) > 1 else 0
-            parts["dev"].append(rows[:held])
-            parts["train"].append(rows[held:])
-        rows = np.sort(np.concatenate(parts[split]))
-        if not len(rows):
-            raise DataError(
-                f"{where}: expected a class with two or more examples to split, found none"
-            )
-        found = examples.at(rows)
+        found = examples.select(np.sort(np.concatenate(choose(examples, split, where))))
         return found if split == "train" else replace(found, blank_labels=0)
 
-    return DerivedSource(source, make, {"train": "train", "dev": "train", "test": test})
+    origin = {"train": "train", "dev": "train", "test": labelled_test(task)}
+    return DerivedSource(source, make, origin)
 
 
-def even(
-    source: Source, shots: int, names: Sequence[str], seed: int, test: str, ratio: float = 1.0
-) -> DerivedSource:
+def few_per_class(source: Source, task: Task, shots: int, ratio: float, seed: int) -> DerivedSource:
     """Draw `shots` examples of each class, and as many others for dev.
 
     With a `ratio` above 1 the rarest class has `shots` examples, the most frequent `ratio` times as
-    many, the others numbers on a geometric scale (Cao et al., 2019). `test` is as in `capped`.
+    many, the others numbers on a geometric scale (Cao et al., 2019).
     """
+    names = class_names(task)
 
-    def make(examples: Examples, split: str, where: str) -> Examples:
-        if split == "test":
-            return examples
-        drawn = by_class(examples, len(names), seed)
-        rows = []
-        for name, several, wanted in zip(names, drawn, counts(drawn, shots, ratio), strict=True):
-            if len(several) < 2 * wanted:
+    def choose(examples: Examples, split: str, where: str) -> list[np.ndarray]:
+        shuffled = by_class(examples, len(names), seed)
+        order = np.argsort([len(rows) for rows in shuffled], kind="stable")  # the rarest first
+        steps = np.empty(len(names))
+        steps[order] = np.linspace(0, 1, len(names))
+        chosen = []
+        for name, rows, step in zip(names, shuffled, steps, strict=True):
+            count = round(shots * float(ratio**step))
+            if len(rows) < 2 * count:
                 raise DataError(
-                    f"{where}: expected {2 * wanted} examples of class {name}, half of them for "
-                    f"dev, found {len(several)}"
+                    f"{where}: expected {2 * count} examples of class {name}, half of them for "
+                    f"dev, found {len(rows)}"
                 )
-            rows.append(several[:wanted] if split == "train" else several[wanted : 2 * wanted])
-        found = examples.at(np.sort(np.concatenate(rows)))
-        return found if split == "train" else replace(found, blank_labels=0)
+            chosen.append(rows[:count] if split == "train" else rows[count : 2 * count])
+        return chosen
 
-    return DerivedSource(source, make, {"train": "train", "dev": "train", "test": test})
-
-
-def counts(drawn: Sequence[np.ndarray], shots: int, ratio: float) -> list[int]:
-    """Return how many examples of each class are drawn; see `even`."""
-    order = np.argsort([len(rows) for rows in drawn], kind="stable")  # the rarest first
-    steps = np.empty(len(drawn))
-    steps[order] = np.linspace(0, 1, len(drawn))
-    return [round(shots * float(ratio**step)) for step in steps]
+    return train_and_dev(source, task, choose)
 
 
 def by_class(examples: Examples, classes: int, seed: int) -> list[np.ndarray]:

@@ -37,14 +37,14 @@ class Examples:
     def available(self) -> int:
         return len(self) if self.drawn_from is None else self.drawn_from
 
-    def some(self, limit: Limit) -> Examples:
+    def sample(self, limit: Limit) -> Examples:
         """Return `limit` examples drawn at random, or a share of them; all of them for None."""
-        rows = drawn(len(self), limit)
+        rows = sample_rows(len(self), limit)
         if len(rows) == len(self):
             return self
-        return replace(self.at(rows), drawn_from=self.available)
+        return replace(self.select(rows), drawn_from=self.available)
 
-    def at(self, rows: np.ndarray) -> Examples:
+    def select(self, rows: np.ndarray) -> Examples:
         """Return the examples of these rows, in their order."""
         return replace(
             self,
@@ -66,7 +66,7 @@ def limit_of(limit: Limits, task: str) -> Limit:
     return limit.get(task) if isinstance(limit, Mapping) else limit
 
 
-def drawn(count: int, limit: Limit) -> np.ndarray:
+def sample_rows(count: int, limit: Limit) -> np.ndarray:
     """Return sorted positions of `limit` of `count` examples, drawn at random; all for None.
 
     They do not depend on a run's random seed. The first ones would not do: SST's files are sorted.
@@ -144,10 +144,10 @@ def to_number(label: str) -> float | None:
 
 def text_hash(texts: Sequence[str]) -> int:
     """Return a 64-bit hash of the letters and digits of an example's texts, in any order."""
-    joined = "\n".join(sorted({bare(text) for text in texts}))
+    joined = "\n".join(sorted({normalise_text(text) for text in texts}))
     return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
 
 
-def bare(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return the letters and digits of a text in lower case."""
     return "".join(filter(str.isalnum, text.lower()))

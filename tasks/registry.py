@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import new_class
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from common.errors import UserError
 from common.settings import Settings, setting
@@ -13,7 +13,6 @@ from tasks.catalog import DECLARED
 
 if TYPE_CHECKING:
     from tasks.base import Task
-
 
 Pair = Literal["bi", "joint"]
 CLASSES_HELP = "train on the first N classes only"
@@ -52,7 +51,7 @@ class SST(TaskOptions, name="sst"):
     )
 
     def build(self) -> Task:
-        from tasks.cs224n import sst
+        from tasks.built_in import sst
 
         return sst(self.head)
 
@@ -74,7 +73,7 @@ class QQP(TaskOptions, name="qqp"):
             yield "task_options: qqp: pair joint: expected neither head nor loss with it"
 
     def build(self) -> Task:
-        from tasks.cs224n import qqp
+        from tasks.built_in import qqp
 
         return qqp(self.head, self.loss, self.pair)
 
@@ -97,63 +96,59 @@ class STS(TaskOptions, name="sts"):
     )
 
     def build(self) -> Task:
-        from tasks.cs224n import sts
+        from tasks.built_in import sts
 
         return sts(self.head, self.activation)
 
 
-def table_task(name: str, texts: int, classes: int, make: Callable[..., Task]) -> type[TaskOptions]:
-    """Return the options class of a task from a table.
+class CatalogTask(TaskOptions):
+    """A task from a table of the catalog."""
 
-    `make` builds the task from its options: `pair` for two texts, `classes` for more than two
-    classes.
-    """
-    base = SHAPES[texts == 2, classes > 2]
-    body = {
-        "texts": texts,
-        "most_classes": classes,
-        "build": lambda self: make(name, **chosen(self)),
-        "faults": class_faults,
-        "__doc__": f"{name}: {classes} classes of {'pairs of texts' if texts == 2 else 'texts'}.",
-    }
-    return new_class(name, (base,), {"name": name}, lambda space: space.update(body))
+    most_classes: ClassVar[int]
+
+    def build(self) -> Task:
+        from tasks.built_in import CATALOG
+
+        options = {key: value for key, value in self.values().items() if value is not None}
+        return CATALOG[self.name](**options)
+
+    def faults(self) -> Iterator[str]:
+        found, most = getattr(self, "classes", None), self.most_classes
+        if found is not None and found not in map(str, range(2, most + 1)):
+            yield f"classes: expected a whole number from 2 to {most}, found {found!r}"
 
 
-class OfPairs(TaskOptions):
+class PairTask(CatalogTask):
     """A task on pairs of texts."""
 
     pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
 
 
-class OfClasses(TaskOptions):
+class MultiClassTask(CatalogTask):
     """A task with more than two classes."""
 
     classes: str | None = setting(None, help=CLASSES_HELP, metavar="N", shared="all")
 
 
-class OfPairsAndClasses(OfPairs, OfClasses):
+class MultiClassPairTask(PairTask, MultiClassTask):
     """A task on pairs of texts with more than two classes."""
 
 
 # Keys: whether a task has pairs, and more than two classes.
-SHAPES: dict[tuple[bool, bool], type[TaskOptions]] = {
-    (False, False): TaskOptions,
-    (True, False): OfPairs,
-    (False, True): OfClasses,
-    (True, True): OfPairsAndClasses,
+SHAPES: dict[tuple[bool, bool], type[CatalogTask]] = {
+    (False, False): CatalogTask,
+    (True, False): PairTask,
+    (False, True): MultiClassTask,
+    (True, True): MultiClassPairTask,
 }
 
 
-def chosen(options: TaskOptions) -> dict[str, Any]:
-    """Return the options that are set."""
-    return {key: value for key, value in options.values().items() if value is not None}
-
-
-def class_faults(options: Any) -> Iterator[str]:
-    """Yield an error for a number of classes that the task does not have."""
-    found, most = getattr(options, "classes", None), options.most_classes
-    if found is not None and found not in map(str, range(2, most + 1)):
-        yield f"classes: expected a whole number from 2 to {most}, found {found!r}"
+def catalog_task(name: str, texts: int, classes: int) -> type[CatalogTask]:
+    """Return the options class of a task of the catalog."""
+    text = f"{name}: {classes} classes of {'pairs of texts' if texts == 2 else 'texts'}."
+    body = {"texts": texts, "most_classes": classes, "__doc__": text}
+    base = SHAPES[texts == 2, classes > 2]
+    return new_class(name, (base,), {"name": name}, lambda space: space.update(body))
 
 
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
@@ -165,29 +160,10 @@ CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
 MANY_CLASSES = {name: classes for name, classes in CLASSES.items() if classes > 2}
 # Objectives of a task with separate contrastive terms (SCL-MOO).
 PULL_PUSH = ("cross_entropy", "pull", "push")
-
-
-def declared(name: str, **options: str) -> Task:
-    """Return a task of GLUE or CLUE."""
-    from tasks.catalog_tasks import declared_task
-
-    return declared_task(name, **options)
-
-
-def review(name: str, **options: str) -> Task:
-    """Return a task on reviews or topics."""
-    from tasks.catalog_tasks import MAKERS
-
-    return MAKERS[name](**options)
-
-
 TASKS: dict[str, type[TaskOptions]] = {
     **{one.name: one for one in (SST, QQP, STS)},
-    **{
-        name: table_task(name, len(d.texts), len(d.labels), declared)
-        for name, d in DECLARED.items()
-    },
-    **{name: table_task(name, 1, classes, review) for name, classes in REVIEWS.items()},
+    **{name: catalog_task(name, len(d.texts), len(d.labels)) for name, d in DECLARED.items()},
+    **{name: catalog_task(name, 1, classes) for name, classes in REVIEWS.items()},
 }
 TASK_NAMES = tuple(TASKS)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from tasks.labelled_files import LabelledFiles, Source
-from tasks.readers import Examples, Limit, amount, bare, text_hash
-from tasks.text_files import DataError, is_there
+from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
+from tasks.text_files import DataError, file_exists
 
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
@@ -42,7 +42,7 @@ class DerivedSource:
         drawn = limit if self.row_by_row else None
         examples = self.source.read(folder, self.origin[split], drawn)
         found = self.make(examples, split, self.where(folder, split))
-        return found if self.row_by_row else found.some(limit)
+        return found if self.row_by_row else found.sample(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, self.origin[split])
@@ -62,7 +62,7 @@ def first_classes(source: Source, count: int) -> DerivedSource:
         rows = np.flatnonzero(examples.targets < count)
         if not len(rows):
             raise DataError(f"{where}: expected examples of the first {count} classes")
-        return examples.at(rows)
+        return examples.select(rows)
 
     return of_each_split(source, make)
 
@@ -100,8 +100,8 @@ class WithoutLeaks:
         if not fresh.any():
             where = self.where(folder, split)
             raise DataError(f"{where}: expected examples that are not in dev or test, found none")
-        found = replace(examples.at(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
-        return found.some(limit)
+        found = replace(examples.select(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
+        return found.sample(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, split)
@@ -111,14 +111,14 @@ def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
     """Return the keys of the examples of dev and test; a split without a file has none."""
     found: set[frozenset[str]] = set()
     for split in source.splits:
-        if split != "train" and is_there(Path(source.where(folder, split))):
+        if split != "train" and file_exists(Path(source.where(folder, split))):
             found.update(keys(source.read(folder, split)))
     return found
 
 
 def keys(examples: Examples) -> list[frozenset[str]]:
     """Return the set of normalised texts of each example, which identifies it."""
-    return [frozenset(map(bare, texts)) for texts in zip(*examples.texts, strict=True)]
+    return [frozenset(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class PartedSource:
             raise DataError(f"{where}: expected different texts to split, found each too often")
         own = rows[split]
         wanted = own[: amount(len(own), limit)] if split == "train" else own
-        found = self.source.at(folder, "train", np.sort(wanted))
+        found = self.source.select(folder, "train", np.sort(wanted))
         if split != "train":
             return replace(found, blank_labels=0)  # reported once
         return found if len(wanted) == len(own) else replace(found, drawn_from=len(own))
@@ -176,7 +176,7 @@ def deal(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.
     return [order[part[group[order]] == number] for number in range(len(sizes) + 1)]
 
 
-def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
+def random_split(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
     """Draw `count` examples, always the same ones, and return them and the others.
 
     Examples with equal texts stay together, so that no text is on both sides; if they do not fit,
@@ -189,5 +189,5 @@ def parted(examples: Examples, count: int, where: str) -> tuple[Examples, Exampl
     others, drawn = deal(known, order, (count,))
     if not len(drawn):
         raise DataError(f"{where}: expected different texts to split, found each too often")
-    first, rest = (examples.at(np.sort(rows)) for rows in (drawn, others))
+    first, rest = (examples.select(np.sort(rows)) for rows in (drawn, others))
     return replace(first, blank_labels=0), rest  # blank labels are reported once

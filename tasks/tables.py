@@ -1,24 +1,32 @@
-"""Rows, columns and sentences of a data file in any of the known formats, by its ending."""
+"""Rows, columns and sentences of a data file in any of the known formats, by its ending.
+
+Parquet files and folders saved by the library datasets need the package pyarrow.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tasks.arrow_files import arrow_columns, arrow_rows
+from common.atomic_files import check_regular
 from tasks.text_files import (
     DataError,
     csv_lines,
     decoded_lines,
+    encodable,
     json_field,
     json_lines,
     json_rows,
+    to_text,
 )
 
 JSON_LINES = (".json", ".jsonl")
+ROWS = 4096  # of a Parquet file in memory at a time
 
 
 def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
@@ -124,3 +132,93 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
     ".json": json_field,
     ".parquet": csv_column,
 }
+
+
+def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (row number from 1, fields by column); classes have the names stored in the file."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise DataError(
+            f"{path}: expected the package pyarrow, found none: pip install -r "
+            "requirements-extras.txt"
+        ) from error
+    number = 0
+    for file in shards(path):
+        try:
+            with opened(file, needed) as (schema, batches):
+                header = list(schema.names)
+                for name in needed:
+                    if header.count(name) != 1:
+                        found = "it twice" if name in header else ", ".join(header)
+                        raise DataError(f"{file}: expected a column {name!r}, found {found}")
+                names = class_names(schema)
+                for batch in batches:
+                    columns = [batch.column(name).to_pylist() for name in needed]
+                    for values in zip(*columns, strict=True):
+                        number += 1
+                        fields = zip(needed, values, strict=True)
+                        yield number, {n: as_text(v, names.get(n), file, number) for n, v in fields}
+        except (pyarrow.ArrowException, OSError) as error:
+            raise DataError(f"{file}: cannot be read: {error}") from error
+
+
+def arrow_columns(path: Path) -> list[str]:
+    """Return the names of the columns."""
+    try:
+        import pyarrow
+    except ImportError:
+        return []  # reading the rows reports the missing package
+    try:
+        with opened(shards(path)[0]) as (schema, _):
+            return list(schema.names)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
+def shards(path: Path) -> list[Path]:
+    """Return the sorted files of a path: a file, a pattern or a folder."""
+    if path.is_dir():
+        found = sorted(path.glob("*.arrow"))
+        if not found:
+            raise DataError(f"{path}: expected a file, found a folder without *.arrow files")
+    else:
+        found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+    if not found or not found[0].exists():
+        raise DataError(f"{path}: expected a data file, found none")
+    for file in found:
+        check_regular(file, DataError)
+    return found
+
+
+@contextmanager
+def opened(file: Path, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Open a file of Arrow or Parquet data: its schema, and batches of rows with these columns."""
+    import pyarrow
+    from pyarrow import parquet
+
+    if file.suffix == ".arrow":
+        with pyarrow.memory_map(str(file)) as mapped, pyarrow.ipc.open_stream(mapped) as stream:
+            yield stream.schema, stream
+        return
+    with parquet.ParquetFile(file) as table:
+        yield table.schema_arrow, table.iter_batches(ROWS, columns=list(dict.fromkeys(columns)))
+
+
+def class_names(schema: Any) -> Mapping[str, list[str]]:
+    """Return the names of the classes by column, from the metadata of the library datasets."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {n: f["names"] for n, f in features.items() if f.get("_type") == "ClassLabel"}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+
+
+def as_text(value: Any, names: Sequence[str] | None, file: Path, row: int) -> str:
+    """Return a field as text; a missing value is the empty string."""
+    if isinstance(value, int) and names is not None:
+        return names[value] if 0 <= value < len(names) else ""  # -1: no label
+    value = to_text(value)
+    if not isinstance(value, str) or not encodable(value):
+        raise DataError(f"{file}, row {row}: expected text or a number, found {str(value)[:60]!r}")
+    return value

@@ -7,55 +7,55 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import harmful
-from tasks.described import FILES, Described, DescriptionError
+from tasks.described import FILES, DescriptionError, TaskDescription
 from tasks.readers import to_number
 from tasks.tables import columns_of, rows_by_name
-from tasks.text_files import DataError, is_there
+from tasks.text_files import DataError, file_exists
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 MOST_CLASSES = 1000
 
 
-def settle(name: str, given: Mapping[str, Any]) -> Described:
+def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescription:
     """Return the complete description of a task; read missing labels from the training file.
 
     Raises DescriptionError, or DataError with the file and line of invalid data.
     """
-    files = {key: given[key] for key in FILES if given.get(key)}
+    files = {key: description[key] for key in FILES if description.get(key)}
     if len(files) == 1:
         files = in_folder(files["train"])
     for key, file in files.items():
-        if not is_there(Path(file)):
+        if not file_exists(Path(file)):
             raise DataError(f"{file}: expected the file {key} of {name}, found none")
     common: dict[str, Any] = {
         "name": name,
-        "type": given["type"],
-        "texts": tuple(given["text"]),
-        "label": given["label"],
-        "id": given.get("id"),
-        "joint": given.get("pair") == "joint",
-        "quotes": given.get("quotes", "yes") in ("yes", True),
+        "type": description["type"],
+        "texts": tuple(description["text"]),
+        "label": description["label"],
+        "id": description.get("id"),
+        "joint": description.get("pair") == "joint",
+        "quotes": description.get("quotes", "yes") in ("yes", True),
         "train": files["train"],
         "dev": files.get("dev"),
         "test": files.get("test"),
     }
     quotes = common["quotes"]
-    found = labels_of(Path(files["train"]), given["label"], quotes)
+    found = labels_of(Path(files["train"]), description["label"], quotes)
     if "test" in files:
         test = Path(files["test"])
-        common["test_labels"] = given["label"] in columns_of(test, by_commas(test), quotes)
+        common["test_labels"] = description["label"] in columns_of(test, by_commas(test), quotes)
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
                 f"{name}: test: expected a file with labels, or also a file for dev, found "
-                f"{files['test']} without a column {given['label']!r}"
+                f"{files['test']} without a column {description['label']!r}"
             )
-    if given["type"] == "classification":
-        labels = tuple(given["labels"]) or classes(name, files, found)
+    if description["type"] == "classification":
+        labels = tuple(description["labels"]) or classes(name, files, found)
         check_labels(name, labels)
-        return Described(**common, labels=labels)
-    low, high = bounds(given, *scale(Path(files["train"]), found))
-    return Described(**common, low=low, high=high)
+        return TaskDescription(**common, labels=labels)
+    low, high = bounds(description, *scale(Path(files["train"]), found))
+    return TaskDescription(**common, low=low, high=high)
 
 
 def in_folder(place: str) -> dict[str, str]:
@@ -140,10 +140,10 @@ def scale(file: Path, found: Iterator[tuple[int, str]]) -> tuple[float, float]:
     return low, high
 
 
-def bounds(given: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
+def bounds(description: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
     """Return the given bounds of the scale, replacing missing ones by those of the file."""
-    low = low if given.get("low") is None else given["low"]
-    high = high if given.get("high") is None else given["high"]
+    low = low if description.get("low") is None else description["low"]
+    high = high if description.get("high") is None else description["high"]
     if not low < high:
         raise DescriptionError(f"expected low below high, found low={low:g} and high={high:g}")
     return low, high

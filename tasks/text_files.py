@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +58,27 @@ def csv_lines(path: Path) -> Iterator[str]:
 def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, these fields as text) of a file with one JSON object per line."""
     for number, row in json_lines(path):
-        fields = {}
-        for name in needed:
-            value = plain(row[name]) if isinstance(row, dict) and name in row else None
-            if not isinstance(value, str) or not encodable(value):
-                found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
-                raise DataError(f"{path}, line {number}: expected text in {name!r}, found {found}")
-            fields[name] = value
-        yield number, fields
+        yield number, {name: text_field(path, number, row, name, to_text) for name in needed}
 
 
-def plain(value: Any) -> Any:
+def json_field(path: Path, column: str) -> Iterator[str]:
+    """Yield one text field of a file with one JSON object per line."""
+    for number, row in json_lines(path):
+        yield text_field(path, number, row, column)
+
+
+def text_field(
+    path: Path, line: int, row: Any, name: str, convert: Callable[[Any], Any] = lambda value: value
+) -> str:
+    """Return a field of a JSON object, converted to text; raise DataError for any other value."""
+    value = convert(row[name]) if isinstance(row, dict) and name in row else None
+    if not isinstance(value, str) or not encodable(value):
+        found = f"{value!r}"[:60] if isinstance(row, dict) else type(row).__name__
+        raise DataError(f"{path}, line {line}: expected text in {name!r}, found {found}")
+    return value
+
+
+def to_text(value: Any) -> Any:
     """Convert numbers, truth values and missing values to text, whole numbers without a point.
 
     A column of classes may have whole numbers in one file and decimal points in another.
@@ -80,16 +90,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value) if isinstance(value, int | float) else value
-
-
-def json_field(path: Path, column: str) -> Iterator[str]:
-    """Yield one field of a file with one JSON object per line."""
-    for number, row in json_lines(path):
-        value = row.get(column) if isinstance(row, dict) else None
-        if not isinstance(value, str) or not encodable(value):
-            found = type(row).__name__ if not isinstance(row, dict) else f"{value!r}"[:60]
-            raise DataError(f"{path}, line {number}: expected text in {column!r}, found {found}")
-        yield value
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -111,6 +111,6 @@ def encodable(text: str) -> bool:
     return True
 
 
-def is_there(file: Path) -> bool:
+def file_exists(file: Path) -> bool:
     """Return whether a file exists, or any file of a pattern."""
     return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))

@@ -122,7 +122,7 @@ def build_regularizers(
     found = {one.name: one.build(model, config.seed) for one in config.regularizers}
     for name, regularizer in found.items():
         for task in regularizer.weights:
-            if tasks[task].in_batch or tasks[task].kind.divergence is None:
+            if tasks[task].compares_examples or tasks[task].kind.divergence is None:
                 expected = "a task whose outputs can be compared one by one"
                 raise RunError(f"{name}: expected {expected}, found {task}")
     return found

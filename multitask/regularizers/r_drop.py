@@ -20,7 +20,7 @@ class RDropTerm(Stateless):
     def __call__(self, clean: Clean) -> Term:
         again, outputs = clean.another_pass(clean.batch)
         first = clean.task.objectives[0]
-        other = clean.task.losses(outputs, again.texts, clean.targets)[first]
+        other = clean.task.compute_losses(outputs, again.texts, clean.targets)[first]
         divergence = clean.divergence(outputs, clean.outputs)
         weight = self.weights[clean.task.name]
         return Term((other - clean.loss) / 2 + weight * divergence / 2, [again])

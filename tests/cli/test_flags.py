@@ -67,7 +67,7 @@ def test_choices_equal_the_registries():
     from minbert.bi_encoder import PRECISIONS
     from minbert.pooling import POOLINGS
     from tasks import TASK_NAMES
-    from tasks.cs224n import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
+    from tasks.built_in import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
     from tasks.heads import ACTIVATIONS
     from tasks.metrics import METRICS
 
@@ -98,10 +98,10 @@ def test_default_options_and_objectives_are_the_tasks_own():
 
 
 def test_pairs_are_those_of_glue():
-    from tasks import PAIRS, catalog_tasks
+    from tasks import PAIRS, built_in
 
     with_pairs = [name for name, task in TASKS.items() if "pair" in task.by_key()]
-    assert all(choices(TASKS[name], "pair") == catalog_tasks.PAIR_OPTIONS for name in with_pairs)
+    assert all(choices(TASKS[name], "pair") == built_in.PAIR_OPTIONS for name in with_pairs)
     assert PAIRS == ("qqp", "mrpc", "rte", "qnli", "mnli", "afqmc", "ocnli", "bustm")
     assert set(PAIRS) == set(with_pairs)
 

@@ -187,7 +187,7 @@ def test_limit_draws_training_examples_only(small, data, run, tmp_path):
     limited = [*command, "--limit", "5"]
     found = run(*limited, "--data", small, "--output", tmp_path / "limited")
     assert "train 5, dev 40, test 40" in found.stdout
-    drawn = build_task("sst").read(data, "train").some(5).ids
+    drawn = build_task("sst").read(data, "train").sample(5).ids
     train = data / "ids-sst-train.csv"
     lines = train.read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines[1:] if set(line.split("\t")) & set(drawn)]

@@ -11,7 +11,7 @@ def plain_losses(trainer, name, rows, texts=None):
     texts = trainer.model.embed(split.batch(rows)) if texts is None else texts
     targets = split.targets(rows, texts[0].device)
     outputs = trainer.model.heads[name](*texts)
-    return trainer.tasks[name].losses(outputs, texts, targets), texts
+    return trainer.tasks[name].compute_losses(outputs, texts, targets), texts
 
 
 def step_terms(trainer):

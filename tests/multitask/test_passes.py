@@ -35,7 +35,7 @@ def encoder_gradient(model):
     )
 
 
-def in_batch(trainer, micro_batch=None):
+def use_whole_batches(trainer, micro_batch=None):
     """Make the trainer's only task, of pairs, one whose loss compares the examples of a batch."""
     (name,) = trainer.tasks
     task = trainer.tasks[name]
@@ -44,7 +44,7 @@ def in_batch(trainer, micro_batch=None):
     )
     trainer.model.heads[name] = torch.nn.Module()
     trainer.model.heads[name].forward = lambda u, v: (u, v)
-    tasks = {name: replace(task, kind=kind, in_batch=True)}
+    tasks = {name: replace(task, kind=kind, compares_examples=True)}
     config = replace(trainer.config, micro_batch=micro_batch)
     trainer.gradient = StepGradient(
         trainer.model, tasks, trainer.splits, trainer.combiner, {}, config, trainer.processes
@@ -81,7 +81,7 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
     found = {}
     for size in (None, micro_batch):
         trainer = make_trainer(f"{size}", only="sts", dropout=False)
-        in_batch(trainer, size)
+        use_whole_batches(trainer, size)
         result = trainer.gradient({"sts": [np.arange(10)]})
         found[size] = encoder_gradient(trainer.model), result.losses
     (one, loss), (other, same_loss) = found.values()
@@ -92,7 +92,7 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
 
 def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
     trainer = make_trainer(only="sts", dropout=False)
-    in_batch(trainer)
+    use_whole_batches(trainer)
     rows = [np.arange(6), np.arange(6, 8)]
 
     def loss(*batches):
@@ -107,7 +107,7 @@ def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
 def test_dropout_is_replayed_when_a_gradient_comes(make_trainer):
     """With the same masks the gradient is that of the losses; with others it would be near it."""
     trainer = make_trainer(only="sts")
-    in_batch(trainer, 4)
+    use_whole_batches(trainer, 4)
     trainer.model.train()
     trainer.gradient({"sts": [np.arange(12)]})
     cached = encoder_gradient(trainer.model)

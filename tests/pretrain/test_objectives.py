@@ -1,61 +1,151 @@
-"""Pre-training objectives as tasks, and what is measured of the embeddings."""
+"""Pre-training objectives as tasks: losses, projections in training only, metrics of dev."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from losses import simcse_loss, triplet_margin_loss
+from common.settings import hints_of
+from losses import (
+    every_npair_loss,
+    simcse_loss,
+    supcon_loss,
+    super_loss,
+    triplet_loss,
+    triplet_margin_loss,
+)
+from losses.super_loss import VARIANTS
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.objective_rules import PAIRED as LISTED_PAIRED
-from pretrain.objectives import PretrainObjective
-from pretrain.text_tasks import Projection, embedding_metrics
+from multitask.run import complete
+from multitask.telemetry import read_steps
+from pretrain import pretrain_tasks
+from pretrain.objectives import PretrainObjective, SuperLoss
+from pretrain.pretrain_tasks import (
+    ClassProjection,
+    TextProjection,
+    neighbour_metrics,
+    similarity_metrics,
+)
 from pretrain.texts import PAIRED
 
-CONFIG = RunConfig(mode="pretrain", tasks=("qqp", "sts"))
+TEXTS = RunConfig(mode="pretrain", tasks=("qqp", "sts"))
+CLASSES = RunConfig(mode="pretrain", tasks=("sst",), objective="superloss")
+SETTINGS = {"contrast_temperature": 0.2, "margin": 0.3, "nli": "pairs.csv"}
+LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
+GROUPS = torch.tensor([0, 1, 1, 2, 3])
 OBJECTIVES = {
-    name: one
-    for name, one in methods("objective").items()
-    if issubclass(one, PretrainObjective) and not one.of_classes
+    name: one for name, one in methods("objective").items() if issubclass(one, PretrainObjective)
+}
+EXPECTED = {  # loss of texts and their groups or classes, with SETTINGS
+    "simcse": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
+    "pairs": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
+    "nli": lambda u, v, w, groups: simcse_loss(u, v, 0.2, w, groups),
+    "ranking": lambda u, v, w, groups: simcse_loss(u, v, 0.2, w, groups),
+    "triplet": lambda u, v, w, _: triplet_margin_loss(u, v, w, 0.3),
+    "superloss": lambda texts, labels: super_loss(F.normalize(texts), labels, 0.2),
+    "supcon": lambda texts, labels: supcon_loss(texts, labels, 0.2),
+    "class-triplet": lambda texts, labels: triplet_loss(texts, labels, 0.3),
+    "npair": lambda texts, labels: every_npair_loss(texts, labels, False),
 }
 
 
-def test_tasks_that_make_pairs_are_those_whose_labels_say_what_belongs_together():
+def embeddings():
+    return torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
+
+
+def test_tasks_of_pairs_and_objectives_of_pairs():
     assert set(LISTED_PAIRED) == set(PAIRED)
-    assert {name for name, one in OBJECTIVES.items() if one.of_pairs} == {
-        "pairs",
-        "ranking",
-        "triplet",
-    }
+    of_pairs = {name for name, one in OBJECTIVES.items() if one.of_pairs}
+    assert of_pairs == {"pairs", "ranking", "triplet"}
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_objective_is_a_task_with_its_loss(name):
-    settings = {"margin": 0.3} if name == "triplet" else {"contrast_temperature": 0.1}
-    settings |= {"nli": "pairs.csv", "tasks": ()} if name == "nli" else {}
-    (task,) = build_tasks(replace(CONFIG, objective=name, **settings)).values()
-    torch.manual_seed(0)
-    texts = tuple(torch.randn(3, 5, 4))
-    texts = texts[:2] if name in ("simcse", "pairs") else texts
-    groups = torch.tensor([0, 1, 1, 2, 3])
-    expected = {
-        2: lambda: simcse_loss(*texts, 0.1, groups=groups),
-        3: lambda: simcse_loss(*texts[:2], 0.1, texts[2], groups),
-    }[len(texts)]()
-    if name == "triplet":
-        expected = triplet_margin_loss(*texts, 0.3)
-    head = task.build_head(4)
-    found = task.losses(head(*texts), texts, groups)
-    assert found == {name: expected}
-    assert task.in_batch == (name != "triplet")
+    objective = OBJECTIVES[name]
+    settings = {key: SETTINGS[key] for key in objective.by_key() if key in SETTINGS}
+    settings |= {"tasks": ()} if objective.needs_file else {}
+    config = CLASSES if objective.of_classes else TEXTS
+    (task,) = build_tasks(replace(config, objective=name, **settings)).values()
+    assert task.compares_examples == objective.compares_examples
+    if objective.of_classes:
+        assert (task.kind.classes, task.output, task.loss_switch) == (5, None, None)
+        texts, targets = (embeddings(),), LABELS
+    else:
+        count = 3 if getattr(objective, "random_negatives", objective.needs_file) else 2
+        texts, targets = tuple(torch.randn(count, 5, 4)), GROUPS
+    found = task.compute_losses(task.build_head(4)(*texts), texts, targets)
+    ((task_name, loss),) = found.items()
+    assert task_name == (f"sst-{name}" if objective.of_classes else name)
+    assert loss.isfinite()
+    if name in EXPECTED:
+        assert loss == EXPECTED[name](*texts, targets)
 
 
-def test_the_projection_is_there_in_training_only():
+def test_only_triplets_do_not_compare_the_examples_of_a_batch():
+    assert {name for name in EXPECTED if not OBJECTIVES[name].compares_examples} == {"triplet"}
+
+
+def test_the_settings_of_superloss_are_those_of_the_loss():
+    assert get_args(hints_of(SuperLoss)["super_loss"]) == VARIANTS
+    for variant in VARIANTS:
+        assert SuperLoss(super_loss=variant).class_loss(embeddings(), LABELS) > 0
+    for name, value in {"top_k": 2, "threshold": 0.1, "top_fraction": 0.5}.items():
+        objective = SuperLoss(contrast_temperature=0.2, **{f"hard_{name}": value})
+        assert objective.hard == {name: value}
+        expected = super_loss(F.normalize(embeddings()), LABELS, 0.2, **{name: value})
+        assert objective.losses()[0](embeddings(), LABELS) == expected > 0
+
+
+def test_hard_negatives_replace_all_negatives_after_their_epochs():
+    few = {"positives": 1, "negatives": 4}
+    changed = {"super_loss": "equation8", "contrast_temperature": 0.2, "epochs": 9, **few}
+    config = replace(CLASSES, hard_top_k=2, hard_after=3, **changed)
+    (task,) = build_tasks(config).values()
+    unit = F.normalize(embeddings())
+    plain = super_loss(unit, LABELS, 0.2, "equation8", **few)
+    hard = super_loss(unit, LABELS, 0.2, "equation8", top_k=2, **few)
+    assert plain != hard
+    for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
+        found = task.in_epoch(epoch).compute_losses(embeddings(), (), LABELS)
+        assert found == {"sst-superloss": expected}
+    (at_once,) = build_tasks(replace(config, hard_after=0)).values()
+    assert at_once.in_epoch(1).compute_losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
+
+
+def test_a_run_uses_hard_negatives_from_their_epoch(tmp_path):
+    """The losses of the first epoch are equal, those of the second are not."""
+    config = replace(CLASSES, encoder="tiny", limit=60, batch_size=20, epochs=2, per_class=True)
+    losses = {}
+    for name, hard in (("plain", {}), ("hard", {"hard_top_k": 1, "hard_after": 1})):
+        complete(replace(config, **hard), tmp_path / name)
+        steps = read_steps(tmp_path / name / "telemetry.jsonl")
+        losses[name] = [line["losses"]["sst-superloss"] for line in steps]
+    each = len(losses["plain"]) // 2
+    assert losses["plain"][:each] == losses["hard"][:each]
+    assert losses["plain"][each] < losses["hard"][each], "a nearer negative has a larger loss"
+
+
+@pytest.mark.parametrize(("kind", "width"), [("none", 4), ("linear", 512), ("nonlinear", 512)])
+def test_classes_are_projected_only_in_training(kind, width):
+    head = ClassProjection(4, methods("projection_head")[kind]())
+    text = embeddings()
+    assert head(text).shape == (8, width)
+    assert torch.equal(head.eval()(text), text)
+    assert not any(name.endswith("bias") for name, _ in head.named_parameters())
+    if kind == "nonlinear":  # as in the paper
+        first, second = (weight for _, weight in head.train().named_parameters())
+        torch.testing.assert_close(head(text), torch.relu(text @ first.T) @ second.T)
+
+
+def test_texts_are_projected_only_in_training():
     text = torch.randn(2, 4)
-    plain, layer = Projection(4, mlp=False), Projection(4, mlp=True)
+    plain, layer = TextProjection(4, mlp=False), TextProjection(4, mlp=True)
     assert list(plain.parameters()) == []
     assert plain(text, text)[1] is text
     (projected,) = layer(text)
@@ -69,11 +159,37 @@ def test_metrics_of_embeddings_equal_plain_loops():
     u, v = random.standard_normal((2, 6, 3))
     u, v = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (u, v))
     similarities = np.array([5, 4, 3, 0, 1, 2.5], np.float32)
-    found = embedding_metrics(np.concatenate([u, v], 1).astype(np.float32), similarities)
+    found = similarity_metrics(np.concatenate([u, v], 1).astype(np.float32), similarities)
     alignment = np.mean([np.sum((a - b) ** 2) for a, b in zip(u[:2], v[:2], strict=True)])
     every = [*u, *v]
     kernel = [np.exp(-2 * np.sum((every[i] - every[j]) ** 2)) for i in range(12) for j in range(i)]
     assert found["alignment"] == pytest.approx(alignment, rel=1e-5)
     assert found["uniformity"] == pytest.approx(np.log(np.mean(kernel)), rel=1e-5)
     assert -1 <= found["spearman"] <= 1
-    assert "alignment" not in embedding_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))
+    assert "alignment" not in similarity_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))
+
+
+def test_neighbours_vote_by_plain_loops():
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((30, 5)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    classes = random.integers(0, 3, 30)
+    right = 0
+    for row in range(30):
+        others = sorted(
+            (j for j in range(30) if j != row), key=lambda j: -vectors[row] @ vectors[j]
+        )
+        votes = np.bincount(classes[others[:10]], minlength=3)
+        right += votes.argmax() == classes[row]
+    assert neighbour_metrics(vectors, classes)["knn_accuracy"] == pytest.approx(right / 30)
+
+
+def test_neighbours_of_few_and_of_too_many_examples(monkeypatch):
+    same = np.ones((3, 2), np.float32)
+    assert neighbour_metrics(same, np.array([1, 1, 1])) == {"knn_accuracy": 1.0}
+    assert neighbour_metrics(same[:1], np.array([1])) == {"knn_accuracy": 0.0}
+    monkeypatch.setattr(pretrain_tasks, "MAX_EXAMPLES", 3)
+    vectors, classes = np.eye(4, 2, dtype=np.float32) + 0.1, np.array([0, 0, 0, 1])
+    rows = np.sort(np.random.default_rng(0).permutation(4)[:3])
+    some = neighbour_metrics(vectors[rows], classes[rows])
+    assert neighbour_metrics(vectors, classes) == some

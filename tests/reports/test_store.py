@@ -9,7 +9,7 @@ from common.json_files import write_json
 from multitask.config import RunConfig
 from reports.store import StoredRun, find_runs, runs_table
 from tasks import TASK_NAMES, build_task
-from tasks.described import Described
+from tasks.described import TaskDescription
 
 CONFIG = RunConfig(mode="single", tasks=("sts",), epochs=5, smart_weight={"sts": 3.0}, lr=2e-5)
 
@@ -67,7 +67,7 @@ def test_the_mode(root, capsys, tmp_path):
 def described(name, kind):
     """An own task, as a configuration holds it."""
     labels = ("a", "b") if kind == "classification" else ()
-    return Described(name, kind, "m.csv", ("t", "u"), "y", labels=labels).to_json()
+    return TaskDescription(name, kind, "m.csv", ("t", "u"), "y", labels=labels).to_json()
 
 
 def test_every_task_has_a_column_of_its_main_metric(tmp_path):

@@ -15,7 +15,7 @@ from common.errors import UserError, harmful
 from common.json_files import read_json
 from minbert import BiEncoder
 from minbert.words import read_vectors
-from pretrain.nli import entailments
+from pretrain.texts import read_nli_triplets
 from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.predictions import read_scores
@@ -110,7 +110,7 @@ def test_sentences(ending, data, tmp_path):
 @fuzzed
 @given(content=tables(("sent0", "sent1", "hard_neg")) | tables(("premise", "hypothesis", "label")))
 def test_entailments(content, tmp_path):
-    read_or_refused(tmp_path / "nli.csv", content, entailments)
+    read_or_refused(tmp_path / "nli.csv", content, read_nli_triplets)
 
 
 @fuzzed

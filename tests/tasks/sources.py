@@ -36,7 +36,7 @@ class Given:
             raise DataError(f"{split}: no file")
         columns = self.texts[split]
         ids = [str(row) for row in range(len(columns[0]))]
-        return Examples(ids, columns, np.arange(len(ids))).some(limit)
+        return Examples(ids, columns, np.arange(len(ids))).sample(limit)
 
     def where(self, folder, split):
         return __file__ if split in self.texts else "nowhere"

@@ -28,7 +28,7 @@ def golden_loss(objective, inputs, embeddings, **settings):
     task = with_objective(build_task("sst"), made)
     logits = torch.tensor(inputs["logits"], dtype=torch.float64)
     texts = (torch.tensor(embeddings, dtype=torch.float64),)
-    return task.losses(logits, texts, torch.tensor(inputs["labels"]))
+    return task.compute_losses(logits, texts, torch.tensor(inputs["labels"]))
 
 
 @pytest.mark.parametrize("case", cases("supcon"), ids=lambda case: case["id"])
@@ -57,7 +57,7 @@ def test_the_three_objectives_are_above_their_ideal_points(batch):
     logits, u, _, targets = batch
     task = with_objective(build_task("sst"), EPO())
     assert task.objectives == ("sst/cross_entropy", "sst/pull", "sst/push")
-    found = task.losses(logits, (u,), targets)
+    found = task.compute_losses(logits, (u,), targets)
     pull, push = contrastive_objectives(F.normalize(u, dim=1), targets, 0.3)
     expected = (0.7 * F.cross_entropy(logits, targets), pull + 1 / 0.3, push + 1 / (4 * 0.3))
     torch.testing.assert_close(tuple(found.values()), expected)
@@ -71,7 +71,7 @@ def test_losses_over_a_batch_keep_the_batch_whole(objective):
         if name == "sts":
             assert task is plain
         else:
-            assert task.in_batch
+            assert task.compares_examples
             assert len(task.objectives) == (3 if objective is EPO else 1)
 
 
@@ -81,4 +81,4 @@ def test_two_towers_are_one_embedding_with_their_difference(batch):
     whole = torch.cat([u, v, (u - v).abs()], 1)
     torch.testing.assert_close(example_embedding((u, v)), whole)
     expected = 0.6 * F.cross_entropy(logits, targets) + 0.4 * supcon_loss(whole, targets, 0.3)
-    torch.testing.assert_close(task.losses(logits, (u, v), targets)["qqp"], expected)
+    torch.testing.assert_close(task.compute_losses(logits, (u, v), targets)["qqp"], expected)

@@ -13,14 +13,10 @@ pytestmark = pytest.mark.numeric
 
 B, H = 6, 8
 TERMS = 4 * H  # of the longest sums: a layer of three embeddings' width, and one of H
-SST_HEADS, QQP_HEADS, STS_HEADS = (
-    ("hidden", "softmax"),
-    ("difference", "concat"),
-    ("hidden", "cosine"),
-)
+STS_HEADS = ("hidden", "cosine")
 ALL = [
-    *[("sst", {"head": head}) for head in SST_HEADS],
-    *[("qqp", {"head": head}) for head in QQP_HEADS],
+    *[("sst", {"head": head}) for head in ("hidden", "softmax")],
+    *[("qqp", {"head": head}) for head in ("difference", "concat")],
     *[("sts", {"head": h, "activation": a}) for h in STS_HEADS for a in ACTIVATIONS],
 ]
 SHAPES = {"sst": (B, 5), "qqp": (B, 2), "sts": (B,)}
@@ -46,52 +42,33 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("name", "options"), ALL)
-def test_shape_and_gradients(name, options):
+def test_shapes_gradients_and_dropout(name, options):
     head, texts = build(name, **options), embeddings(name)
     outputs = head(*texts)
     assert outputs.shape == SHAPES[name]
     outputs.square().sum().backward()
-    for text in texts:
-        assert text.grad.abs().sum() > 0
-    for parameter in head.parameters():
-        assert parameter.grad is not None
-        assert torch.isfinite(parameter.grad).all()
+    for tensor in (*texts, *head.parameters()):
+        assert torch.isfinite(tensor.grad).all()
+    assert all(text.grad.abs().sum() > 0 for text in texts)
+    dropout = [m.p for m in head.modules() if isinstance(m, Dropout)]
+    assert dropout == ([] if name == "sts" else [HEAD_DROPOUT])
+    assert torch.equal(head(*texts), head(*texts)) == (name == "sts")
+    whole = head.eval()(*texts)
+    assert torch.equal(head(*texts), whole)
+    single = torch.cat([head(*[text[i : i + 1] for text in texts]) for i in range(B)])
+    torch.testing.assert_close(single, whole)
 
 
-@pytest.mark.parametrize(("name", "options"), ALL)
-def test_one_example_gives_the_same_as_in_a_batch(name, options):
+@pytest.mark.parametrize(("name", "options"), [one for one in ALL if one[0] != "sts"])
+def test_classifiers_by_plain_formulas(name, options):
     head, texts = build(name, **options).eval(), embeddings(name)
-    whole = head(*texts)
-    alone = torch.cat([head(*[text[i : i + 1] for text in texts]) for i in range(B)])
-    torch.testing.assert_close(alone, whole)
-
-
-@pytest.mark.parametrize("options", [o for n, o in ALL if n != "sts"])
-def test_dropout_works_in_training_only(options):
-    name = "sst" if options["head"] in SST_HEADS else "qqp"
-    head, texts = build(name, **options), embeddings(name)
-    assert [m.p for m in head.modules() if isinstance(m, Dropout)] == [HEAD_DROPOUT]
-    assert not torch.equal(head(*texts), head(*texts))
-    head.eval()
-    assert torch.equal(head(*texts), head(*texts))
-
-
-@pytest.mark.parametrize("kind", SST_HEADS)
-def test_sentiment_heads(kind):
-    head, (text,) = build("sst", head=kind).eval(), embeddings("sst")
-    hidden = text.detach().numpy()
-    if kind == "hidden":
+    arrays = [text.detach().numpy() for text in texts]
+    if options["head"] == "difference":
+        arrays.append(abs(arrays[0] - arrays[1]))
+    hidden = np.concatenate(arrays, 1)
+    if options["head"] != "softmax":
         hidden = relu(linear(head.hidden, hidden))
-    assert_near(head(text), linear(head.output, hidden), TERMS, scale=1.0)
-
-
-@pytest.mark.parametrize("kind", QQP_HEADS)
-def test_paraphrase_heads(kind):
-    head, texts = build("qqp", head=kind).eval(), embeddings("qqp")
-    u, v = (text.detach().numpy() for text in texts)
-    parts = [u, v, abs(u - v)] if kind == "difference" else [u, v]
-    expected = linear(head.output, relu(linear(head.hidden, np.concatenate(parts, 1))))
-    assert_near(head(*texts), expected, TERMS, scale=1.0)
+    assert_near(head(*texts), linear(head.output, hidden), TERMS, scale=1.0)
 
 
 PLAIN = {"relu": relu, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "none": lambda x: x}

@@ -81,14 +81,14 @@ def test_lacon_is_its_three_losses(text, heads):
         "lcl": label_centered_loss(instances, head.labels, LABELS, 0.2) - LOWEST,
         "ler": 0.7 * label_embedding_regularizer(head.labels),
     }
-    found = task.losses(outputs, (text,), LABELS)["sst"]
+    found = task.compute_losses(outputs, (text,), LABELS)["sst"]
     torch.testing.assert_close(found, sum(expected.values()))
     for terms in (("icl",), ("lcl",), ("icl", "ler"), ("lcl", "ler"), ("icl", "lcl")):
         given = {"label_heads": heads} if "icl" in terms else {}
         given |= {"label_spread": 0.7} if "ler" in terms else {}
         some = with_objective(SST, LaCon(0.2, label_terms=terms, **given))
         value = sum(expected[term] for term in terms)
-        torch.testing.assert_close(some.losses(outputs, (text,), LABELS)["sst"], value)
+        torch.testing.assert_close(some.compute_losses(outputs, (text,), LABELS)["sst"], value)
 
 
 @pytest.mark.parametrize("objective", [LaCon, LaConFusion])
@@ -224,7 +224,7 @@ def test_leam_classifies_the_labels_too(tokens):
     outputs = head(pooled)
     own = F.cross_entropy(head.classifier(head.labels), torch.arange(5))
     expected = F.cross_entropy(head.classifier(pooled), targets) + own
-    torch.testing.assert_close(task.losses(outputs, (pooled,), targets)["sst"], expected)
+    torch.testing.assert_close(task.compute_losses(outputs, (pooled,), targets)["sst"], expected)
     torch.testing.assert_close(task.scores(head, (pooled,)), outputs.logits.softmax(-1))
 
 
@@ -238,7 +238,7 @@ def test_a_second_view_is_contrasted(plain, text):
     torch.testing.assert_close(outputs, head.head(*texts[: plain.texts]))
     views = example_embedding(texts[: plain.texts]), example_embedding(texts[plain.texts :])
     expected = 0.6 * F.cross_entropy(outputs, labels) + 0.4 * simcse_loss(*views, 0.2)
-    torch.testing.assert_close(task.losses(outputs, texts, labels)[plain.name], expected)
+    torch.testing.assert_close(task.compute_losses(outputs, texts, labels)[plain.name], expected)
 
 
 def test_only_training_has_second_views():

@@ -1,13 +1,15 @@
-"""Prediction files, byte for byte."""
+"""Prediction files, byte for byte; files of scores; what is wrong with others' files."""
 
 import numpy as np
 import pytest
 
+from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.predictions import (
     PredictionError,
     PredictionFile,
     Scores,
+    finite_number,
     read_scores,
     read_scores_of,
     write_predictions,
@@ -73,19 +75,28 @@ def test_scores_are_plain_arrays_and_are_read_back(scores, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "expected"),
+    ("content", "expected"),
     [
         ({"ids": np.array(["a"])}, "expected an array 'probabilities'"),
         ({"ids": np.array(["a"]), "probabilities": np.ones(2)}, "probabilities: expected 1 rows"),
         ({"ids": np.array(["a"]), "probabilities": np.array([np.nan])}, "others at id a"),
         ({"ids": np.array(["a", "a"]), "probabilities": np.ones(2)}, "each id once"),
+        ({"ids": np.arange(2), "probabilities": np.ones(2)}, "ids: expected 1 axes of text"),
         ({"ids": np.array([{}]), "probabilities": np.ones(1)}, "expected a run's probabilities"),
+        *(
+            (one, "expected a run's probabilities")
+            for one in (None, b"", b"no", b"PK\x03\x04 half")
+        ),
     ],
 )
-def test_scores_that_cannot_be_used(arrays, expected, tmp_path):
-    np.savez(tmp_path / "p.npz", **arrays)
-    with pytest.raises(PredictionError, match=expected):
-        read_scores(tmp_path / "p.npz")
+def test_invalid_files_of_scores_are_refused(content, expected, tmp_path):
+    file = tmp_path / "p.npz"
+    if isinstance(content, dict):
+        np.savez(file, **content)
+    elif content is not None:
+        file.write_bytes(content)
+    with pytest.raises(PredictionError, match=rf"p\.npz: .*{expected}"):
+        read_scores(file)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +120,86 @@ def test_scores_of_another_task(arrays, classes, expected, tmp_path):
         read_scores_of(tmp_path / "p.npz", classes)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"no archive at all", b"PK\x03\x04 half of one"])
-def test_files_that_are_no_scores(content, tmp_path):
-    if content is not None:
-        (tmp_path / "p.npz").write_bytes(content)
-    with pytest.raises(PredictionError, match=r"p\.npz: expected a run's probabilities"):
-        read_scores(tmp_path / "p.npz")
+@pytest.mark.parametrize("predictions", [None, np.array([1, 0])])
+def test_scores_give_rows_and_predictions(predictions):
+    scores = Scores(np.array(["a", "b"]), SCORES["sst"], predictions=predictions)
+    found = scores.rows(np.array([1]))
+    assert (found.ids.tolist(), found.values.argmax(1).tolist()) == (["b"], [0])
+    assert (found.targets, found.selected_on) == (None, None)
+    assert found.predicted(lambda values: values.argmax(1)).tolist() == [0]
+    expected = [3, 0] if predictions is None else [1, 0]
+    assert scores.predicted(lambda values: values.argmax(1)).tolist() == expected
+
+
+IDS = ["a1", "b2", "ç3"]
+VALUES = {"sst": [0, 4, 2], "qqp": [0, 1, 1], "sts": [0.25, -1e-7, 4.9]}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(task, change=lambda content: content):
+        output, file = build_task(task).output, tmp_path / "output.csv"
+        write_predictions(file, output, IDS, VALUES[task])
+        file.write_bytes(change(file.read_bytes()))
+        return check_predictions(file, output, IDS)
+
+    return write
+
+
+@pytest.mark.parametrize("task", VALUES)
+def test_what_the_toolkit_writes_is_sound(written, task):
+    found = written(task)
+    assert (found.problems, found.rows) == ((), 3)
+    np.testing.assert_array_equal(found.values, VALUES[task])
+
+
+def test_values_stand_in_the_order_that_was_asked_for(tmp_path):
+    output, file = build_task("sts").output, tmp_path / "output.csv"
+    write_predictions(file, output, IDS[::-1], VALUES["sts"][::-1])
+    np.testing.assert_array_equal(check_predictions(file, output, IDS).values, VALUES["sts"])
+
+
+@pytest.mark.parametrize(
+    ("task", "old", "new", "expected"),
+    [
+        ("sst", b"id \t", b"id\t", "line 1: expected the header"),
+        ("sst", b"a1 , 0 ", b"a1,0", "line 2: expected 'ID , VALUE '"),
+        ("sst", b" , 4 ", b" , 5 ", "line 3: expected 0, 1, 2, 3, 4, found '5'"),
+        ("qqp", b"b2 , 1.0 ", b"b2 , 1 ", "line 3: expected 0.0, 1.0, found '1'"),
+        ("sts", b"0.25", b"nan", "line 2: expected a finite number such as 2.5"),
+        ("sst", b"b2", b"a1", "line 3: expected each id once, found a1 again"),
+        ("sst", b"b2", b"zz", "line 3: expected an id of the data, found zz"),
+        ("sst", b"b2 , 4 \n", b"", "expected 3 ids, lacks 1, such as b2"),
+        ("sst", "ç3".encode(), "ç3".encode("latin-1"), "line 4: expected UTF-8"),
+        ("sst", b" , 2 \n", b" , 2 ", "expected a line break at the end"),
+        ("sst", b" , 2 \n", b" , 2 \n\n", "line 5: expected 'ID , VALUE '"),
+    ],
+)
+def test_what_is_wrong_is_reported_with_its_line(written, task, old, new, expected):
+    def change(content):
+        assert content.count(old) == 1
+        return content.replace(old, new)
+
+    found = written(task, change)
+    assert any(expected in problem for problem in found.problems), found.problems
+    assert all("output.csv" in problem for problem in found.problems)
+    assert found.values is None
+
+
+def test_many_problems_are_counted(tmp_path):
+    file, output = tmp_path / "output.csv", build_task("sst").output
+    assert check_predictions(file, output, IDS).problems
+    file.write_bytes(b"")
+    assert check_predictions(file, output, IDS).problems
+    file.write_bytes(b"id \t Predicted_Sentiment \n" + b"nonsense\n" * 100)
+    found = check_predictions(file, output, IDS)
+    assert len(found.problems) == 6
+    assert found.problems[-1].endswith("and 96 more")
+
+
+@pytest.mark.parametrize("text", ["1_000", "٣", "0x1p3", "infinity", "1e999", " 1", "1,5", ".", ""])
+def test_numbers_that_other_readers_would_not_take(text):
+    with pytest.raises(ValueError, match="expected a finite number"):
+        finite_number(text)
+    for plain in ("3", "-0.25", "1e-05", "4.", "2.5E+1"):
+        assert finite_number(plain) == float(plain)

@@ -1,4 +1,4 @@
-"""Protocols: what each draws of a task's files, and the guard against leaks in its place."""
+"""Splits: protocols and what each draws, removal of leaks, first classes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +9,15 @@ import pytest
 from multitask.methods import methods
 from tasks import build_task
 from tasks.base import classification
-from tasks.protocols import capped, drawn, even, few_shot, held_out_tenth
-from tasks.splits import WithoutLeaks
+from tasks.protocols import (
+    CappedClasses,
+    FewPerClass,
+    FewShots,
+    HeldOutTenth,
+    Imbalanced,
+    apply_protocol,
+)
+from tasks.splits import WithoutLeaks, first_classes
 from tasks.text_files import DataError
 from tests.tasks.sources import Given, Invented
 
@@ -23,10 +30,21 @@ MANY = {"train": (90, 400, 200), "dev": (30, 20, 10)}
 
 
 def protocol(name):
-    """With 20 shots, and 5 times as many of the most frequent class, where it has such numbers."""
+    """Return a protocol with 20 shots and an imbalance of 5, if it has these settings."""
     numbers = {"shots": 20, "imbalance": 5.0}
     cls = methods("protocol")[name]
     return cls(**{key: value for key, value in numbers.items() if key in cls.by_key()})
+
+
+def draw(one, counts=MANY, seed=7, names=NAMES):
+    """Return the source of a protocol's splits of invented files."""
+    source = counts if isinstance(counts, Given) else Invented(counts)
+    task = replace(build_task("sst"), kind=classification(len(names), names=names), source=source)
+    return apply_protocol(task, one, seed)
+
+
+def sizes(source, split):
+    return np.bincount(source.read(FOLDER, split).targets, minlength=3).tolist()
 
 
 def test_protocols_that_count_examples():
@@ -34,162 +52,131 @@ def test_protocols_that_count_examples():
 
 
 @pytest.mark.parametrize(
-    ("name", "train", "dev"),
+    ("one", "counts", "train", "dev"),
     [
-        ("few-shot", [7, 7, 6], [30]),
-        ("held-out", [90, 400, 200], [69]),
-        ("capped", [19, 19, 19], [1, 1, 1]),
-        ("few-a-class", [20, 20, 20], [20, 20, 20]),
-        ("imbalanced", [20, 100, 45], [20, 100, 45]),
+        (FewShots(20), MANY, [7, 7, 6], [30]),
+        (FewShots(14), COUNTS, [5, 5, 4], [30]),
+        (HeldOutTenth(), MANY, [621], [69]),
+        (HeldOutTenth(), COUNTS, [122], [14]),
+        (CappedClasses(20), MANY, [19, 19, 19], [1, 1, 1]),
+        (CappedClasses(100), MANY, [86, 95, 95], [4, 5, 5]),
+        (CappedClasses(3), {"train": (2, 1, 5), "dev": (1, 1, 1)}, [1, 1, 2], [1, 0, 1]),
+        (FewPerClass(20), MANY, [20, 20, 20], [20, 20, 20]),
+        (Imbalanced(20, 5.0), MANY, [20, 100, 45], [20, 100, 45]),
+        (Imbalanced(10, 4.0), MANY, [10, 40, 20], [10, 40, 20]),
+        (Imbalanced(10, 9.0), MANY, [10, 90, 30], [10, 90, 30]),
+        (Imbalanced(10, 1.0), MANY, [10, 10, 10], [10, 10, 10]),
     ],
 )
-def test_a_protocol_draws_what_its_numbers_say(name, train, dev):
-    task = replace(build_task("sst"), source=Invented(MANY), kind=classification(3, names=NAMES))
-    source = drawn(task, protocol(name), 3)
-    if name == "held-out":
-        assert len(source.read(FOLDER, "train")) + sum(dev) == sum(train)
+def test_a_protocol_draws_disjoint_splits_of_its_sizes(one, counts, train, dev):
+    source = draw(one, counts)
+    found = {split: source.read(FOLDER, split) for split in source.splits}
+    for split, expected in (("train", train), ("dev", dev)):
+        counted = sizes(source, split) if len(expected) > 1 else [len(found[split])]
+        assert counted == expected
+        assert len(set(found[split].ids)) == sum(expected)
+    assert not set(found["train"].ids) & set(found["dev"].ids)
+    whole = Invented(counts).read(FOLDER, "dev").ids
+    if isinstance(one, FewShots):
+        assert not set(found["dev"].ids) & set(found["test"].ids)
+        assert sorted(found["dev"].ids + found["test"].ids) == sorted(whole)
     else:
-        assert classes(source, "train") == train
-    assert len(source.read(FOLDER, "dev")) == sum(dev)
-    assert len(source.read(FOLDER, "test")) == (30 if name == "few-shot" else 60)
+        assert found["test"].ids == whole
+    assert len(source.read(FOLDER, "train", 3)) == 3
+
+
+def test_dev_of_few_shots_has_at_most_500_examples_for_any_seed():
+    first, second = (draw(FewShots(9), COUNTS | {"dev": (900, 700, 400)}, seed) for seed in (1, 2))
+    assert len(first.read(FOLDER, "dev")) == 500
+    assert second.read(FOLDER, "dev").ids == first.read(FOLDER, "dev").ids
 
 
 @pytest.mark.parametrize("name", PROTOCOLS[1:])
 def test_a_published_test_file_is_test(name):
     task = build_task("imdb")
-    source = drawn(task, protocol(name), 3)
+    source = apply_protocol(task, protocol(name), 3)
     for split in ("train", "test"):
         assert source.where(FOLDER, split) == task.source.where(FOLDER, split)
 
 
+def test_held_out_leaves_published_splits_unchanged():
+    for name, unchanged in (("imdb", True), ("amazon5", True), ("cfimdb", False)):
+        task = build_task(name)
+        assert (apply_protocol(task, HeldOutTenth(), 0) is task.source) == unchanged
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_the_guard_is_last_but_where_shots_would_be_lost(name):
-    other = build_task("sts").source
-    source = drawn(build_task("sst"), protocol(name), 3, (other,))
+def test_leaks_are_removed_last_except_before_few_shots(name):
+    task, other = build_task("sst"), build_task("sts").source
+    source = apply_protocol(task, protocol(name), 3, (other,))
     if name == "few-shot":
         source = source.source
     assert isinstance(source, WithoutLeaks)
     assert source.others == (other,)
-    assert source.where(Path(), "train") == build_task("sst").source.where(Path(), "train")
+    assert source.where(FOLDER, "train") == task.source.where(FOLDER, "train")
 
 
-def classes(source, split):
-    return np.bincount(source.read(FOLDER, split).targets, minlength=3).tolist()
-
-
-def test_at_most_so_many_of_a_class_a_twentieth_of_them_for_dev():
-    source = capped(Invented(MANY), 100, 3, 7, "dev")
-    train, dev = (source.read(FOLDER, split) for split in ("train", "dev"))
-    assert np.bincount(dev.targets).tolist() == [4, 5, 5]
-    assert len(train) + len(dev) == 290
-    assert not set(train.ids) & set(dev.ids)
-    both = np.bincount([*train.targets, *dev.targets])
-    assert both.tolist() == [90, 100, 100]
-    assert len(source.read(FOLDER, "test")) == 60
-
-
-def test_few_of_each_class_and_as_many_for_dev():
-    source = even(Invented(MANY), 20, NAMES, 7, "dev")
-    assert classes(source, "train") == classes(source, "dev") == [20, 20, 20]
-    assert not set(source.read(FOLDER, "train").ids) & set(source.read(FOLDER, "dev").ids)
-    assert source.read(FOLDER, "test").ids == Invented(MANY).read(FOLDER, "dev").ids
-
-
-@pytest.mark.parametrize(
-    ("ratio", "expected"), [(4, [10, 40, 20]), (9, [10, 90, 30]), (1, [10, 10, 10])]
-)
-def test_the_rarest_class_stays_the_rarest(ratio, expected):
-    source = even(Invented(MANY), 10, NAMES, 7, "dev", ratio)
-    assert classes(source, "train") == classes(source, "dev") == expected
-
-
-def of_three(seed, test="dev"):
-    return capped(Invented(MANY), 20, 3, seed, test)
-
-
-def even_three(seed, test="dev"):
-    return even(Invented(MANY), 20, NAMES, seed, test)
-
-
-@pytest.mark.parametrize("make", [of_three, even_three])
-def test_the_seed_decides(make):
-    one, again, other = (make(seed).read(FOLDER, "train") for seed in (1, 1, 2))
+@pytest.mark.parametrize("name", DRAWING)
+def test_the_seed_selects_the_training_examples(name):
+    one, again, other = (draw(protocol(name), MANY, s).read(FOLDER, "train") for s in (1, 1, 2))
     assert one.ids == again.ids != other.ids
     assert one.ids == sorted(one.ids, key=lambda text: int(text.removeprefix("train")))
+    assert one.texts[0] == one.ids
 
 
-def test_too_few_examples_are_reported():
-    with pytest.raises(
-        DataError, match=r"train\.tsv: expected 120 examples of class bad, half of "
-    ):
-        even(Invented(MANY), 60, NAMES, 7, "dev").read(FOLDER, "train")
-
-
-@pytest.mark.parametrize("make", [of_three, even_three])
-def test_another_split_with_labels_is_test(make):
-    source = make(7, test="train")
-    assert len(source.read(FOLDER, "test")) == 690
-    assert source.where(FOLDER, "test") == "train.tsv"
-
-
-def test_few_shots_are_as_many_of_each_class():
-    found = few_shot(Invented(COUNTS), 14, NAMES, 1).read(FOLDER, "train")
-    assert np.bincount(found.targets).tolist() == [5, 5, 4]
-    assert len(set(found.ids)) == 14
-    again = few_shot(Invented(COUNTS), 14, NAMES, 1).read(FOLDER, "train")
-    other = few_shot(Invented(COUNTS), 14, NAMES, 2).read(FOLDER, "train")
-    assert found.ids == again.ids != other.ids
-    assert found.texts[0] == found.ids
-
-
-@pytest.mark.parametrize("count", [(30, 20, 10), (900, 700, 400)])
-def test_dev_and_test_part_the_dev_file_whatever_the_seed(count):
-    one, other = (few_shot(Invented(COUNTS | {"dev": count}), 9, NAMES, seed) for seed in (1, 2))
-    dev, test = one.read(FOLDER, "dev"), one.read(FOLDER, "test")
-    assert not set(dev.ids) & set(test.ids)
-    assert len(dev) == min(500, sum(count) // 2)
-    assert len(dev) + len(test) == sum(count)
-    assert other.read(FOLDER, "dev").ids == dev.ids
+TINY = {"train": (1, 0, 0), "dev": (1, 0, 0)}
 
 
 @pytest.mark.parametrize(
-    ("shots", "expected"),
+    ("one", "counts", "split", "expected"),
     [
-        (2, "expected a shot per class, 3, found 2"),
-        (30, "train.tsv: expected 10 examples of class good for 30 shots, found 6"),
-        (1000, "expected 334 examples of class bad for 1000 shots, found 90"),
+        (FewShots(2), COUNTS, "train", "expected a shot per class, 3, found 2"),
+        (FewShots(30), COUNTS, "train", "expected 10 examples of class good for 30 shots, found 6"),
+        (FewShots(1000), COUNTS, "train", "expected 334 examples of class bad for 1000 shots, fou"),
+        (FewShots(3), TINY, "train", "expected 1 examples of class fair for 3 shots, found 0"),
+        (FewShots(3), TINY, "test", "expected at least two examples to split"),
+        (HeldOutTenth(), TINY, "dev", "expected at least two examples to split"),
+        (FewPerClass(60), MANY, "train", "expected 120 examples of class bad, half of them for"),
+        (CappedClasses(5), TINY, "dev", "expected a class with two or more examples to split"),
     ],
 )
-def test_more_than_there_is(shots, expected):
-    with pytest.raises(DataError, match=expected):
-        few_shot(Invented(COUNTS), shots, NAMES, 0).read(FOLDER, "train")
+def test_too_few_examples_are_reported(one, counts, split, expected):
+    file = "dev" if split == "test" else "train"
+    with pytest.raises(DataError, match=rf"{file}\.tsv: {expected}"):
+        draw(one, counts).read(FOLDER, split)
 
 
-def test_a_class_that_is_not_there_and_files_too_small_to_part():
-    with pytest.raises(DataError, match="expected 4 examples of class best for 19 shots, found 0"):
-        few_shot(Invented(COUNTS), 19, (*NAMES, "best"), 0).read(FOLDER, "train")
-    tiny = Invented({"train": (1, 0, 0), "dev": (1, 0, 0)})
-    with pytest.raises(DataError, match=r"dev\.tsv: expected at least two examples to split"):
-        few_shot(tiny, 1, ("bad",), 0).read(FOLDER, "test")
-    with pytest.raises(DataError, match=r"train\.tsv: expected at least two examples to split"):
-        held_out_tenth(tiny).read(FOLDER, "dev")
-
-
-def test_held_out_examples():
-    source = held_out_tenth(Invented(COUNTS))
-    train, dev, test = (source.read(FOLDER, split) for split in source.splits)
-    assert (len(train), len(dev), len(test)) == (122, 14, 60)
-    assert not set(train.ids) & set(dev.ids)
-    assert all(one.startswith("dev") for one in test.ids)
-    assert len(source.read(FOLDER, "train", 10)) == 10
-
-
-def test_equal_texts_stay_on_one_side():
+def test_equal_texts_are_in_one_split():
     texts = [f"text {row // 2}" for row in range(20)] + ["A once", "b", "c", "d!"]
-    few = few_shot(Given({"train": (texts,), "dev": (texts,)}), 2, ("no", "yes"), 0)
-    dev, test = (few.read(FOLDER, split) for split in ("dev", "test"))
+    source = draw(FewShots(2), Given({"train": (texts,), "dev": (texts,)}), names=("no", "yes"))
+    dev, test = (source.read(FOLDER, split) for split in ("dev", "test"))
     assert (len(dev), len(test)) == (12, 12)
     assert not set(dev.texts[0]) & set(test.texts[0])
-    assert few.read(FOLDER, "dev").ids == dev.ids
     with pytest.raises(DataError, match="expected different texts to split, found each too often"):
-        held_out_tenth(Given({"train": (["A.", "a", "a "],)})).read(FOLDER, "dev")
+        draw(HeldOutTenth(), Given({"train": (["A.", "a", "a "],)})).read(FOLDER, "dev")
+
+
+def test_the_first_classes():
+    source = first_classes(Invented({"train": (90, 400, 200)}), 2)
+    assert sorted(set(source.read(FOLDER, "train").targets)) == [0, 1]
+    assert len(source.read(FOLDER, "train")) == 490
+    assert len(source.read(FOLDER, "train", 10)) == 10
+    assert source.splits == ("train", "dev")
+
+
+def test_training_examples_that_are_held_out_elsewhere_are_left_out():
+    own = Given({"train": (["A cat.", "a dog", "one bird", "Fresh"],), "dev": (["One bird!"],)})
+    other = Given({"train": (["Fresh"],), "test": (["a CAT"],)})
+    found = WithoutLeaks(own, (other,)).read(FOLDER, "train")
+    assert found.texts == (["a dog", "Fresh"],)
+    assert (found.targets.tolist(), found.leaked) == ([1, 3], 2)
+    assert len(WithoutLeaks(own, (other,)).read(FOLDER, "train", 1)) == 1
+    assert WithoutLeaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
+    with pytest.raises(DataError, match="expected examples that are not in dev or test"):
+        WithoutLeaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+
+
+def test_a_pair_is_known_by_both_its_texts():
+    pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
+    found = WithoutLeaks(pairs, ()).read(FOLDER, "train")
+    assert found.texts == (["b", "c"], ["y", "z"])

@@ -1,6 +1,7 @@
-"""CS224N files -> examples: what is understood."""
+"""Examples of CS224N files: what is read, and what is refused in one line."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,13 +11,11 @@ from hypothesis import strategies as st
 from tasks import build_task
 from tasks.labelled_files import LabelledFiles
 from tasks.readers import clean_pair_text, clean_sentence
+from tasks.text_files import DataError
 
 SST, QQP, STS = (build_task(name) for name in ("sst", "qqp", "sts"))
 SST_HEADER = ["", "id", "sentence", "sentiment"]
 PAIR_HEADER = ["", "id", "sentence1", "sentence2"]
-
-
-# What is understood
 
 
 def test_sst_ids_and_text_are_lowered_and_stripped(write_rows, tmp_path):
@@ -111,7 +110,7 @@ def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
     found = SST.read(tmp_path, "train")
     drawn: set[str] = set()
     for limit in (1, 3, 6):
-        part = found.some(limit)
+        part = found.sample(limit)
         rows = [int(name[1:]) for name in part.ids]
         assert len(set(rows)) == limit
         assert rows == sorted(rows)
@@ -119,8 +118,8 @@ def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
         assert part.targets.tolist() == [found.targets[row] for row in rows]
         assert drawn < set(part.ids)  # a larger draw holds the smaller ones
         drawn = set(part.ids)
-    assert found.some(3).ids != found.ids[:3]
-    assert found.some(None) is found.some(7) is found.some(99) is found
+    assert found.sample(3).ids != found.ids[:3]
+    assert found.sample(None) is found.sample(7) is found.sample(99) is found
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -155,3 +154,89 @@ def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
     files = LabelledFiles({"test": path.name}, ("a", "b"), "label", float, str, float)
     found = files.read(tmp_path, "test")
     assert list(zip(*found.texts, strict=True)) == pairs
+
+
+A = ["0", "a", "one", "1"]
+HEAD = b"id\tsentence\tsentiment\n"
+
+
+def refused(task, folder: Path, split: str = "train") -> str:
+    """The one line that reading raises; it names the file."""
+    with pytest.raises(DataError) as error:
+        task.read(folder, split)
+    message = str(error.value)
+    assert len(message.splitlines()) == 1
+    assert str(folder / task.source.files[split]) in message
+    return message
+
+
+def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path):
+    assert f"found no {tmp_path / 'nowhere'}" in refused(SST, tmp_path / "nowhere")
+    write_rows("ids-sst-train.csv", SST_HEADER, A)
+    assert "found no" in refused(SST, tmp_path, "dev")
+    assert "cannot be read: Not a dir" in refused(SST, tmp_path / "ids-sst-train.csv")
+    (tmp_path / "ids-sst-dev.csv").mkdir()
+    assert "expected a file, found a folder without" in refused(SST, tmp_path, "dev")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([["", "x", "sentence", "sentiment"], A], "line 1: expected a column 'id', found x, sente"),
+        ([[*SST_HEADER, "id"], [*A, "1"]], "line 1: expected a column 'id', found it twice"),
+        ([SST_HEADER, A, ["1", "b", "two"]], "line 3: expected 4 tab-separated fields, found 3"),
+        ([SST_HEADER, A, [*A, "x"]], "line 3: expected 4 tab-separated fields, found 5"),
+        (
+            [SST_HEADER, A, ["1", "b", "two", "1"], ["2", " A ", "x", "1"]],
+            "line 4: expected unique ids",
+        ),
+        ([SST_HEADER, ["0", "  ", "one", "1"]], "line 2: expected an id, found a blank field"),
+        ([SST_HEADER, A, ["1", "b\nc", "two", "1"]], "line 3"),  # it would break predictions' lines
+        ([SST_HEADER], "expected at least one example, found only a header line"),
+        ([SST_HEADER, ["0", "a", "one", ""], ["1", "b", "x", " "]], "2 rows with a blank label"),
+        # A row that spans lines is known by its first, and lines after it are counted on.
+        ([SST_HEADER, A, ["1", "b", "y\nz", "9"]], "line 3: sentiment"),
+        ([SST_HEADER, ["0", "a", "x\ny\nz", "1"], ["1", "b", "four", "9"]], "line 5: sentiment"),
+    ],
+)
+def test_wrong_rows_are_refused_with_their_line(rows, expected, write_rows, tmp_path):
+    write_rows("ids-sst-train.csv", *rows)
+    assert expected in refused(SST, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "expected a header line with id, sentence, sentiment, found none"),
+        (b"\xef\xbb\xbf", "expected a header line with id, sentence, sentiment, found none"),
+        (HEAD.replace(b"e", b"\xe9"), "line 1: expected UTF-8 text, found byte 0xe9"),
+        (HEAD + b"a\tone\t1\nb\t\xe9\t1\n", "line 3: expected UTF-8 text, found byte 0xe9"),
+        (HEAD.decode().encode("utf-16"), "line 1"),
+        (HEAD.replace(b"\t", b","), "line 1: expected a"),
+        # An unclosed quote, before few rows and before more than a reader holds at once.
+        (HEAD + b'a\tone\t1\nb\t"open\t1\nc\tthree\t1\n', "line 3"),
+        (HEAD + b'a\tone\t1\nb\t"open\t1\n' + b"i\ta sentence\t1\n" * 12_000, "line 3"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_line(content, expected, write_bytes, tmp_path):
+    write_bytes("ids-sst-train.csv", content)
+    assert expected in refused(SST, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "expected"),
+    [
+        *((SST, label, "sentiment: expected a whole number from 0 to 4") for label in
+          ("x", "nan", "inf", "-1", "5", "1.5", "1e400", "1,0", "0x1", "1_0")),
+        (QQP, "2", "is_duplicate: expected a whole number from 0 to 1"),
+        *((STS, label, "similarity: expected a number from 0 to 5") for label in
+          ("x", "nan", "-inf", "-0.1", "5.01", "1e400", "2,5")),
+    ],
+)  # fmt: skip
+def test_labels_outside_of_the_classes_or_the_scale(task, label, expected, write_rows, tmp_path):
+    texts = task.source.text_columns
+    header = ["id", *texts, task.source.label_column]
+    write_rows(task.source.files["train"], header, ["a", *texts, label])
+    message = refused(task, tmp_path)
+    assert f"line 2: {expected}" in message
+    assert message.endswith(f"found {label!r}")

@@ -40,7 +40,7 @@ def test_unknown_task_and_unknown_option():
 @pytest.mark.parametrize("name", ["sst", "qqp"])
 def test_classification_loss_is_the_mean_cross_entropy(name):
     task, targets = build_task(name), torch.tensor([0, 0, 1])
-    losses = task.losses(LOGITS, (), targets)
+    losses = task.compute_losses(LOGITS, (), targets)
     rows = LOGITS.numpy().astype(float)
     expected = np.mean(
         [-r[t] + np.log(np.exp(r).sum()) for r, t in zip(rows, targets, strict=True)]
@@ -63,7 +63,7 @@ def test_classification_scores_are_probabilities_and_predictions_their_largest(n
 def test_similarity_loss_is_the_squared_error_of_a_fifth_of_the_score():
     values, targets = torch.tensor([5.0, 0.0, 2.5]), torch.tensor([4.0, 0.0, 5.0])
     values.requires_grad_()
-    losses = build_task("sts").losses(values, (), targets)
+    losses = build_task("sts").compute_losses(values, (), targets)
     expected = ((1.0 - 0.8) ** 2 + 0 + (0.5 - 1.0) ** 2) / 3
     assert losses.keys() == {"sts"}
     assert losses["sts"].item() == pytest.approx(expected, rel=1e-6)
@@ -75,8 +75,8 @@ def test_a_task_with_several_losses_has_an_objective_each():
     task, targets = build_task("qqp", loss="with-contrastive"), torch.tensor([0, 0, 1])
     assert task.objectives == ("qqp/cross_entropy", "qqp/contrastive")
     u, v = torch.randn(2, 3, 4)
-    losses = task.losses(LOGITS, (u, v), targets)
-    plain = build_task("qqp").losses(LOGITS, (u, v), targets)
+    losses = task.compute_losses(LOGITS, (u, v), targets)
+    plain = build_task("qqp").compute_losses(LOGITS, (u, v), targets)
     assert tuple(losses) == task.objectives
     torch.testing.assert_close(losses["qqp/cross_entropy"], plain["qqp"])
     torch.testing.assert_close(losses["qqp/contrastive"], pair_contrastive_loss(u, v, targets))

@@ -44,7 +44,7 @@ def clean(trainer, name):
     targets, task = split.targets(ROWS, torch.device("cpu")), trainer.tasks[name]
     one = EncoderPass(trainer.model, [split.batch(ROWS)], len(split.tokens))
     found = trainer.model.heads[name](*one.texts)
-    loss = task.losses(found, one.texts, targets)[name]
+    loss = task.compute_losses(found, one.texts, targets)[name]
     return Clean(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
 
 
@@ -76,7 +76,7 @@ def test_smart_adds_the_divergence_under_adversarial_noise(
     with model.dropout_stream.replay(model.dropout_stream.passes):
         noisy = outputs(trainer, replace(batch, noise=noise, noise_place=place), task)
     chosen = trainer.tasks[task]
-    plain = chosen.losses(found, (), targets)[task]
+    plain = chosen.compute_losses(found, (), targets)[task]
     expected = plain + 2.0 * chosen.kind.divergence(noisy, found)
     assert expected > plain
     assert loss == pytest.approx(expected.item(), rel=1e-5)
@@ -228,7 +228,7 @@ def test_while_heads_are_probed_the_teacher_is_the_model(make_trainer):
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
     trainer = make_trainer(only="sst")
     config = replace(trainer.config, r_drop_weight={"sst": 1.0})
-    tasks = {"sst": replace(trainer.tasks["sst"], in_batch=True)}
+    tasks = {"sst": replace(trainer.tasks["sst"], compares_examples=True)}
     with pytest.raises(RunError, match="r-drop: expected a task whose outputs can be compared"):
         build_regularizers(config, trainer.model, tasks)
 

@@ -1,10 +1,15 @@
-"""Sentences of text, CSV, TSV and JSONL files, and their faults in one line."""
+"""Data files: sentences and rows of text, CSV, TSV, JSON lines, Parquet and Arrow files."""
 
+import json
 from types import GeneratorType
 
+import datasets
 import pytest
 
-from tasks.tables import read_sentences
+from tasks import find_task
+from tasks.described import parse_description
+from tasks.tables import read_sentences, rows_by_name
+from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
@@ -39,8 +44,6 @@ def test_tabs_and_commas_with_any_line_ends(tmp_path, name, end):
 
 
 def test_a_field_of_json_lines(tmp_path):
-    import json
-
     lines = [json.dumps({"id": i, "text": text}) for i, text in enumerate(TEXTS)]
     file = write(tmp_path / "a.jsonl", "\n".join([*lines, "", json.dumps({"text": "a\nb"})]))
     assert list(read_sentences(file, "text")) == [*TEXTS, "a\nb"]
@@ -88,3 +91,82 @@ def test_faults_name_file_and_line(tmp_path, name, content, column, expected):
     assert message.startswith(str(file))
     assert expected in message
     assert "\n" not in message
+
+
+ROWS = {"t": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}
+COLUMNS = "type=classification,text=t,label=y"
+
+
+@pytest.fixture
+def data():
+    features = datasets.Features(
+        t=datasets.Value("string"), y=datasets.ClassLabel(names=["no", "yes"])
+    )
+    return datasets.Dataset.from_dict(ROWS, features=features)
+
+
+def description(text):
+    return complete_description("m", parse_description(f"m={text}:{COLUMNS}"))
+
+
+def read(found, folder, split="train"):
+    return find_task("m", {"m": found.to_json()}).read(folder, split)
+
+
+def test_a_parquet_file(data, tmp_path):
+    data.to_parquet(tmp_path / "d.parquet")
+    found = description(tmp_path / "d.parquet")
+    assert found.labels == ("no", "yes")
+    assert sum(len(read(found, tmp_path, s)) for s in ("train", "dev", "test")) == 20
+
+
+def test_shards_of_the_hub(data, tmp_path):
+    (tmp_path / "data").mkdir()
+    for i in range(2):
+        name = f"data/train-0000{i}-of-00002.parquet"
+        data.shard(2, i, contiguous=True).to_parquet(tmp_path / name)
+    data.select(range(4)).to_parquet(tmp_path / "data" / "validation-00000-of-00001.parquet")
+    found = description(tmp_path)
+    assert read(found, tmp_path).texts == (ROWS["t"],)
+    assert read(found, tmp_path, "dev").targets.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_folder_that_datasets_saved(data, tmp_path, several):
+    if several:
+        data = datasets.DatasetDict(train=data, validation=data.select(range(6)))
+    data.save_to_disk(tmp_path / "saved")
+    found = description(tmp_path / "saved")
+    assert found.labels == ("no", "yes")
+    assert len(read(found, tmp_path, "dev")) == (6 if several else 2)
+
+
+def test_numbers_and_missing_values_become_text(tmp_path):
+    datasets.Dataset.from_dict({"a": [1.5, None, 2.0], "b": [True, False, None]}).to_parquet(
+        tmp_path / "d.parquet"
+    )
+    found = [row for _, row in rows_by_name(tmp_path / "d.parquet", ["a", "b"])]
+    assert found == [{"a": "1.5", "b": "1"}, {"a": "", "b": "0"}, {"a": "2", "b": ""}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "expected"),
+    [
+        ("d.parquet", {"t": ["a"], "y": [0]}, "z", "expected a column 'z', found t, y"),
+        ("broken.parquet", b"PAR1 not at all", "z", "cannot be read"),
+        ("lists.parquet", {"a": [[1, 2]]}, "a", "row 1: expected text or a number"),
+        ("empty", None, "a", "expected a file, found a folder without"),
+        ("none.parquet", b"", "a", "cannot be read"),
+    ],
+)
+def test_invalid_parquet_files_are_refused_in_one_line(tmp_path, name, content, column, expected):
+    path = tmp_path / name
+    if content is None:
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        datasets.Dataset.from_dict(content).to_parquet(path)
+    with pytest.raises(DataError, match=expected) as error:
+        list(rows_by_name(path, [column]))
+    assert "\n" not in str(error.value)

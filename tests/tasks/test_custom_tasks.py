@@ -1,4 +1,4 @@
-"""Own tasks: descriptions as flags and YAML, what their files settle, what is refused."""
+"""Custom tasks: descriptions as flags and YAML, lists from Python; what is refused."""
 
 import json
 import subprocess
@@ -7,17 +7,18 @@ import sys
 import numpy as np
 import pytest
 
-from common.errors import UserError
+from common.errors import SettingsError, UserError
+from multitask import RunConfig, task
 from tasks import find_task, in_order
 from tasks.described import (
     NAME,
-    Described,
     DescriptionError,
+    TaskDescription,
     from_json,
-    is_taken,
+    is_reserved,
     parse_description,
 )
-from tasks.task_inference import settle
+from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
@@ -35,12 +36,12 @@ def file(tmp_path):
 
 def described(text):
     name = text.partition("=")[0]
-    return settle(name, parse_description(text))
+    return complete_description(name, parse_description(text))
 
 
 def test_a_flag_describes_a_task(file):
     found = described(f"mine={file}:{PAIR}")
-    assert found == Described(
+    assert found == TaskDescription(
         "mine", "classification", str(file), ("english", "german"), "same?", labels=("ja", "nein")
     )
     assert from_json("mine", json.loads(json.dumps(found.to_json()))) == found
@@ -67,15 +68,15 @@ def test_a_comma_in_a_name_is_escaped():
 
 
 def test_one_file_is_parted_into_three(file):
-    task = find_task("mine", {"mine": described(f"mine={file}:{PAIR}").to_json()})
-    found = {split: task.read(file.parent, split) for split in task.source.splits}
+    own = find_task("mine", {"mine": described(f"mine={file}:{PAIR}").to_json()})
+    found = {split: own.read(file.parent, split) for split in own.source.splits}
     sizes = {split: len(examples) for split, examples in found.items()}
     assert sizes == {"train": 24, "dev": 3, "test": 3}
     ids = [one for examples in found.values() for one in examples.ids]
     assert sorted(ids, key=int) == [str(i) for i in range(1, 31)]
     assert set(found["train"].targets) == {0, 1}
-    assert task.kind.class_names == ("ja", "nein")
-    assert (task.output.show(1), task.output.parse("nein")) == ("nein", 1)
+    assert own.kind.class_names == ("ja", "nein")
+    assert (own.output.show(1), own.output.parse("nein")) == ("nein", 1)
 
 
 @pytest.mark.parametrize("labelled", [True, False])
@@ -84,10 +85,10 @@ def test_files_of_dev_and_test_are_used_as_they_are(file, labelled):
     (file.parent / "dev.csv").write_text("same?,english,german\nja,x,y\n")
     header, row = ("same?,english,german", "nein,x,y") if labelled else ("english,german", "x,y")
     (file.parent / "test.csv").write_text(f"{header}\n{row}\n")
-    task = find_task("mine", {"mine": described(f"mine={file}:{PAIR},{rest}").to_json()})
-    assert len(task.read(file.parent, "train")) == 30
-    assert task.read(file.parent, "dev").texts == (["x"], ["y"])
-    targets = task.read(file.parent, "test").targets
+    own = find_task("mine", {"mine": described(f"mine={file}:{PAIR},{rest}").to_json()})
+    assert len(own.read(file.parent, "train")) == 30
+    assert own.read(file.parent, "dev").texts == (["x"], ["y"])
+    targets = own.read(file.parent, "test").targets
     assert targets == [1] if labelled else targets is None
 
 
@@ -96,19 +97,19 @@ def test_similarities_keep_the_scale_of_their_file(tmp_path):
     columns = "type=similarity,text=a,text=b,label=y"
     found = described(f"mine={tmp_path}/s.tsv:{columns}")
     assert (found.low, found.high) == (-1, 3.5)
-    task = find_task("mine", {"mine": found.to_json()})
-    assert task.output.show(0.0) == "-1.0"
-    assert task.output.parse("3.5") == 4.5
-    assert task.build_head(8).scale == 4.5
+    own = find_task("mine", {"mine": found.to_json()})
+    assert own.output.show(0.0) == "-1.0"
+    assert own.output.parse("3.5") == 4.5
+    assert own.build_head(8).scale == 4.5
     wider = described(f"mine={tmp_path}/s.tsv:{columns},low=-2,high=5")
     assert (wider.low, wider.high) == (-2, 5)
 
 
 def test_labels_can_be_given_in_an_order_of_their_own_and_are_checked(file):
     assert described(f"mine={file}:{PAIR},labels=nein|ja").labels == ("nein", "ja")
-    task = find_task("m", {"m": described(f"m={file}:{PAIR},labels=nein|vielleicht").to_json()})
+    own = find_task("m", {"m": described(f"m={file}:{PAIR},labels=nein|vielleicht").to_json()})
     with pytest.raises(DataError, match=r"line 2: same\?: expected nein, vielleicht, found 'ja'"):
-        task.read(file.parent, "train")
+        own.read(file.parent, "train")
     for labels, found in (("a|b|a", "'a' twice"), ("a|", "''"), (r"a|b \, c", "'b , c'")):
         with pytest.raises(DataError, match=f"found {found}"):
             described(f"m={file}:{PAIR},labels={labels}")
@@ -185,7 +186,7 @@ def test_names_of_modules_are_taken():
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     names = [name for name in found.stdout.split() if NAME.fullmatch(name)]
     assert "items" in names
-    assert [name for name in names if not is_taken(name)] == []
+    assert [name for name in names if not is_reserved(name)] == []
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,45 @@ def test_a_folder_has_its_files_by_split(file):
         str(folder / "validation.csv"),
         None,
     )
-    task = find_task("m", {"m": found.to_json()})
-    np.testing.assert_array_equal(task.read(folder, "dev").targets, [0, 1])
+    own = find_task("m", {"m": found.to_json()})
+    np.testing.assert_array_equal(own.read(folder, "dev").targets, [0, 1])
     with pytest.raises(DataError, match=r"expected a file train\.csv"):
         described(f"m={file.parent}:{PAIR}")
+
+
+def test_lists_become_a_task_over_a_file(tmp_path):
+    texts, labels = [f"text {i}" for i in range(20)], ["yes", "no"] * 10
+    mine = task(texts, np.array(labels), name="mine", folder=tmp_path)
+    assert mine.described.to_json()["type"] == "classification"
+    assert RunConfig(tasks=(mine, "sst")).tasks == ("mine", "sst")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [([0, 1] * 5, "classification"), ([0.5, 1, 2, 5, 3.5] * 2, "similarity")]
+)
+def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
+    pairs = [(f"one {i}", f"other {i}") for i in range(10)]
+    mine = task(pairs, labels, name="alike", folder=tmp_path)
+    assert mine.described.to_json()["type"] == kind
+
+
+@pytest.mark.parametrize(
+    ("first", "labels", "options", "expected"),
+    [
+        (None, None, {}, "texts: expected a name or a list of texts, found None"),
+        (["a", None], ["x", "y"], {}, "texts: expected texts or pairs of texts, found None"),
+        ([b"ab", b"cd"], ["x", "y"], {}, "texts: expected texts or pairs of texts, found b'ab'"),
+        ([("a", "b"), ("c",)], ["x", "y"], {}, "texts: expected one or two in each row"),
+        (["a"], ["x", "y"], {}, "labels: expected 1, one for each text, found 2"),
+        (["a"], [None], {}, "labels: expected texts or numbers, found None"),
+        (["a"], ["x"], {"name": "../evil"}, "name: expected lower-case letters"),
+        ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
+        ("sst", ["x"], {}, "labels: expected only for a list of texts"),
+        ("sts2", None, {}, "tasks: expected one of"),
+    ],
+)
+def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, tmp_path):
+    with pytest.raises(SettingsError, match=expected):
+        task(first, labels, folder=tmp_path, **options)
+    assert not list(tmp_path.iterdir())

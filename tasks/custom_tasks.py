@@ -1,0 +1,207 @@
+"""Tasks on a user's own data: from Python, from lists of texts or from a description of files.
+
+No torch is imported at module level.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common.atomic_files import atomic_write_text
+from common.errors import SettingsError
+from common.settings import meant, plain, shown
+from tasks.described import NAME, TaskDescription, checked_description, parse_description
+from tasks.labelled_files import LabelledFiles, Source
+from tasks.readers import named_label, score_label
+from tasks.registry import TASKS, TaskOptions
+from tasks.splits import PartedSource
+from tasks.task_inference import complete_description
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tasks.base import Task
+
+TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
+TEST_SHARE = 0.1  # of a single file; dev has the same share
+
+
+@dataclass(frozen=True)
+class CustomTask:
+    """A task on the user's own files, completely described."""
+
+    described: TaskDescription
+
+    @property
+    def name(self) -> str:
+        return self.described.name
+
+
+def task(
+    first: str | Sequence[str] | Sequence[Sequence[str]],
+    labels: Sequence[str | int | float] | None = None,
+    *,
+    name: str = "own",
+    folder: str | Path = "runs/data",
+    **options: Any,
+) -> TaskOptions | CustomTask:
+    """A task for `RunConfig(tasks=...)`.
+
+    Args:
+        first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
+            description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
+            n texts or n pairs of texts, with `labels`.
+        labels: n labels: classes, as texts or whole numbers; or, for the similarity of pairs,
+            numbers, at least one of them a float.
+        name: the name of a task from lists.
+        folder: the folder in which lists are stored as a file, named after its checksum. The run
+            reads this file, also when it is resumed.
+        options: options of a built-in task; for lists the keys of a description, such as
+            `type="classification"` for pairs with numbers as labels.
+
+    Raises:
+        SettingsError, DescriptionError, DataError: with a message of one line.
+    """
+    if not isinstance(first, str):
+        return task_from_lists(first, labels, name, Path(folder), options)
+    if labels is not None:
+        raise SettingsError(f"labels: expected only for a list of texts, found task {first!r}")
+    if first in TASKS:
+        return TASKS[first](**options)
+    if "=" not in first:
+        line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
+        raise SettingsError(line + meant(first, TASKS))
+    if options:
+        line = f"expected inside the description, found {next(iter(options))} outside of it"
+        raise SettingsError(f"options: {line}")
+    return CustomTask(complete_description(first.partition("=")[0], parse_description(first)))
+
+
+def task_from_lists(
+    texts: Any, labels: Any, name: str, folder: Path, options: dict[str, Any]
+) -> CustomTask:
+    """Store lists of texts and labels as a file and return a task that reads it."""
+    if not isinstance(texts, Iterable):
+        raise SettingsError(f"texts: expected a name or a list of texts, found {shown(texts)}")
+    rows = [texts_of(row) for row in texts]
+    labels = plain(list(() if labels is None else labels))
+    if len(labels) != len(rows):
+        found = len(labels) or "none"
+        raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
+    for label in labels:
+        if not isinstance(label, str | int | float):
+            raise SettingsError(f"labels: expected texts or numbers, found {shown(label)}")
+    if not NAME.fullmatch(name):
+        line = "expected lower-case letters, digits, hyphens and underscores"
+        raise SettingsError(f"name: {line}, found {shown(name)}")
+    widths = sorted({len(row) for row in rows}) or [1]
+    if len(widths) > 1 or widths[0] not in (1, 2):
+        found = " and ".join(map(str, widths))
+        raise SettingsError(f"texts: expected one or two in each row, found {found}")
+    columns = TEXTS[: widths[0]]
+    lines = [
+        json.dumps(dict(zip((*columns, LABEL), (*row, label), strict=True))) + "\n"
+        for row, label in zip(rows, labels, strict=True)
+    ]
+    content = "".join(lines)
+    file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic_write_text(file, content)
+    types = {type(label) for label in labels}
+    numbers = len(columns) == 2 and float in types and types <= {int, float}
+    kind = "similarity" if numbers else "classification"
+    description = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL}
+    checked = checked_description(name, description | options)
+    return CustomTask(complete_description(name, checked))
+
+
+def texts_of(row: Any) -> tuple[str, ...]:
+    """Return a text or a pair of texts as a tuple; raise SettingsError for anything else."""
+    texts = (row,) if isinstance(row, str) else row
+    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
+        raise SettingsError(f"texts: expected texts or pairs of texts, found {shown(row)}")
+    return tuple(texts)
+
+
+def build_custom_task(described: TaskDescription) -> Task:
+    """Return a task with BEES' head for sentiment (M4), pairs (M5) or similarity (M6).
+
+    Targets of a similarity task are relative to `low`, but not the numbers in files.
+    """
+    from tasks.base import Task, classification, similarity
+    from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
+    from tasks.predictions import PredictionFile, finite_number
+
+    name = described.name
+    if described.type == "similarity":
+        low, span = described.low, described.high - described.low
+        score = score_label(low, described.high)
+        return Task(
+            name=name,
+            kind=similarity(span),
+            source=source_of(described, lambda text: score(text) - low, np.float32),
+            build_head=partial(CosineSimilarity, scale=span, hidden=True, activation="relu"),
+            output=PredictionFile(
+                name,
+                "Predicted_Similarity",
+                show=lambda value: str(np.float32(value + low)),
+                parse=lambda text: finite_number(text) - low,
+                scale=(0, span),
+            ),
+            texts=2,
+        )
+    labels = described.labels
+    texts, joint = len(described.texts), described.joint
+    parse_label = named_label(labels)
+    head: Callable[[int], nn.Module] = partial(HiddenClassifier, classes=len(labels))
+    if texts == 2 and not joint:
+        head = partial(PairClassifier, classes=len(labels), difference=True)
+    return Task(
+        name=name,
+        kind=classification(len(labels), matthews=True, names=labels),
+        source=source_of(described, parse_label, np.int64),
+        build_head=head,
+        output=PredictionFile(
+            name, "Predicted_Label", show=lambda value: labels[int(value)], parse=parse_label
+        ),
+        joint=joint,
+        texts=texts,
+    )
+
+
+def source_of(
+    described: TaskDescription, parse_label: Callable[[str], float], target_type: type
+) -> Source:
+    """Return the files. Without a dev file a tenth of the first file is dev; without a test file,
+    another tenth is test.
+    """
+    files = {"train": described.train, "dev": described.dev, "test": described.test}
+    read = LabelledFiles(
+        # Relative to the working directory, not to --data.
+        files={
+            split: str(Path(file).absolute()) for split, file in files.items() if file is not None
+        },
+        text_columns=described.texts,
+        label_column=described.label,
+        parse_label=parse_label,
+        clean_text=str.strip,
+        target_type=target_type,
+        id_column=described.id,
+        quoted=described.quotes,
+        comma=True,
+        labelled_test=described.test_labels or described.dev is None,
+        blank=("",),
+        lower_ids=False,
+    )
+    if described.dev is not None:
+        return read
+    return PartedSource(read, TEST_SHARE if described.test is None else None)
