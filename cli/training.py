@@ -17,12 +17,11 @@ from common.progress import is_main_process
 from common.settings import Count, Name, Settings, checked
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
-from multitask.legacy import upgraded
-from multitask.methods import methods
+from multitask.methods import check_use, methods
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
-from multitask.settings_file import read_settings
-from multitask.user_methods import check_use
+from multitask.run_settings import upgraded
+from multitask.stored_config import read_settings
 
 DATA = ("data", "limit", "dev_limit")
 ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
@@ -203,8 +202,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
-    from multitask.dry_run import planned
     from multitask.presets import preset_of
+    from multitask.training import planned
     from reports.tables import text_table
 
     if config.preset is not None:

@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from common.errors import one_line
+from common.errors import RunError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
 from minbert.encoding import truncation
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
 from tasks import CS224N, OwnTasks, build_task, data_folder, find_task

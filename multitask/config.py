@@ -10,14 +10,13 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
-from common.errors import SettingsError, UserError
+from common.errors import RunError, SettingsError, UserError
 from common.settings import (
     Settings,
     checked,
     default_of,
     hints_of,
 )
-from multitask.errors import RunError
 from multitask.flat import (
     METHODS,
     UNSCALED,
@@ -29,12 +28,10 @@ from multitask.flat import (
     outside_of,
     resolved,
 )
-from multitask.legacy import legacy_config, upgraded
-from multitask.methods import defaults_of, methods, owners
+from multitask.methods import check_use, defaults_of, methods, owners, sources
 from multitask.rules import faults
-from multitask.run_settings import RunSettings
+from multitask.run_settings import RunSettings, legacy_config, upgraded
 from multitask.sampling import FirstTask
-from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
 

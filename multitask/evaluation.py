@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.errors import RunError
 from common.progress import bar
 from minbert.batching import sorted_batches
 from minbert.encoding import batch_tokens
 from multitask.distributed import Processes
-from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from tasks.base import Task
 from tasks.data import Split

@@ -23,9 +23,8 @@ from common.settings import (
     required,
     shown,
 )
-from multitask.methods import ROLES, bases, methods, owners
+from multitask.methods import ROLES, bases, check_names, methods, owners
 from multitask.presets import preset_values
-from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.given import OwnTask
 

@@ -16,11 +16,13 @@ from multitask.flat import UNSCALED, owner_of
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
     ONE,
+    combined_objectives,
+    has_classes,
     objective_rules,
     pretraining_rules,
     task_training_rules,
+    weights_by_task,
 )
-from multitask.task_settings import combined_objectives, has_classes, weights_by_task
 from tasks import TaskOptions
 
 if TYPE_CHECKING:

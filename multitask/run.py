@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import SettingsError, out_of_memory
+from common.errors import RunError, SettingsError, out_of_memory
 from common.json_files import write_sealed
 from multitask.assembly import assemble
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
-from multitask.control import RunControl
+from multitask.control import RunControl, environment
 from multitask.distributed import Processes, process_group
-from multitask.environment import environment
-from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.methods import is_default
 from multitask.run_folder import RunFolder
-from multitask.schedule import Plan
+from multitask.sampling import Plan
 from multitask.start import holds_finished, make_ready, with_kernel, write_ids
 from multitask.telemetry import conflict_summary, pull_and_push
 from multitask.trainer import Trainer

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from common.atomic_files import alone, kind_of, remove
+from common.errors import RunError
 from common.json_files import read_json, read_sealed, write_json
 from multitask.atomic_dirs import (
     BEST,
@@ -23,10 +24,8 @@ from multitask.atomic_dirs import (
     replaced,
 )
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.flat import Outside
-from multitask.settings_file import read_config
-from multitask.stored_config import belongs_to_run
+from multitask.stored_config import belongs_to_run, read_config
 from tasks.metrics import impossible
 
 CODE = "code"  # copies of the user's files with methods, never executed

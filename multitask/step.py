@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, Running
 from multitask.combiners.base import ObjectiveError
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.errors import NotFiniteError, RunError
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, LeafLosses, Part, parts_of, whole_part

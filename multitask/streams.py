@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from common.errors import RunError
 from minbert.batching import bucketed_batches
 from multitask.config import RunConfig
-from multitask.errors import RunError
-from multitask.randomness import generator
+from multitask.sampling import generator
 from tasks.base import Task
 from tasks.data import Split
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
+from common.errors import RunError
 from multitask.combiners.nested import VERTEX
-from multitask.errors import RunError
 from multitask.gradients import whole_gram
 from multitask.step import StepResult
 from tasks import task_and_term

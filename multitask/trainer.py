@@ -12,23 +12,20 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.linear import choose_linear
 from multitask.atomic_dirs import CheckpointError
-from multitask.checkpoint import Checkpoints
+from multitask.checkpoint import Checkpoints, Progress
 from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
-from multitask.control import RunControl
+from multitask.control import Interrupts, RunControl, now
 from multitask.distributed import Processes
-from multitask.environment import now
-from multitask.errors import NotFiniteError, RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
-from multitask.interrupts import Interrupts
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import scheduled, set_learning_rate
-from multitask.progress import Progress
 from multitask.regularizers.base import build_regularizers
-from multitask.schedule import build_plan
+from multitask.sampling import build_plan
 from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
 from multitask.streams import BatchStream, make_pass, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts

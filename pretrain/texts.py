@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitask.config import RunConfig
-from multitask.randomness import generator
+from multitask.sampling import generator
 from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
 from tasks.base import Task
 from tasks.readers import Examples, Limit, bare, drawn, limit_of

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.entry_point import start
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.json_files import read_sealed, write_sealed
 from multitask.config import RunConfig, difference, places
-from multitask.errors import RunError
 from multitask.run_folder import RunFolder
 from tasks.metrics import impossible
 

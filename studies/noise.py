@@ -24,7 +24,7 @@ from common.json_files import write_json
 from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from multitask.environment import environment
+from multitask.control import environment
 from multitask.passes import EncoderPass, Part
 from multitask.regularizers import Smart
 from multitask.regularizers.base import Clean

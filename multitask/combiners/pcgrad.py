@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitask.combiners.base import ALONE, Combined, Combiner, Setup
-from multitask.randomness import generator
+from multitask.sampling import generator
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torch import Tensor
 
+from common.errors import RunError
 from minbert.batching import Batch
-from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part
 from tasks.base import Embeddings, Outputs, Task

@@ -15,11 +15,11 @@ from losses import adversarial_noise
 from losses.smart import example_size, size
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
-from multitask.randomness import generator
 from multitask.regularizers.base import Clean, Stateless, Term
+from multitask.sampling import generator
 
 if TYPE_CHECKING:
-    from multitask.regularizers.settings import Smart
+    from multitask.regularizers import Smart
 
 # Size of the initial noise: as in public implementations; for a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1

@@ -7,12 +7,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 from run_files import metrics
 
-from common.errors import SettingsError
+from common.errors import RunError, SettingsError
 from multitask import RunConfig, train
-from multitask.errors import RunError
-from multitask.methods import methods
+from multitask.methods import load_methods, methods
 from multitask.training import Run
-from multitask.user_methods import load_methods
 from serving import MultiTaskModel
 
 CODE = '''

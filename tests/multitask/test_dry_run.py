@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from multitask.dry_run import duration, planned
 from multitask.streams import next_batches
+from multitask.training import duration, planned
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from plain import step_terms
 from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
+from common.errors import RunError
 from multitask.assembly import build_tasks
 from multitask.atomic_dirs import CheckpointError
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.streams import next_batches
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)

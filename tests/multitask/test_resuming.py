@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from common.errors import RunError
 from multitask.atomic_dirs import CheckpointError, newest_first
-from multitask.control import Every, RunControl, parse_every
-from multitask.errors import RunError
-from multitask.interrupts import ECHO, Interrupts
+from multitask.control import ECHO, Every, Interrupts, RunControl, parse_every
 from multitask.methods import methods
 from multitask.run import figures_of
 from multitask.telemetry import read_steps

@@ -13,21 +13,20 @@ from typing import Literal, get_args, get_origin
 import pytest
 from msgspec import Meta
 
-from common.errors import SettingsError, UserError
+from common.errors import RunError, SettingsError, UserError
 from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, default_values
-from multitask.errors import RunError
 from multitask.flat import METHODS
 from multitask.methods import methods
+from multitask.objective_rules import objectives_of
 from multitask.presets import PRESETS
-from multitask.regularizers.settings import Smart
+from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.run_folder import default_folder
 from multitask.sampling import Temperature
 from multitask.stored_config import check_stored
-from multitask.task_settings import objectives_of
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from common.atomic_files import NEW, OLD, temporary_name
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.json_files import write_json
 from minbert import linear
 from minbert.linear import LinearChoice
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.run_folder import Metrics, RunFolder, default_folder
 from multitask.start import holds_finished, make_ready, with_kernel
 

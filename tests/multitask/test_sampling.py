@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitask.methods import methods
-from multitask.randomness import generator
 from multitask.sampling import (
     Annealed,
     RoundRobin,
     Workload,
     annealed_probabilities,
+    generator,
     power_probabilities,
 )
 

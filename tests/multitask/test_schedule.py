@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from common.errors import RunError
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.methods import methods
-from multitask.sampling import annealed_probabilities
-from multitask.schedule import build_plan
+from multitask.sampling import annealed_probabilities, build_plan
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "batch_schedules.json").read_text())
 # Ours keeps the last, short batch of a pass, and has at least one epoch of the largest task.

@@ -7,10 +7,10 @@ from plain import plain_losses, step_terms
 from projection import project_explicitly
 from tolerances import assert_near, assert_near_in_norm
 
+from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import ObjectiveError
 from multitask.distributed import Processes
-from multitask.errors import RunError
 from multitask.streams import next_batches
 
 pytestmark = pytest.mark.numeric

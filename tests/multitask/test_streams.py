@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from common.errors import RunError
 from minbert.batching import bucketed_batches
-from multitask.errors import RunError
 from multitask.streams import BatchStream, class_batches, next_batches
 
 

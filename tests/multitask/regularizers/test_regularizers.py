@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from common.errors import RunError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
-from multitask.errors import RunError
 from multitask.passes import EncoderPass, Part
 from multitask.regularizers.base import Clean, build_regularizers
 
