@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from common.atomic_files import remove
 from common.json_files import fault, read_json, write_json
 from minbert.tensor_files import read_tensors, save_tensors
-from multitask.atomic_dirs import (
+from multitask.checkpoint_folders import (
     BEST,
     CheckpointError,
     leftovers,

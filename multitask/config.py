@@ -17,7 +17,11 @@ from common.settings import (
     default_of,
     hints_of,
 )
-from multitask.flat import (
+from multitask.methods import check_use, defaults_of, methods, owners, sources
+from multitask.rules import faults
+from multitask.run_settings import RunSettings, legacy_config, upgraded
+from multitask.sampling import FirstTask
+from multitask.settings_by_name import (
     METHODS,
     UNSCALED,
     Outside,
@@ -28,10 +32,6 @@ from multitask.flat import (
     outside_of,
     resolved,
 )
-from multitask.methods import check_use, defaults_of, methods, owners, sources
-from multitask.rules import faults
-from multitask.run_settings import RunSettings, legacy_config, upgraded
-from multitask.sampling import FirstTask
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
 

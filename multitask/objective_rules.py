@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from multitask.combiners.base import WithPreference
-from multitask.flat import has_similarities
 from multitask.methods import is_default, methods
+from multitask.settings_by_name import has_similarities
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig

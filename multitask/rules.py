@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from common.errors import SettingsError
 from common.settings import meant, shown
 from multitask.combiners.base import WithPreference
-from multitask.flat import UNSCALED, owner_of
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
     ONE,
@@ -23,6 +22,7 @@ from multitask.objective_rules import (
     task_training_rules,
     weights_by_task,
 )
+from multitask.settings_by_name import UNSCALED, owner_of
 from tasks import TaskOptions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import msgspec
 from common.atomic_files import alone, kind_of, remove
 from common.errors import RunError
 from common.json_files import read_json, read_sealed, write_json
-from multitask.atomic_dirs import (
+from multitask.checkpoint_folders import (
     BEST,
     CONFIG,
     CheckpointError,
@@ -24,7 +24,7 @@ from multitask.atomic_dirs import (
     replaced,
 )
 from multitask.config import RunConfig
-from multitask.flat import Outside
+from multitask.settings_by_name import Outside
 from multitask.stored_config import belongs_to_run, read_config
 from tasks.metrics import impossible
 

@@ -15,10 +15,10 @@ from common.settings import Count, Name, Positive, Seed, Settings, Whole, settin
 from minbert.arithmetic import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
 from multitask.combiners.base import Combiner
-from multitask.flat import SCALE
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
+from multitask.settings_by_name import SCALE
 from tasks import TaskOptions
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol

@@ -12,11 +12,11 @@ from typing import Any
 from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json
 from common.settings import accepts, checked, expected, hints_of, shown
-from multitask.atomic_dirs import CONFIG, CheckpointError
+from multitask.checkpoint_folders import CONFIG, CheckpointError
 from multitask.config import RunConfig, difference, places
-from multitask.flat import METHODS, Outside
 from multitask.methods import methods, owners
 from multitask.run_settings import MACHINE
+from multitask.settings_by_name import METHODS, Outside
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
 from tasks.described import from_json

@@ -15,8 +15,8 @@ from torch import nn
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.linear import choose_linear
-from multitask.atomic_dirs import CheckpointError
 from multitask.checkpoint import Checkpoints, Progress
+from multitask.checkpoint_folders import CheckpointError
 from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
 from multitask.control import Interrupts, RunControl, now

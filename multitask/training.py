@@ -16,8 +16,8 @@ import numpy as np
 from common.errors import SettingsError
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.flat import Outside
 from multitask.run_folder import RunFolder, default_folder
+from multitask.settings_by_name import Outside
 
 if TYPE_CHECKING:
     from multitask.step import StepGradient

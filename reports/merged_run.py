@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.json_files import write_sealed
-from multitask.atomic_dirs import publish
+from multitask.checkpoint_folders import publish
 from multitask.run_folder import RunFolder
 from reports.store import StoredRun
 from tasks.predictions import (

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from common.errors import UserError
 from common.json_files import read_json
 from common.settings import accepts
-from multitask.atomic_dirs import newest_first
+from multitask.checkpoint_folders import newest_first
 from multitask.config import default_values, step_batches
-from multitask.flat import default_scale
 from multitask.run_folder import Figures, RunFolder
 from multitask.run_settings import upgraded
+from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from reports.tables import text_table
 from tasks import SIMILARITIES, OwnTasks, find_task, in_order

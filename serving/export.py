@@ -19,8 +19,8 @@ from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
-from multitask.flat import Outside
 from multitask.run_folder import EXPORTED
+from multitask.settings_by_name import Outside
 from multitask.stored_config import without_folders
 from reports.store import read_metrics
 from serving.card import card

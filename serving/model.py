@@ -18,9 +18,9 @@ from minbert.encoding import WINDOW, in_bfloat16, warn_of_truncation
 from minbert.folder import AnyEncoder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from multitask.flat import Outside
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
+from multitask.settings_by_name import Outside
 from multitask.stored_config import settings_of
 from serving.together import embed_tasks
 from tasks.base import Task

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from common.atomic_files import NEW, OLD, temporary_name
-from multitask.atomic_dirs import (
+from multitask.checkpoint import Checkpoints, load_training, save_training
+from multitask.checkpoint_folders import (
     SUMS,
     CheckpointError,
     fault,
@@ -18,7 +19,6 @@ from multitask.atomic_dirs import (
     publish,
     published,
 )
-from multitask.checkpoint import Checkpoints, load_training, save_training
 
 
 def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tmp_path):

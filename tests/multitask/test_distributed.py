@@ -13,7 +13,7 @@ from tolerances import assert_near_in_norm, gradient_terms
 
 from common.errors import UserError
 from minbert import BiEncoder
-from multitask.atomic_dirs import newest_first
+from multitask.checkpoint_folders import newest_first
 from multitask.distributed import Processes, process_group
 
 ROOT = Path(__file__).parents[2]

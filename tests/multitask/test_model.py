@@ -10,7 +10,7 @@ from tolerances import assert_near
 
 from common.errors import RunError
 from multitask.assembly import build_tasks
-from multitask.atomic_dirs import CheckpointError
+from multitask.checkpoint_folders import CheckpointError
 from multitask.config import RunConfig
 from multitask.streams import next_batches
 

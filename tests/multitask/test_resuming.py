@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from common.errors import RunError
-from multitask.atomic_dirs import CheckpointError, newest_first
+from multitask.checkpoint_folders import CheckpointError, newest_first
 from multitask.control import ECHO, Every, Interrupts, RunControl, parse_every
 from multitask.methods import methods
 from multitask.run import figures_of

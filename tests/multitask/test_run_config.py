@@ -18,7 +18,6 @@ from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, default_values
-from multitask.flat import METHODS
 from multitask.methods import methods
 from multitask.objective_rules import objectives_of
 from multitask.presets import PRESETS
@@ -26,6 +25,7 @@ from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.run_folder import default_folder
 from multitask.sampling import Temperature
+from multitask.settings_by_name import METHODS
 from multitask.stored_config import check_stored
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}

@@ -8,7 +8,7 @@ import torch
 from plain import plain_losses
 
 from minbert import BiEncoder
-from multitask.atomic_dirs import CheckpointError, newest_first, seal
+from multitask.checkpoint_folders import CheckpointError, newest_first, seal
 from multitask.optimizer import Linear
 from multitask.run_folder import RunFolder
 
