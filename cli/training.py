@@ -203,7 +203,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
     from multitask.presets import preset_of
-    from multitask.training import planned
+    from multitask.training import dry_run_rows
     from reports.tables import text_table
 
     if config.preset is not None:
@@ -215,7 +215,7 @@ def show_plan(config: RunConfig) -> int:
         ]
         print(f"preset {config.preset}: {preset.paper}")
         print(text_table(["setting", "this run", "of the paper"], settings) + "\n")
-    rows = planned(config)
+    rows = dry_run_rows(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
     print(text_table(header, rows))
     return 0

@@ -93,7 +93,7 @@ class Progress:
         since = self.epoch - max(self.best_epoch, config.probe_epochs)
         return (self.epoch >= config.epochs or since >= patience) and self.scored
 
-    def told(self, epochs: int) -> str:
+    def summary(self, epochs: int) -> str:
         """Return the progress as text."""
         return f"step {self.step:,}, epoch {self.epoch} of {epochs}"
 

@@ -17,20 +17,19 @@ from common.settings import (
     default_of,
     hints_of,
 )
-from multitask.methods import check_use, defaults_of, methods, owners, sources
+from multitask.methods import UserMethods, check_use, defaults_of, methods, owners, sources
 from multitask.rules import faults
 from multitask.run_settings import RunSettings, legacy_config, upgraded
 from multitask.sampling import FirstTask
 from multitask.settings_by_name import (
     METHODS,
     UNSCALED,
-    Outside,
     default_gradients,
     default_scale,
     mode_of,
     of_methods,
-    outside_of,
     resolved,
+    user_methods_in,
 )
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
@@ -55,10 +54,10 @@ class RunConfig(RunSettings):
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)
 
-    def _fill(self, settings: Mapping[str, Any], outside: Outside, strict: bool) -> None:
+    def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
         """Take settings in their flat form; `strict`: those that contradict are refused."""
-        object.__setattr__(self, "given", {key: own(value) for key, value in settings.items()})
-        found = resolved(settings, fields(self), hints_of(RunConfig), outside, strict)
+        object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
+        found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
         for name, value in found.items():
             object.__setattr__(self, name, value)
         if not strict:
@@ -72,14 +71,14 @@ class RunConfig(RunSettings):
             raise SettingsError(fault)
 
     @classmethod
-    def from_flat(cls, settings: Mapping[str, Any], outside: Outside = ()) -> RunConfig:
-        """The configuration of settings by name, with methods from `outside` the tree."""
-        made = object.__new__(cls)
-        made._fill(settings, outside, strict=True)
-        return made
+    def from_flat(cls, settings: Mapping[str, Any], user_methods: UserMethods = ()) -> RunConfig:
+        """The configuration of settings by name, with the user's own methods."""
+        config = object.__new__(cls)
+        config._fill(settings, user_methods, strict=True)
+        return config
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], outside: Outside = ()) -> RunConfig:
+    def from_json(cls, content: Mapping[str, Any], user_methods: UserMethods = ()) -> RunConfig:
         """What `to_json` wrote; a key that an older one lacks has its default.
 
         Raises RunError for a key that is none of a configuration, and for what is no value of it.
@@ -88,29 +87,29 @@ class RunConfig(RunSettings):
         for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
-        check_use(checked("use", dict[str, str], content.get("use", {})), outside)
-        made = object.__new__(cls)
+        check_use(checked("use", dict[str, str], content.get("use", {})), user_methods)
+        config = object.__new__(cls)
         settings = {key: value for key, value in upgraded(content).items() if key != "use"}
         if "outside_tasks" in settings:
             raise RunError("expected the settings of a run, found 'outside_tasks'")
         try:
-            made._fill(settings, outside, strict=False)
+            config._fill(settings, user_methods, strict=False)
         except SettingsError as error:
             raise RunError(str(error)) from error
         follows = {
-            "mode": mode_of(vars(made)),
+            "mode": mode_of(vars(config)),
             "batches_per_step": step_batches(settings),
-            "similarity_scale": default_scale(vars(made)),
-            "gradients": default_gradients(vars(made)),
+            "similarity_scale": default_scale(vars(config)),
+            "gradients": default_gradients(vars(config)),
         }
-        given = {k: v for k, v in made.flat().items() if k not in follows or v != follows[k]}
-        object.__setattr__(made, "given", given)
-        for name, described in made.own_tasks.items():
+        given = {k: v for k, v in config.flat().items() if k not in follows or v != follows[k]}
+        object.__setattr__(config, "given", given)
+        for name, described in config.own_tasks.items():
             from_json(name, described)
-        for name in made.tasks:
-            if name not in made.task_classes and name not in made.own_tasks:
+        for name in config.tasks:
+            if name not in config.task_classes and name not in config.own_tasks:
                 raise RunError(f"tasks: expected names of tasks, found {name!r}")
-        return made
+        return config
 
     def changed(self, **settings: Any) -> RunConfig:
         """The configuration with other settings, by name, those of methods among them.
@@ -121,7 +120,7 @@ class RunConfig(RunSettings):
         exchanged = [role for role in METHODS if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
         kept = {key: value for key, value in self.given.items() if key not in gone}
-        return RunConfig.from_flat({**kept, **settings}, self.outside)
+        return RunConfig.from_flat({**kept, **settings}, self.user_methods)
 
     @property
     def step_batches(self) -> int:
@@ -142,9 +141,9 @@ class RunConfig(RunSettings):
         return self.objective.file if self.pretrains and self.objective is not None else None
 
     @property
-    def outside(self) -> tuple[type[Settings], ...]:
+    def user_methods(self) -> tuple[type[Settings], ...]:
         """The classes of its methods that are not in the tree."""
-        return outside_of({one.name: getattr(self, one.name) for one in fields(self)})
+        return user_methods_in({one.name: getattr(self, one.name) for one in fields(self)})
 
     def first(self) -> FirstTask | None:
         """The task that has the first epochs to itself; None where all tasks are sampled."""
@@ -192,7 +191,7 @@ class RunConfig(RunSettings):
         `use` has the files of methods from outside the tree, with their checksums.
         """
         content = self.flat() | {"batches_per_step": self.step_batches}
-        use = sources(self.outside)
+        use = sources(self.user_methods)
         return json.loads(json.dumps(content | ({"use": use} if use else {})))
 
     def digest(self) -> str:
@@ -221,11 +220,11 @@ def signature() -> Signature:
 RunConfig.__signature__ = signature()
 
 
-def own(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """A copy of a list or a mapping, which its maker may go on to change; others as they are."""
     if type(value) is dict:
-        return {key: own(one) for key, one in value.items()}
-    return list(map(own, value)) if type(value) is list else value
+        return {key: copied(one) for key, one in value.items()}
+    return list(map(copied, value)) if type(value) is list else value
 
 
 def step_batches(content: Mapping[str, Any]) -> int:
@@ -262,7 +261,7 @@ def difference(
 
 
 @cache
-def places() -> tuple[str, ...]:
+def path_settings() -> tuple[str, ...]:
     """Names of the settings that are files or folders, by name."""
     found = {one.name: one for one in fields(RunConfig)}
     for by_role in owners().values():

@@ -70,17 +70,17 @@ class Interrupts:
     """SIGINT and SIGTERM of one run: the first one is delayed, a second one ends the process."""
 
     def __init__(self, processes: int = 1) -> None:
-        self.first: float | None = None  # time of the first signal
+        self.first_signal: float | None = None  # time of the first signal
         self.echo = ECHO if processes > 1 else 0.0
 
     @property
-    def asked(self) -> bool:
+    def stop_requested(self) -> bool:
         """Whether a signal to stop has arrived."""
-        return self.first is not None
+        return self.first_signal is not None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Delay signals until the end of this context; the caller then checks `asked`."""
+    def deferred(self) -> Iterator[None]:
+        """Delay signals until the end of this context; the caller then checks `stop_requested`."""
         if threading.current_thread() is not threading.main_thread():  # signals arrive only there
             yield
             return
@@ -88,18 +88,18 @@ class Interrupts:
         handlers = {number: signal.getsignal(number) for number in SIGNALS}
         before = {n: h for n, h in handlers.items() if h not in (signal.SIG_IGN, None)}
         for number in before:
-            signal.signal(number, self.note)
+            signal.signal(number, self.on_signal)
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def note(self, number: int, frame: FrameType | None) -> None:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        if self.first is None:
-            self.first = now
-        elif now - self.first >= self.echo:
+        if self.first_signal is None:
+            self.first_signal = now
+        elif now - self.first_signal >= self.echo:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 

@@ -57,6 +57,9 @@ from tasks import TASKS, TaskOptions, objectives, protocols
 from tasks.objectives import Objective
 from tasks.protocols import Protocol
 
+Owners = dict[str, dict[str, list[type[Settings]]]]  # setting -> role -> methods that have it
+UserMethods = Iterable[type[Settings]]
+
 
 @dataclass(frozen=True)
 class Role:
@@ -144,9 +147,9 @@ def role_of(method: type[Settings]) -> str | None:
     return None
 
 
-def methods(role: str, outside: Iterable[type[Settings]] = ()) -> dict[str, type[Settings]]:
-    """Return the methods of a role by name, including the user's own methods in `outside`."""
-    own = {one.name: one for one in outside if role_of(one) == role}
+def methods(role: str, user_methods: UserMethods = ()) -> dict[str, type[Settings]]:
+    """Return the methods of a role by name, including the user's own methods in `user_methods`."""
+    own = {one.name: one for one in user_methods if role_of(one) == role}
     return {**built_in(role), **own}
 
 
@@ -156,21 +159,21 @@ def is_default(role: str, method: Settings) -> bool:
 
 
 @cache
-def owners(outside: tuple[type[Settings], ...] = ()) -> dict[str, dict[str, list[type[Settings]]]]:
+def owners(user_methods: tuple[type[Settings], ...] = ()) -> Owners:
     """Return each setting of methods by its name in flags, with its methods by role."""
-    found: dict[str, dict[str, list[type[Settings]]]] = {}
+    found: Owners = {}
     for role in ROLES:
         if role == "tasks":
             continue
-        for method in methods(role, outside).values():
+        for method in methods(role, user_methods).values():
             for key in method.by_key():
                 found.setdefault(key, {}).setdefault(role, []).append(method)
     return found
 
 
-def defaults_of(outside: tuple[type[Settings], ...] = ()) -> Mapping[str, Any]:
+def defaults_of(user_methods: tuple[type[Settings], ...] = ()) -> Mapping[str, Any]:
     """Return the default of each setting, from the first method of the table that has it."""
-    first = {key: next(iter(by_role.values()))[0] for key, by_role in owners(outside).items()}
+    first = {key: next(iter(by_role.values()))[0] for key, by_role in owners(user_methods).items()}
     found = {key: default_of(method.by_key()[key]) for key, method in first.items()}
     return {key: value for key, value in found.items() if value is not MISSING}
 
@@ -211,7 +214,7 @@ def methods_of(module: ModuleType) -> tuple[type[Settings], ...]:
     return tuple(one for one in mine if issubclass(one, Settings) and role_of(one))
 
 
-def check_names(methods: Iterable[type[Settings]]) -> None:
+def check_names(methods: UserMethods) -> None:
     """Raise SettingsError for an invalid name, or one that another method of the role has."""
     seen: dict[tuple[str, str], type[Settings]] = {}
     for one in methods:
@@ -238,7 +241,7 @@ def source_of(method: type[Settings]) -> Path | None:
     return Path(found) if found and Path(found).is_file() else None
 
 
-def sources(methods: Iterable[type[Settings]]) -> dict[str, str]:
+def sources(methods: UserMethods) -> dict[str, str]:
     """Return the checksums of methods by file name; without a file, "" by class name."""
     found: dict[str, str] = {}
     for one in methods:
@@ -249,7 +252,7 @@ def sources(methods: Iterable[type[Settings]]) -> dict[str, str]:
     return found
 
 
-def check_use(stored: Mapping[str, str], methods: Iterable[type[Settings]]) -> None:
+def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
     """Raise RunError if a file of methods of a stored run is missing or has changed."""
     here = sources(methods)
     for name, checksum in stored.items():

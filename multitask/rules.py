@@ -139,7 +139,7 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
         yield f"pooling: expected another objective, for {c.objective.name} has its own"
     unused = {key for key in c.unused() if key in given and given[key] != 0}
     for key in sorted(unused - {"leaks_of", "similarity_scale"}):
-        owner = owner_of(key, owners(c.outside))
+        owner = owner_of(key, owners(c.user_methods))
         yield f"{key}: expected {owner}, found {given[key]!r} without it"
 
 

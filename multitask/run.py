@@ -42,26 +42,26 @@ def complete(
     a mode or without anything to train on.
     """
     check_complete(config)
-    place = RunFolder(folder)
+    run_folder = RunFolder(folder)
     if config.init is not None:
         check_start(config, folder)
-    with process_group(config.device) as processes, ExitStack() as held:
+    with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        settled: tuple[RunConfig, bool] | None = None
-        with processes.together():
+        shared: tuple[RunConfig, bool] | None = None
+        with processes.synchronized_errors():
             if processes.first:
-                held.enter_context(place.owned())
-                config, reason = with_kernel(place, config, control.overwrite)
+                stack.enter_context(run_folder.locked())
+                config, reason = with_kernel(run_folder, config, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
-                there = holds_finished(place, config, control.resume, control.overwrite)
-                settled = config, there
-        config, finished = processes.gather(settled)[0]
+                there = holds_finished(run_folder, config, control.resume, control.overwrite)
+                shared = config, there
+        config, finished = processes.gather(shared)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
-            return place.metrics() or {}
+            return run_folder.metrics() or {}
         print(f"run folder: {folder}", flush=True)
         return run(config, folder, processes, control)
 
@@ -102,26 +102,26 @@ def run(
 
     Raise UserError with a message of one line.
     """
-    begin, place = time.perf_counter(), RunFolder(folder)
-    with processes.together():
+    begin, run_folder = time.perf_counter(), RunFolder(folder)
+    with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
-    with processes.together():  # only after all processes found their inputs
+    with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            make_ready(place, config, control.overwrite)
+            make_ready(run_folder, config, control.overwrite)
             if not is_default("protocol", config.protocol):
-                write_ids(place, trainer.splits)
-    with processes.together():
+                write_ids(run_folder, trainer.splits)
+    with processes.synchronized_errors():
         resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     if resumed:
-        print(f"resumed after {trainer.progress.told(config.epochs)}", flush=True)
+        print(f"resumed after {trainer.progress.summary(config.epochs)}", flush=True)
     with memory_reported(config):
-        return trained(trainer, begin)
+        return train_and_predict(trainer, begin)
 
 
-def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
+def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     """Train to the end and write the results; `begin` is the time of the start."""
     config, folder, processes = trainer.config, trainer.folder, trainer.processes
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
@@ -221,12 +221,12 @@ SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 
 def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
     """Yield the notices to print before the first step; `width` is that of the encoder."""
-    yield from of_sample(config)
-    yield from of_coverage(config, plan)
-    yield from of_rates(config, width)
+    yield from sample_notices(config)
+    yield from coverage_notices(config, plan)
+    yield from rate_notices(config, width)
 
 
-def of_rates(config: RunConfig, width: int) -> Iterator[str]:
+def rate_notices(config: RunConfig, width: int) -> Iterator[str]:
     """Yield a notice if the default rate is used with a wider encoder."""
     if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
         yield (
@@ -235,7 +235,7 @@ def of_rates(config: RunConfig, width: int) -> Iterator[str]:
         )
 
 
-def of_sample(config: RunConfig) -> Iterator[str]:
+def sample_notices(config: RunConfig) -> Iterator[str]:
     """Yield a notice if own data is trained together with the bundled sample."""
     sample = [name for name in config.tasks if name not in config.own_tasks]
     if config.own_tasks and sample and config.data == "sample":
@@ -245,7 +245,7 @@ def of_sample(config: RunConfig) -> Iterator[str]:
         )
 
 
-def of_coverage(config: RunConfig, plan: Plan) -> Iterator[str]:
+def coverage_notices(config: RunConfig, plan: Plan) -> Iterator[str]:
     """Yield notices for tasks with less than half of their examples in an epoch."""
     if not plan.sampler.ends_with_smallest or config.steps_per_epoch is not None:
         return

@@ -24,7 +24,7 @@ from multitask.checkpoint_folders import (
     replaced,
 )
 from multitask.config import RunConfig
-from multitask.settings_by_name import Outside
+from multitask.methods import UserMethods
 from multitask.stored_config import belongs_to_run, read_config
 from tasks.metrics import impossible
 
@@ -101,11 +101,11 @@ class RunFolder:
         """Write `config.json`, which marks the folder as a run."""
         write_json(self.path / "config.json", dict(config))
 
-    def config(self, use: Outside = ()) -> RunConfig:
+    def config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of the run, which may `use` a user's own methods."""
         return read_config(self.stored_config(), self.path / "config.json", use)
 
-    def task_config(self, use: Outside = ()) -> RunConfig:
+    def task_config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of an export, or of a run of tasks, that has weights.
 
         Raise RunError if there are none, or for pre-training, which has no heads.
@@ -185,7 +185,7 @@ class RunFolder:
         return best
 
     @contextmanager
-    def owned(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Lock the folder for this process; raise RunError if another live process has the lock.
 
         The lock ends with the process, even if it is killed. A folder that belongs to no run is
@@ -233,7 +233,7 @@ class RunFolder:
             )
         return None
 
-    def begun(self) -> bool:
+    def has_results(self) -> bool:
         """Return whether the folder holds results: metrics, predictions or a checkpoint."""
         checkpoint = self.path / "checkpoint"
         return (

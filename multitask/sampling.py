@@ -81,15 +81,15 @@ class FirstTask:
 class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
-    A random sampler overrides `chances`, any other one `batches`. If `ends_with_smallest` is True,
-    an epoch ends with the smallest task.
+    A random sampler overrides `probabilities`, any other one `batches`. If `ends_with_smallest` is
+    True, an epoch ends with the smallest task.
     """
 
     ends_with_smallest: ClassVar[bool] = False
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
-        raise UserError(f"sampler {self.name}: expected chances or batches")
+        raise UserError(f"sampler {self.name}: expected probabilities or batches")
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the task index of every batch of an epoch (from 1), in order.
@@ -98,9 +98,9 @@ class Sampler(Settings):
         many batches as one pass over all tasks, rounded up to whole steps.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        chances = self.chances(work, epoch)
+        probabilities = self.probabilities(work, epoch)
         drawn = generator(work.seed, self.name, epoch)
-        return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
+        return drawn.choice(len(probabilities), size=steps * work.batches_per_step, p=probabilities)
 
     def first(self) -> FirstTask | None:
         """Return the only task of the first epochs, or None if all tasks are sampled."""
@@ -140,21 +140,21 @@ class Hybrid(RoundRobin, name="hybrid"):
 class Annealed(Sampler, name="annealed"):
     """Annealed from proportional to nearly uniform sampling over the epochs (BEES, Eq. 5)."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return annealed_probabilities(work.sizes, epoch, work.epochs)
 
 
 class Proportional(Sampler, name="proportional"):
     """Probabilities proportional to the number of examples."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1.0)
 
 
 class SquareRoot(Sampler, name="square-root"):
     """Probabilities proportional to the square root of the number of examples."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.5)
 
 
@@ -166,14 +166,14 @@ class Temperature(Sampler, name="temperature"):
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples")
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
 
 
 class Uniform(Sampler, name="uniform"):
     """Equal probabilities, whatever the sizes."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.0)
 
 
@@ -216,22 +216,22 @@ class FirstThenJoint(Schedule, name="first-then-joint"):
 class Plan:
     """The tasks of every step of a run.
 
-    The first `first_epochs` epochs train only the task with index `first`, one batch per step. Then
+    The first `first_epochs` epochs train only the task `first_task_index`, one batch per step. Then
     each step takes `work.batches_per_step` of the sampler's batches. `work` describes the whole
     run; the sampler sees only the epochs after the first ones, for example for annealing.
     """
 
     work: Workload
     sampler: Sampler
-    first: int = 0
+    first_task_index: int = 0
     first_epochs: int = 0
 
     def steps(self, epoch: int) -> list[np.ndarray]:
         """Return the task indices of the batches of each step of an epoch (from 1)."""
         size = self.work.batches_per_step
         if epoch <= self.first_epochs:
-            alone = self.work.steps_per_epoch or self.work.batches_per_pass[self.first]
-            batches, size = np.full(alone, self.first), 1
+            alone = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
+            batches, size = np.full(alone, self.first_task_index), 1
         else:
             left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
             batches = self.sampler.batches(left, epoch - self.first_epochs)
@@ -256,10 +256,12 @@ def build_plan(
     )
     if (first := config.first()) is None:
         return Plan(work, config.sampling)
-    return Plan(work, config.sampling, first_place(config, available or sizes), first.epochs)
+    return Plan(
+        work, config.sampling, index_of_first_task(config, available or sizes), first.epochs
+    )
 
 
-def first_place(config: RunConfig, available: Sequence[int]) -> int:
+def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
     """Return the index of the task of the first epochs: the named one, or the largest."""
     first = config.first()
     if first is not None and first.task is not None:

@@ -13,10 +13,10 @@ from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json
 from common.settings import accepts, checked, expected, hints_of, shown
 from multitask.checkpoint_folders import CONFIG, CheckpointError
-from multitask.config import RunConfig, difference, places
-from multitask.methods import methods, owners
+from multitask.config import RunConfig, difference, path_settings
+from multitask.methods import UserMethods, methods, owners
 from multitask.run_settings import MACHINE
-from multitask.settings_by_name import METHODS, Outside
+from multitask.settings_by_name import METHODS
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
 from tasks.described import from_json
@@ -71,7 +71,7 @@ def belongs_to_run(folder: Path, config: Mapping[str, object]) -> bool:
 
 def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as JSON, in which files and folders have no directories."""
-    keys = (*places(), "encoder")
+    keys = (*path_settings(), "encoder")
     names = {key: Path(str(config[key])).name for key in keys if config.get(key)}
     own = {
         name: {**one, **{k: Path(str(one[k])).name for k in DATA_FILES if one.get(k)}}
@@ -135,7 +135,7 @@ def settings_loader() -> Any:
     return Loader
 
 
-def read_config(content: Mapping[str, Any], file: Path, use: Outside = ()) -> RunConfig:
+def read_config(content: Mapping[str, Any], file: Path, use: UserMethods = ()) -> RunConfig:
     """Return a stored configuration of a run, which may `use` a user's own methods.
 
     Raise RunError with the name of the file if it is invalid.

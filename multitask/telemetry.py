@@ -215,12 +215,12 @@ def pull_and_push(file: Path, preference: Sequence[float]) -> dict[str, dict[str
                 losses.append(both)
                 vertices.append(max(given) > VERTEX * sum(given))
     return {
-        task: told(np.array(losses[-LAST:]) * np.array(preference), vertices[-LAST:])
+        task: ray_summary(np.array(losses[-LAST:]) * np.array(preference), vertices[-LAST:])
         for task, (losses, vertices) in found.items()
     }
 
 
-def told(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
+def ray_summary(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
     pull, push = (float(value) for value in scaled.mean(0))
     top = max(pull, push)
     return {

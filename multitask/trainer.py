@@ -91,10 +91,10 @@ class Trainer:
         """
         # With several processes, none may stop before the others, which wait for its messages.
         try:
-            with self.interrupts.held() if self.processes.count > 1 else nullcontext():
+            with self.interrupts.deferred() if self.processes.count > 1 else nullcontext():
                 self.train_and_score()
         except KeyboardInterrupt:
-            self.interrupts.first = self.interrupts.first or time.monotonic()
+            self.interrupts.first_signal = self.interrupts.first_signal or time.monotonic()
             self.save()
             raise
         finally:
@@ -141,7 +141,7 @@ class Trainer:
     def take(self, drawn: np.ndarray, last: bool) -> StepResult:
         """Take a complete step in spite of signals, and write a checkpoint if one is due."""
         begin, progress = time.perf_counter(), self.progress
-        with self.interrupts.held():
+        with self.interrupts.deferred():
             result = self.train_step(drawn)
             progress.taken += 1
             if last:
@@ -198,14 +198,14 @@ class Trainer:
     def stop_if_asked(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
         # All wait for the checkpoint: torchrun ends the other processes as soon as one ends.
-        if self.processes.any(self.interrupts.asked, self.model.bi_encoder.device):
+        if self.processes.any(self.interrupts.stop_requested, self.model.bi_encoder.device):
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt
 
     def finish_epoch(self, metrics: Metrics) -> bool:
         """Log the dev metrics, keep the best weights, save; return whether they are the best."""
-        with self.interrupts.held():
+        with self.interrupts.deferred():
             better = self.score(metrics)
             if better and self.processes.first:
                 self.checkpoints.save_best(self.model.save)
@@ -234,7 +234,7 @@ class Trainer:
         if not self.model.finite:
             print("no checkpoint: the weights are not finite; the last one stays", flush=True)
             return
-        with self.interrupts.held():
+        with self.interrupts.deferred():
             self.telemetry.flush()
             tensors = {n: r.state_dict() for n, r in self.regularizers.items()}
             state, step = self.state_dict(), self.progress.step

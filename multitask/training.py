@@ -16,8 +16,8 @@ import numpy as np
 from common.errors import SettingsError
 from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.methods import UserMethods
 from multitask.run_folder import RunFolder, default_folder
-from multitask.settings_by_name import Outside
 
 if TYPE_CHECKING:
     from multitask.step import StepGradient
@@ -30,7 +30,7 @@ class Run:
     `use` lists the user's own methods that the run was trained with.
     """
 
-    def __init__(self, folder: str | Path, use: Outside = ()) -> None:
+    def __init__(self, folder: str | Path, use: UserMethods = ()) -> None:
         self.folder, self.use = Path(folder), tuple(use)
         self.config = RunFolder(self.folder).config(self.use)
 
@@ -83,13 +83,13 @@ def train(
         raise SettingsError("resume and overwrite: expected at most one of them")
     target = default_folder(config) if folder is None else Path(folder)
     complete(config, target, RunControl(resume=resume, overwrite=overwrite, verbose=verbose))
-    return Run(target, config.outside)
+    return Run(target, config.user_methods)
 
 
 TIMED = 3  # timed batches of each task, after one for warm-up
 
 
-def planned(config: RunConfig) -> list[list[str]]:
+def dry_run_rows(config: RunConfig) -> list[list[str]]:
     """Return rows of epoch, task, examples, passes over its data, batches, steps per epoch, time.
 
     An epoch has one row for each task that it trains. No file is written and no weight changes. The

@@ -46,7 +46,7 @@ def write_merged_run(
     Raises RunError if another process uses the folder.
     """
     place = RunFolder(folder)
-    with place.owned():
+    with place.locked():
         if place.run_or_nothing() is not None:
             place.remove()
         folder.mkdir(parents=True, exist_ok=True)

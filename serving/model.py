@@ -18,9 +18,9 @@ from minbert.encoding import WINDOW, in_bfloat16, warn_of_truncation
 from minbert.folder import AnyEncoder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
+from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
-from multitask.settings_by_name import Outside
 from multitask.stored_config import settings_of
 from serving.together import embed_tasks
 from tasks.base import Task
@@ -67,7 +67,7 @@ class MultiTaskModel:
         folder: str | Path,
         device: str = "auto",
         linear: str | None = None,
-        use: Outside = (),
+        use: UserMethods = (),
     ) -> MultiTaskModel:
         """Load a run or an exported run.
 

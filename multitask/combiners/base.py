@@ -38,18 +38,18 @@ class Setup:
 
 
 class ObjectiveError(UserError):
-    """A loss that a combiner cannot use; `place` is the index of its objective in the run."""
+    """A loss that a combiner cannot use; `index` is that of its objective in the run."""
 
-    def __init__(self, expected: str, place: int, loss: float, name: str | None = None) -> None:
-        self.expected, self.place, self.loss = expected, place, loss
-        super().__init__(f"{expected}, found {loss:.4g} of {name or f'objective {place}'}")
+    def __init__(self, expected: str, index: int, loss: float, name: str | None = None) -> None:
+        self.expected, self.index, self.loss = expected, index, loss
+        super().__init__(f"{expected}, found {loss:.4g} of {name or f'objective {index}'}")
 
     def of(self, name: str) -> ObjectiveError:
         """Return the same error with the name of the objective."""
-        return ObjectiveError(self.expected, self.place, self.loss, name)
+        return ObjectiveError(self.expected, self.index, self.loss, name)
 
 
-class Running(Protocol):
+class CombinerState(Protocol):
     """A combiner in one run, with its own state and random generators.
 
     If `needs_rows` is False, all weights are 1: the step adds the gradients up without keeping
@@ -85,7 +85,7 @@ class Combiner(Settings):
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
 
-    def build(self, setup: Setup) -> Running:
+    def build(self, setup: Setup) -> CombinerState:
         """Return the combiner of one run."""
         return self
 
@@ -160,7 +160,7 @@ class Scaled:
     loss and not to its unit. The sum of the absolute weights stays the same.
     """
 
-    def __init__(self, combiner: Running, sizes: Sequence[float]) -> None:
+    def __init__(self, combiner: CombinerState, sizes: Sequence[float]) -> None:
         self.combiner, self.sizes = combiner, np.asarray(sizes, np.float64)
         self.needs_rows = combiner.needs_rows
         self.state_dict, self.load_state_dict = combiner.state_dict, combiner.load_state_dict

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Running, Setup
+from multitask.combiners.base import Combined, CombinerState, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 
@@ -64,7 +64,7 @@ class Nested:
 
     needs_rows = True
 
-    def __init__(self, setup: Setup, tasks: Running, within: PullPush) -> None:
+    def __init__(self, setup: Setup, tasks: CombinerState, within: PullPush) -> None:
         self.tasks, self.within = tasks, within
         self.known = [task_and_term(name) for name in setup.objectives]
         self.names = list(dict.fromkeys(task for task, _ in self.known))

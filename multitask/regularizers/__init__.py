@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from multitask.model import EncoderWithHeads
-    from multitask.regularizers.base import Clean, Running
+    from multitask.regularizers.base import CleanPass, RegularizerState
 
 BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in rounding
 
@@ -23,8 +23,8 @@ BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in r
 class Regularizer(Settings):
     """A term that is added to the loss of some tasks. `weight` is one number, or one per task.
 
-    A method without a state overrides `term`. Any other method overrides `build`, which returns an
-    object for one run (`Running` in base.py). Flags and JSON have its name before each setting.
+    A method without a state overrides `term`; any other overrides `build`, which returns a
+    `RegularizerState` (base.py) for one run. Flags and JSON have its name before each setting.
     """
 
     weight: FromZero | Mapping[str, FromZero] = setting(
@@ -39,11 +39,11 @@ class Regularizer(Settings):
         """Weights by task; empty if `weight` is one number."""
         return self.weight if isinstance(self.weight, Mapping) else {}
 
-    def term(self, clean: Clean) -> Tensor:
+    def term(self, clean: CleanPass) -> Tensor:
         """Return the term of some examples, a scalar, without its weight."""
         raise UserError(f"regularizer {self.name}: expected term or build")
 
-    def build(self, model: EncoderWithHeads, seed: int) -> Running:
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         """Return the regulariser of one run."""
         from multitask.regularizers.base import Weighted
 
@@ -86,7 +86,7 @@ class Smart(Regularizer, name="smart"):
         "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
     )
 
-    def build(self, model: EncoderWithHeads, seed: int) -> Running:
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.smart import SmartTerm
 
         return SmartTerm(self, seed)
@@ -107,7 +107,7 @@ class Proximal(Regularizer, name="proximal"):
         0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
     )
 
-    def build(self, model: EncoderWithHeads, seed: int) -> Running:
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.proximal import ProximalTerm
 
         return ProximalTerm(self.weights, self.momentum, model)
@@ -116,7 +116,7 @@ class Proximal(Regularizer, name="proximal"):
 class RDrop(Regularizer, name="r-drop"):
     """Two passes with different dropout agree (R-Drop; Liang et al., 2021)."""
 
-    def build(self, model: EncoderWithHeads, seed: int) -> Running:
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.r_drop import RDropTerm
 
         return RDropTerm(self.weights)

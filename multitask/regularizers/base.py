@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Clean:
+class CleanPass:
     """Examples of a task after one unperturbed pass through encoder and head.
 
     `loss` is the task's first objective on these examples.
@@ -73,12 +73,12 @@ class Term(NamedTuple):
     passes: Sequence[EncoderPass] = ()
 
 
-class Running(Protocol):
+class RegularizerState(Protocol):
     """A regulariser in one run, for the tasks in `weights`; it may keep a state between steps."""
 
     weights: Mapping[str, float]
 
-    def __call__(self, clean: Clean) -> Term: ...
+    def __call__(self, clean: CleanPass) -> Term: ...
 
     def after_step(self, model: EncoderWithHeads) -> None:
         """Update the state after an optimiser step."""
@@ -105,16 +105,16 @@ class Stateless:
 class Weighted(Stateless):
     """A term times the weight of its task."""
 
-    def __init__(self, weights: Mapping[str, float], term: Callable[[Clean], Tensor]) -> None:
+    def __init__(self, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]) -> None:
         self.weights, self.term = weights, term
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         return Term(self.weights[clean.task.name] * self.term(clean))
 
 
 def build_regularizers(
     config: RunConfig, model: EncoderWithHeads, tasks: Mapping[str, Task]
-) -> dict[str, Running]:
+) -> dict[str, RegularizerState]:
     """Return the regularisers of a configuration by name; each acts on the tasks in its weights.
 
     Raise RunError for a task whose outputs cannot be compared example by example.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from multitask.model import EncoderWithHeads
-from multitask.regularizers.base import Clean, Term
+from multitask.regularizers.base import CleanPass, Term
 
 
 class ProximalTerm:
@@ -25,7 +25,7 @@ class ProximalTerm:
         self.weights, self.momentum = weights, momentum
         self.teacher = copy.deepcopy(model).requires_grad_(False).eval()
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         with torch.no_grad():
             texts = clean.embed(clean.batch, self.teacher)
             expected = self.teacher.heads[clean.task.name](*texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from multitask.regularizers.base import Clean, Stateless, Term
+from multitask.regularizers.base import CleanPass, Stateless, Term
 
 
 class RDropTerm(Stateless):
@@ -17,7 +17,7 @@ class RDropTerm(Stateless):
     def __init__(self, weights: Mapping[str, float]) -> None:
         self.weights = weights
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         again, outputs = clean.another_pass(clean.batch)
         first = clean.task.objectives[0]
         other = clean.task.losses(outputs, again.texts, clean.targets)[first]

@@ -166,4 +166,4 @@ def test_one_process_exchanges_nothing():
     tensor = torch.ones(3)
     assert Processes().all_reduce_sum(tensor) is tensor
     assert Processes().gather(4) == [4]
-    Processes().agree(None)
+    Processes().raise_everywhere(None)

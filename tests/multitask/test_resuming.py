@@ -31,12 +31,12 @@ def stopped(trainer: Trainer, monkeypatch, step: int) -> None:
     """Train until a signal comes in the middle of a step."""
     take = trainer.train_step
 
-    def asked(drawn):
+    def signalled(drawn):
         if trainer.progress.step == step - 1:
             signal.raise_signal(signal.SIGTERM)
         return take(drawn)
 
-    monkeypatch.setattr(trainer, "train_step", asked)
+    monkeypatch.setattr(trainer, "train_step", signalled)
     with pytest.raises(KeyboardInterrupt):
         trainer.fit()
     assert trainer.progress.step == step
@@ -314,12 +314,12 @@ def test_weights_that_are_not_finite_are_never_kept(make_trainer, monkeypatch, c
 
 def test_a_signal_waits_for_the_end_of_what_is_held():
     one, done = Interrupts(), []
-    with one.held():
-        with one.held():
+    with one.deferred():
+        with one.deferred():
             signal.raise_signal(signal.SIGINT)
         done.append(True)
     assert done
-    assert one.asked
+    assert one.stop_requested
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
@@ -330,7 +330,7 @@ def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock, processes)
     killed = []
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
     one, before = Interrupts(processes), signal.getsignal(signal.SIGTERM)
-    with one.held():
+    with one.deferred():
         signal.raise_signal(signal.SIGTERM)
         if processes == 2:
             signal.raise_signal(signal.SIGTERM)
@@ -346,7 +346,7 @@ def test_a_signal_that_is_ignored_and_those_of_other_threads_stay_so():
     found = []
 
     def work():
-        with Interrupts().held():
+        with Interrupts().deferred():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -356,9 +356,9 @@ def test_a_signal_that_is_ignored_and_those_of_other_threads_stay_so():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         one = Interrupts()
-        with one.held():
+        with one.deferred():
             signal.raise_signal(signal.SIGINT)
-        assert not one.asked
+        assert not one.stop_requested
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

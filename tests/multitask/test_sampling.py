@@ -48,12 +48,12 @@ def test_annealed_probabilities_equal_the_golden_vectors(case):
 )
 def test_annealing_moves_every_task_towards_an_equal_share(sizes, epochs, earlier):
     epoch = min(earlier + 1, epochs)
-    chances = annealed_probabilities(sizes, epoch, epochs)
-    assert chances.sum() == pytest.approx(1)
+    probabilities = annealed_probabilities(sizes, epoch, epochs)
+    assert probabilities.sum() == pytest.approx(1)
     first = annealed_probabilities(sizes, 1, epochs)
     np.testing.assert_allclose(first, np.array(sizes) / sum(sizes))
     spread = lambda p: p.max() - p.min()  # noqa: E731
-    assert spread(chances) <= spread(first) + 1e-12
+    assert spread(probabilities) <= spread(first) + 1e-12
 
 
 def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
@@ -74,11 +74,11 @@ def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
     st.none() | st.integers(1, 10**6),
 )
 def test_power_probabilities_keep_the_order_of_the_sizes(sizes, alpha, cap):
-    chances = power_probabilities(sizes, alpha, cap)
-    assert chances.sum() == pytest.approx(1)
+    probabilities = power_probabilities(sizes, alpha, cap)
+    assert probabilities.sum() == pytest.approx(1)
     counts = np.minimum(sizes, cap or 10**7)
     expected = counts.astype(float) ** alpha / (counts.astype(float) ** alpha).sum()
-    np.testing.assert_allclose(chances, expected)
+    np.testing.assert_allclose(probabilities, expected)
 
 
 THIRD = 4 ** (1 / 3)
@@ -99,9 +99,9 @@ def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, settings, exp
     work = workload(sizes=(400, 100), steps_per_epoch=10_000)
     for epoch in (1, 4):
         batches = SAMPLERS[name](**settings).batches(work, epoch)
-        chances = expected or annealed_probabilities(work.sizes, epoch, work.epochs)
+        probabilities = expected or annealed_probabilities(work.sizes, epoch, work.epochs)
         shares = np.bincount(batches, minlength=2) / 30_000
-        np.testing.assert_allclose(shares, chances, atol=0.01)
+        np.testing.assert_allclose(shares, probabilities, atol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,11 @@ def test_the_largest_task_is_the_largest_before_any_limit(first):
     settings = {"sampling": first} if first == "hybrid" else {"schedule": first}
     config = RunConfig(mode="multitask", tasks=NAMES, limit=64, **settings)
     limited = (64, 64, 64)
-    assert build_plan(config, limited, (100, 310, 64)).first == 1
+    assert build_plan(config, limited, (100, 310, 64)).first_task_index == 1
     with pytest.raises(RunError, match="found sst 64, qqp 64, sts 64; --first-task TASK decides"):
         build_plan(config, limited)
     named = replace(config, first_task="sts")
-    assert build_plan(named, limited).first == 2
+    assert build_plan(named, limited).first_task_index == 2
 
 
 def test_annealing_begins_when_the_first_task_is_done():
@@ -91,8 +91,8 @@ def test_annealing_begins_when_the_first_task_is_done():
     found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, **first)
     for epoch in (2, 3):
         shares = np.bincount(np.concatenate(found.steps(epoch)), minlength=3) / 15_000
-        chances = annealed_probabilities((100, 310, 64), epoch - 1, 2)
-        np.testing.assert_allclose(shares, chances, atol=0.02)
+        probabilities = annealed_probabilities((100, 310, 64), epoch - 1, 2)
+        np.testing.assert_allclose(shares, probabilities, atol=0.02)
 
 
 def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():

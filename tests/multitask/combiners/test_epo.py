@@ -94,7 +94,7 @@ def test_epo_in_a_run_names_the_objective_with_a_negative_loss():
     line = "combiner epo: expected losses of zero or more, found -1 of"
     with pytest.raises(ObjectiveError, match=f"{line} objective 2") as error:
         combiner.combine(np.eye(2), np.array([0.5, -1.0]), (0, 2))
-    assert error.value.place == 2
+    assert error.value.index == 2
     assert str(error.value.of("sts")) == f"{line} sts"
     assert combiner.combine(np.eye(2), np.array([1.0, 1.0]), (0, 1)).weights.sum() == 2
 

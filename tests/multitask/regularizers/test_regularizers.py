@@ -10,7 +10,7 @@ from common.errors import RunError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
 from multitask.passes import EncoderPass, Part
-from multitask.regularizers.base import Clean, build_regularizers
+from multitask.regularizers.base import CleanPass, build_regularizers
 
 ROWS = np.arange(6)
 
@@ -45,7 +45,7 @@ def clean(trainer, name):
     one = EncoderPass(trainer.model, [split.batch(ROWS)], len(split.tokens))
     found = trainer.model.heads[name](*one.texts)
     loss = task.losses(found, one.texts, targets)[name]
-    return Clean(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
+    return CleanPass(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
 
 
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
