@@ -18,7 +18,7 @@ from minbert.encoding import truncation
 from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
-from tasks import CS224N, OwnTasks, build_task, data_folder, find_task
+from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
 from tasks.data import Split, load_split
 from tasks.described import meaning
@@ -56,30 +56,21 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
     This function also works for pre-training, for example to read the files of the tasks.
     """
-    tasks = {
-        name: find_task(name, config.own_tasks) if options is None else options.build()
-        for name, options in ((name, config.options_of(name)) for name in config.tasks)
-    }
-    tasks = {
-        name: task
-        if task.kind.classes
-        else replace(task, kind=on_scale(task.kind, config.similarity_scale))
-        for name, task in tasks.items()
-    }
-    others = held_out_texts(config)
-    tasks = {
-        name: replace(task, source=drawn(task, config.protocol, config.seed, others))
-        for name, task in tasks.items()
-    }
+    held_out: tuple[Source, ...] | None = (
+        None  # tasks whose dev and test texts are left out of train
+    )
+    if config.drop_leaks:
+        names = CS224N if config.leaks_of == "all" else ()
+        held_out = tuple(build_task(name).source for name in names)
+    tasks = {}
+    for name in config.tasks:
+        options = config.options_of(name)
+        task = find_task(name, config.own_tasks) if options is None else options.build()
+        if not task.kind.classes:
+            task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
+        source = drawn(task, config.protocol, config.seed, held_out)
+        tasks[name] = replace(task, source=source)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
-
-
-def held_out_texts(config: RunConfig) -> tuple[Source, ...] | None:
-    """Return the other tasks whose dev and test texts are removed from train; None to keep all."""
-    if not config.drop_leaks:
-        return None
-    names = CS224N if config.leaks_of == "all" else ()
-    return tuple(build_task(name).source for name in names)
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
@@ -144,17 +135,13 @@ def build_model(
         init_labels_from_names(model, chosen)
     if config.init is not None:
         theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
-        names = [name for name in chosen if same_meaning(name, config.own_tasks, theirs)]
+        own = config.own_tasks  # a task of this name may have other classes there
+        names = [n for n in chosen if meaning(own.get(n, {})) == meaning(theirs.get(n, {}))]
         heads = model.load_matching_heads(Path(source), names)
         print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
-
-
-def same_meaning(name: str, own: OwnTasks, theirs: OwnTasks) -> bool:
-    """Return whether a task is the same in two runs: an own task may have other classes."""
-    return meaning(own.get(name, {})) == meaning(theirs.get(name, {}))
 
 
 def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:

@@ -26,9 +26,7 @@ class CheckpointError(UserError):
 
 
 def publish(
-    folder: Path,
-    write: Callable[[Path], None],
-    config: Mapping[str, object] | None = None,
+    folder: Path, write: Callable[[Path], None], config: Mapping[str, object] | None = None
 ) -> None:
     """Let `write` fill a temporary folder, and replace `folder` by it when it is complete.
 

@@ -11,12 +11,7 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
-from common.settings import (
-    Settings,
-    checked,
-    default_of,
-    hints_of,
-)
+from common.settings import Settings, checked, default_of, hints_of
 from multitask.methods import UserMethods, check_use, defaults_of, methods, owners, sources
 from multitask.rules import faults
 from multitask.run_settings import RunSettings, legacy_config, upgraded
@@ -55,7 +50,7 @@ class RunConfig(RunSettings):
         self._fill(settings, (), strict=True)
 
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
-        """Take settings in their flat form; `strict`: those that contradict are refused."""
+        """Set all fields from settings by name; if `strict`, refuse contradictions."""
         object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
         found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
         for name, value in found.items():
@@ -72,17 +67,17 @@ class RunConfig(RunSettings):
 
     @classmethod
     def from_flat(cls, settings: Mapping[str, Any], user_methods: UserMethods = ()) -> RunConfig:
-        """The configuration of settings by name, with the user's own methods."""
+        """Return the configuration of settings by name."""
         config = object.__new__(cls)
         config._fill(settings, user_methods, strict=True)
         return config
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], user_methods: UserMethods = ()) -> RunConfig:
-        """What `to_json` wrote; a key that an older one lacks has its default.
+        """Return the configuration that `to_json` wrote; a missing key has its default.
 
-        Raises RunError for a key that is none of a configuration, and for what is no value of it.
-        How settings go together is not judged again: a run that was made can be used.
+        Raise RunError for an unknown key or an invalid value. Contradictions between settings are
+        not checked: a finished run can be used.
         """
         for name in ("mode", "tasks"):
             if name not in content:
@@ -112,10 +107,10 @@ class RunConfig(RunSettings):
         return config
 
     def changed(self, **settings: Any) -> RunConfig:
-        """The configuration with other settings, by name, those of methods among them.
+        """Return the configuration with other settings by name, also those of methods.
 
-        What was not given has its default anew, for the other tasks or the other method; settings
-        of a method that is exchanged go with it.
+        Defaults are computed again, for the new tasks and methods; settings of a method that is
+        replaced are dropped.
         """
         exchanged = [role for role in METHODS if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
@@ -124,7 +119,7 @@ class RunConfig(RunSettings):
 
     @property
     def step_batches(self) -> int:
-        """Batches of one optimiser step: one of each task, unless the configuration says other."""
+        """Batches of one optimiser step: by default one of each task."""
         if self.batches_per_step is not None:
             return self.batches_per_step
         alone = self.schedule.one_batch or self.pretrains
@@ -142,33 +137,32 @@ class RunConfig(RunSettings):
 
     @property
     def user_methods(self) -> tuple[type[Settings], ...]:
-        """The classes of its methods that are not in the tree."""
+        """The classes of its methods that are not built in."""
         return user_methods_in({one.name: getattr(self, one.name) for one in fields(self)})
 
     def first(self) -> FirstTask | None:
-        """The task that has the first epochs to itself; None where all tasks are sampled."""
+        """Return the only task of the first epochs; None if all tasks are sampled."""
         return self.sampling.first() or self.schedule.first()
 
     @property
     def first_method(self) -> str:
-        """Which method gives one task the first epochs, as a flag."""
-        if self.sampling.first() is not None:
-            return f"--sampling {self.sampling.name}"
-        return f"--schedule {self.schedule.name}"
+        """Return the flag of the method that gives one task the first epochs."""
+        role = "schedule" if self.sampling.first() is None else "sampling"
+        return f"--{role} {getattr(self, role).name}"
 
     @property
     def task_classes(self) -> dict[str, type[TaskOptions]]:
-        """The tasks that it may have beside own ones, by name."""
+        """The known tasks by name, without those over the user's own files."""
         return TASKS | {one.name: one for one in self.outside_tasks}
 
     def options_of(self, task: str) -> TaskOptions | None:
-        """A task as it is set; None of one over somebody's own files."""
+        """Return the options of a task; None for one over the user's own files."""
         if task in self.own_tasks:
             return None
         return self.task_classes[task](**self.task_options.get(task, {}))
 
     def flat(self) -> dict[str, Any]:
-        """Every setting by its name: the configuration's, and those of its methods."""
+        """Return every setting by name, those of methods too."""
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -178,7 +172,7 @@ class RunConfig(RunSettings):
         return found
 
     def unused(self) -> tuple[str, ...]:
-        """Names of settings that this configuration does not use, whatever they are."""
+        """Return the names of settings that this configuration does not use."""
         used = self.flat()
         found = [key for key in defaults_of() if key not in used]
         if default_scale(vars(self)) == UNSCALED:
@@ -186,16 +180,13 @@ class RunConfig(RunSettings):
         return (*found, *(() if self.drop_leaks else ("leaks_of",)))
 
     def to_json(self) -> dict[str, Any]:
-        """Every setting as JSON; batches per step as the number that the run takes.
-
-        `use` has the files of methods from outside the tree, with their checksums.
-        """
+        """Return every setting as JSON; `use` has the user's files of methods, with checksums."""
         content = self.flat() | {"batches_per_step": self.step_batches}
         use = sources(self.user_methods)
         return json.loads(json.dumps(content | ({"use": use} if use else {})))
 
     def digest(self) -> str:
-        """A short hash of what differs from the defaults: a new setting renames no old run."""
+        """Return a short hash of the differences from the defaults, unchanged by new settings."""
         plain = default_values()
         content = legacy_config(self.to_json())
         differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
@@ -203,39 +194,36 @@ class RunConfig(RunSettings):
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
     def difference(self, other: Mapping[str, object]) -> str | None:
-        """The first key in which `other`, a configuration read from JSON, differs; None if none."""
+        """Return the first difference from `other`, a configuration as JSON; None if equal."""
         return difference(self.to_json(), other)
 
 
-def signature() -> Signature:
-    """What `help` and editors show of `RunConfig(...)`: its own settings, and any others."""
-    own = [one for one in fields(RunConfig) if one.name != "outside_tasks"]
-    named = [
+RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConfig(...)`
+    [
         Parameter(one.name, Parameter.KEYWORD_ONLY, default=default_of(one), annotation=one.type)
-        for one in own
+        for one in fields(RunConfig)
+        if one.name != "outside_tasks"
     ]
-    return Signature([*named, Parameter("settings_of_methods", Parameter.VAR_KEYWORD)])
-
-
-RunConfig.__signature__ = signature()
+    + [Parameter("settings_of_methods", Parameter.VAR_KEYWORD)]
+)
 
 
 def copied(value: Any) -> Any:
-    """A copy of a list or a mapping, which its maker may go on to change; others as they are."""
+    """Return a deep copy of lists and mappings, which the caller may change; others unchanged."""
     if type(value) is dict:
         return {key: copied(one) for key, one in value.items()}
     return list(map(copied, value)) if type(value) is list else value
 
 
 def step_batches(content: Mapping[str, Any]) -> int:
-    """Batches of a step of a stored configuration where nothing else is set."""
+    """Return the default batches per step of a stored configuration."""
     schedule = methods("schedule").get(str(content.get("schedule")))
     alone = getattr(schedule, "one_batch", False) or content["mode"] == "pretrain"
     return 1 if alone else max(1, len(content["tasks"]))
 
 
 def check_complete(config: RunConfig) -> None:
-    """SettingsError for a configuration that others are made from: without a mode or tasks."""
+    """Raise SettingsError for a configuration without a mode or tasks."""
     if config.mode not in TRAINED:
         raise SettingsError(
             f"mode: expected one of {', '.join(TRAINED)}, found {config.mode or 'none'}"
@@ -249,9 +237,9 @@ def check_complete(config: RunConfig) -> None:
 def difference(
     mine: Mapping[str, object], theirs: Mapping[str, object], ignored: Container[str] = ()
 ) -> str | None:
-    """The first key in which two configurations as JSON differ; None if none.
+    """Return the first key in which two configurations as JSON differ; None if equal.
 
-    A key that an older configuration lacks has its default, or what older versions did.
+    A key that an older configuration lacks has its default, or the behaviour of its version.
     """
     mine, theirs = ({**default_values(), **upgraded(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
@@ -262,7 +250,7 @@ def difference(
 
 @cache
 def path_settings() -> tuple[str, ...]:
-    """Names of the settings that are files or folders, by name."""
+    """Return the names of the settings that are files or folders."""
     found = {one.name: one for one in fields(RunConfig)}
     for by_role in owners().values():
         found |= next(iter(by_role.values()))[0].by_key()
@@ -271,6 +259,6 @@ def path_settings() -> tuple[str, ...]:
 
 @cache
 def default_values() -> dict[str, Any]:
-    """The default of every setting, those of all methods among them, as JSON."""
+    """Return the default of every setting as JSON, also of those of methods."""
     plain = RunConfig(mode="", tasks=()).to_json()
     return json.loads(json.dumps({**defaults_of(), **plain}))

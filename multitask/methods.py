@@ -76,8 +76,7 @@ class Role:
 PRETRAINING = "pretrain.objectives:"
 ROLES: dict[str, Role] = {
     "sampling": Role(
-        Sampler,
-        (RoundRobin, Hybrid, Annealed, Proportional, SquareRoot, Temperature, Uniform),
+        Sampler, (RoundRobin, Hybrid, Annealed, Proportional, SquareRoot, Temperature, Uniform)
     ),
     "schedule": Role(Schedule, (Joint, Individual, FirstThenJoint)),
     "combiner": Role(

@@ -24,11 +24,7 @@ class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`."""
 
     def __init__(
-        self,
-        bi_encoder: BiEncoder,
-        tasks: Mapping[str, Task],
-        seed: int,
-        precision: str = "fp32",
+        self, bi_encoder: BiEncoder, tasks: Mapping[str, Task], seed: int, precision: str = "fp32"
     ) -> None:
         super().__init__()
         self.bi_encoder, self.precision = bi_encoder, precision

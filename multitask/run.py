@@ -30,11 +30,7 @@ from tasks.metrics import overall
 from tasks.predictions import Scores, scores_name, write_predictions, write_scores
 
 
-def complete(
-    config: RunConfig,
-    folder: Path,
-    control: RunControl = RunControl(),
-) -> dict[str, Any]:
+def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
     """Complete the run in a folder, in one or several processes; return what metrics.json holds.
 
     A finished run is not repeated, and an unfinished one is continued if `control.resume` is set.
@@ -93,10 +89,7 @@ def memory_reported(config: RunConfig) -> Iterator[None]:
 
 
 def run(
-    config: RunConfig,
-    folder: Path,
-    processes: Processes,
-    control: RunControl,
+    config: RunConfig, folder: Path, processes: Processes, control: RunControl
 ) -> dict[str, Any]:
     """Train, select the best epoch on dev, predict dev and test; return what metrics.json holds.
 

@@ -110,9 +110,7 @@ class RunSettings(Settings):
         help="batches per optimiser step (default: as many as there are tasks)",
     )
     micro_batch: Count | None = setting(
-        None,
-        group="training",
-        help="examples that go through the model at a time, to save memory",
+        None, group="training", help="examples that go through the model at a time, to save memory"
     )
     loss_sizes: tuple[Positive, ...] | None = setting(
         None, help="what each objective is divided by for the preference"

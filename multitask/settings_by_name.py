@@ -66,7 +66,8 @@ def resolved(
     found: dict[str, Any] = {}
     for one in known:
         if one.name == "outside_tasks":
-            found[one.name] = user_tasks(given["tasks"], user_methods)
+            classes = {cls.name: cls for cls in user_methods if issubclass(cls, TaskOptions)}
+            found[one.name] = tuple(classes[n] for n in given["tasks"] if n in classes)
         elif one.name in METHODS and one.name != "regularizers":
             found[one.name] = method(one.name, given, base, user_methods)
         elif one.name != "regularizers":
@@ -191,12 +192,6 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
         else:
             names.append(one)
     return {**given, "tasks": tuple(names), "task_options": options, "own_tasks": own}
-
-
-def user_tasks(names: Sequence[str], user_methods: UserMethods) -> tuple[type[TaskOptions], ...]:
-    """Return those classes of `user_methods` that the named tasks use."""
-    classes = {one.name: one for one in user_methods if issubclass(one, TaskOptions)}
-    return tuple(classes[name] for name in names if name in classes)
 
 
 def requested_mode(given: Mapping[str, Any], user_methods: UserMethods) -> str:

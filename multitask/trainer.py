@@ -206,21 +206,17 @@ class Trainer:
     def finish_epoch(self, metrics: Metrics) -> bool:
         """Log the dev metrics, keep the best weights, save; return whether they are the best."""
         with self.interrupts.deferred():
-            better = self.score(metrics)
+            score, progress = selection_score(metrics, self.tasks), self.progress
+            points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
+            self.telemetry.scalars(points | {"dev/selection_score": score}, progress.step)
+            last = self.config.keep == "last"
+            better = progress.add_score(score, metrics | overall(metrics), keep_last=last)
             if better and self.processes.first:
                 self.checkpoints.save_best(self.model.save)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
         return better
-
-    def score(self, metrics: Metrics) -> bool:
-        """Add the dev metrics to the history; return whether they are the best."""
-        score = selection_score(metrics, self.tasks)
-        points = {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}
-        self.telemetry.scalars(points | {"dev/selection_score": score}, self.progress.step)
-        last = self.config.keep == "last"
-        return self.progress.add_score(score, metrics | overall(metrics), keep_last=last)
 
     @property
     def moment(self) -> tuple[int, int]:

@@ -50,7 +50,7 @@ class ObjectiveError(UserError):
 
 
 class CombinerState(Protocol):
-    """A combiner in one run, with its own state and random generators.
+    """A combiner in one run, with its own state and random generators; methods as in `Combiner`.
 
     If `needs_rows` is False, all weights are 1: the step adds the gradients up without keeping
     them apart, and calls `combine` only when it measures.
@@ -58,18 +58,8 @@ class CombinerState(Protocol):
 
     @property
     def needs_rows(self) -> bool: ...
-
-    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        """Return the weights (m,) of the gradients; `gram` (m, m) and `losses` (m,) are float64.
-
-        `drawn` holds the indices of these m objectives among those of the run.
-        """
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state in a form that JSON can store."""
-        ...
-
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined: ...
+    def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 

@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import (
-    ALONE,
-    Combined,
-    ObjectiveError,
-    WithPreference,
-    preferences,
-)
+from multitask.combiners.base import ALONE, Combined, ObjectiveError, WithPreference, preferences
 
 FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
 

@@ -7,13 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from multitask.combiners.base import (
-    Combined,
-    Combiner,
-    WithPreference,
-    preferences,
-    trivial,
-)
+from multitask.combiners.base import Combined, Combiner, WithPreference, preferences, trivial
 
 Weighting = Callable[[Any], Any]  # Gram matrix (m, m) -> weights (m,), torch tensors
 

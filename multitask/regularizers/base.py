@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
@@ -73,36 +73,26 @@ class Term(NamedTuple):
     passes: Sequence[EncoderPass] = ()
 
 
-class RegularizerState(Protocol):
-    """A regulariser in one run, for the tasks in `weights`; it may keep a state between steps."""
+class RegularizerState:
+    """A regulariser in one run, for the tasks in `weights`; by default it has no state."""
 
     weights: Mapping[str, float]
 
-    def __call__(self, clean: CleanPass) -> Term: ...
+    def __call__(self, clean: CleanPass) -> Term:
+        raise NotImplementedError
 
     def after_step(self, model: EncoderWithHeads) -> None:
         """Update the state after an optimiser step."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the tensors that a resumed run needs."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
-
-
-class Stateless:
-    """Base class of regularisers without a state."""
-
-    def after_step(self, model: EncoderWithHeads) -> None:
-        pass
-
-    def state_dict(self) -> dict[str, Any]:
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        pass
+        """Restore the tensors that `state_dict` returned."""
 
 
-class Weighted(Stateless):
+class Weighted(RegularizerState):
     """A term times the weight of its task."""
 
     def __init__(self, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from multitask.model import EncoderWithHeads
-from multitask.regularizers.base import CleanPass, Term
+from multitask.regularizers.base import CleanPass, RegularizerState, Term
 
 
-class ProximalTerm:
+class ProximalTerm(RegularizerState):
     """weight x divergence(outputs, outputs of a teacher), a running mean of the model.
 
     After each step teacher <- momentum x teacher + (1 - momentum) x model: SMART's momentum Bregman

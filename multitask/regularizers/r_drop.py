@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from multitask.regularizers.base import CleanPass, Stateless, Term
+from multitask.regularizers.base import CleanPass, RegularizerState, Term
 
 
-class RDropTerm(Stateless):
+class RDropTerm(RegularizerState):
     """Mean loss of both passes plus weight x half their divergence, in place of the loss.
 
     This follows the authors' code. Their Eq. 4 adds the losses of both passes, so that a weight w

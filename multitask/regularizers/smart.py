@@ -15,7 +15,7 @@ from losses import adversarial_noise
 from losses.smart import example_size, size
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
-from multitask.regularizers.base import CleanPass, Stateless, Term
+from multitask.regularizers.base import CleanPass, RegularizerState, Term
 from multitask.sampling import generator
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ RADIUS = 0.1  # of the ball, as a share of the norm of the vectors
 STEP = 1e-3  # factor of the gradient, as in public implementations
 
 
-class SmartTerm(Stateless):
+class SmartTerm(RegularizerState):
     """weight x divergence(outputs with noise, outputs) (Jiang et al., 2020, Eq. 1 and 2).
 
     The noise comes from `losses.adversarial_noise` and is added at `place`: to the output of

@@ -89,10 +89,7 @@ DAMAGES = {
     "a byte more": lambda folder: (folder / "file").write_text("good "),
     "no file": lambda folder: (folder / "file").unlink(),
     "another file": lambda folder: (folder / "other").write_text(""),
-    "a folder in its place": lambda folder: (
-        (folder / "file").unlink(),
-        (folder / "file").mkdir(),
-    ),
+    "a folder in its place": lambda folder: ((folder / "file").unlink(), (folder / "file").mkdir()),
     "no sums": lambda folder: (folder / SUMS).unlink(),
     "empty sums": lambda folder: (folder / SUMS).write_text(""),
     "sums of no text": lambda folder: (folder / SUMS).write_bytes(b"\xff\xfe"),

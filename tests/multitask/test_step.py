@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from plain import plain_losses, step_terms
-from projection import project_explicitly
+from plain import plain_losses, project_explicitly, step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from common.errors import RunError
@@ -150,20 +149,15 @@ def test_a_loss_that_the_combiner_cannot_work_with_is_named(make_trainer):
         trainer.gradient.combine(np.eye(2), np.array([0.5, -1.0]), ("sst", "sts"))
 
 
-def test_a_loss_that_is_not_finite_is_named(trainer):
-    with torch.no_grad():
-        trainer.model.heads["sts"].hidden.weight.fill_(float("nan"))
-    with pytest.raises(RunError, match="expected a finite loss of sts, found nan"):
-        trainer.gradient(drawn(trainer, "sst", "sts"))
-
-
-def test_a_gradient_that_is_not_finite_is_named(trainer):
-    batches = drawn(trainer, "sst", "sts")
+@pytest.mark.parametrize(("kind", "task"), [("loss", "sts"), ("gradient", "sst")])
+def test_a_loss_or_gradient_that_is_not_finite_is_named(trainer, kind, task):
+    if kind == "loss":
+        torch.nn.init.constant_(trainer.model.heads["sts"].hidden.weight, float("nan"))
     for name, parameter in trainer.model.bi_encoder.named_parameters():
-        if "bias" in name:
+        if kind == "gradient" and "bias" in name:
             parameter.register_hook(lambda gradient: gradient * float("inf"))
-    with pytest.raises(RunError, match="expected a finite gradient of sst, found"):
-        trainer.gradient(batches)
+    with pytest.raises(RunError, match=f"expected a finite {kind} of {task}, found"):
+        trainer.gradient(drawn(trainer, "sst", "sts"))
 
 
 def test_a_parameter_of_no_section_and_no_head_is_refused(make_trainer, monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from projection import project_explicitly
+from plain import project_explicitly
 
 from multitask.combiners import Setup, pcgrad_weights
 from multitask.combiners.pcgrad import PCGrad
