@@ -56,9 +56,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
     This function also works for pre-training, for example to read the files of the tasks.
     """
-    held_out: tuple[Source, ...] | None = (
-        None  # tasks whose dev and test texts are left out of train
-    )
+    held_out: tuple[Source, ...] | None = None  # dev and test texts to leave out of train
     if config.drop_leaks:
         names = CS224N if config.leaks_of == "all" else ()
         held_out = tuple(build_task(name).source for name in names)
@@ -81,8 +79,8 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
     two = np.arange(2.0)
     known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
     if not any(metric in names for names in known.values()):
-        there = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
-        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {there}")
+        available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
+        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
     kinds = {
         name: replace(tasks[name].kind, main_metric=metric, worst=METRICS[metric].worst)
         for name, names in known.items()

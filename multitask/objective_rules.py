@@ -79,10 +79,10 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
     combined = combined_objectives(c)
     if not is_default("combiner", c.combiner):
         yield from combiner_rules(c, combined)
-    wish = c.combiner.preference if isinstance(c.combiner, WithPreference) else None
-    if wish is not None and len(wish) != len(combined):
+    preference = c.combiner.preference if isinstance(c.combiner, WithPreference) else None
+    if preference is not None and len(preference) != len(combined):
         names = ", ".join(combined)
-        yield f"preference: expected {len(combined)} numbers, for {names}, found {len(wish)}"
+        yield f"preference: expected {len(combined)} numbers, for {names}, found {len(preference)}"
 
 
 def representation_rules(c: RunConfig) -> Iterator[str]:

@@ -50,8 +50,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 config, reason = with_kernel(run_folder, config, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
-                there = holds_finished(run_folder, config, control.resume, control.overwrite)
-                shared = config, there
+                finished = holds_finished(run_folder, config, control.resume, control.overwrite)
+                shared = config, finished
         config, finished = processes.gather(shared)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
@@ -213,44 +213,31 @@ SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 
 
 def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
-    """Yield the notices to print before the first step; `width` is that of the encoder."""
-    yield from sample_notices(config)
-    yield from coverage_notices(config, plan)
-    yield from rate_notices(config, width)
+    """Yield the notices to print before the first step; `width` is that of the encoder.
 
-
-def rate_notices(config: RunConfig, width: int) -> Iterator[str]:
-    """Yield a notice if the default rate is used with a wider encoder."""
-    if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
-        yield (
-            f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
-            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"
-        )
-
-
-def sample_notices(config: RunConfig) -> Iterator[str]:
-    """Yield a notice if own data is trained together with the bundled sample."""
+    They are about own data trained with the bundled sample, tasks with less than half of their
+    examples in an epoch, and the default rate with a wider encoder.
+    """
     sample = [name for name in config.tasks if name not in config.own_tasks]
     if config.own_tasks and sample and config.data == "sample":
         yield (
             f"{', '.join(sample)}: trained on the bundled sample, which is made from templates, "
             f"with your own {', '.join(config.own_tasks)}; --data DIR reads real files"
         )
-
-
-def coverage_notices(config: RunConfig, plan: Plan) -> Iterator[str]:
-    """Yield notices for tasks with less than half of their examples in an epoch."""
-    if not plan.sampler.ends_with_smallest or config.steps_per_epoch is not None:
-        return
-    sizes = plan.work.sizes
-    epoch = plan.first_epochs + 1
-    batches = np.bincount(np.concatenate(plan.steps(epoch)), minlength=len(sizes))
-    smallest = config.tasks[int(np.argmin(sizes))]
-    for name, size, count in zip(config.tasks, sizes, batches, strict=True):
-        seen = min(size, int(count) * config.batch_size)
-        if seen < SEEN * size:
-            yield (
-                f"{name}: an epoch sees {seen:,} of {size:,} examples, because it ends with the "
-                f"smallest task, {smallest}; --steps-per-epoch N or --sampling proportional "
-                "changes it"
-            )
+    if plan.sampler.ends_with_smallest and config.steps_per_epoch is None:
+        sizes, steps = plan.work.sizes, plan.steps(plan.first_epochs + 1)
+        batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
+        smallest = config.tasks[int(np.argmin(sizes))]
+        for name, size, count in zip(config.tasks, sizes, batches, strict=True):
+            seen = min(size, int(count) * config.batch_size)
+            if seen < SEEN * size:
+                yield (
+                    f"{name}: an epoch sees {seen:,} of {size:,} examples, because it ends with "
+                    f"the smallest task, {smallest}; --steps-per-epoch N or --sampling "
+                    "proportional changes it"
+                )
+    if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
+        yield (
+            f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
+            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"
+        )

@@ -198,10 +198,10 @@ class RunFolder:
         with ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                mine = stack.enter_context(alone(self.path / "run", wait=False))
+                acquired = stack.enter_context(alone(self.path / "run", wait=False))
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
-            if not mine:
+            if not acquired:
                 raise RunError(f"{self.path}: expected no running process in it, found one")
             try:
                 yield

@@ -105,23 +105,23 @@ def method(
 
     Missing settings are taken from `base`; those of an object are kept.
     """
-    there = methods(role, user_methods)
+    known = methods(role, user_methods)
     optional = None in ROLES[role].methods
     chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
-        chosen = next(iter(there))
+        chosen = next(iter(known))
     if optional and (chosen is None or (isinstance(chosen, str) and chosen == PLAIN)):
         return None
-    if isinstance(chosen, str) and chosen in there:
-        return build_method(there[chosen], {**base, **given})
+    if isinstance(chosen, str) and chosen in known:
+        return build_method(known[chosen], {**base, **given})
     if isinstance(chosen, bases(role)):
         return with_settings(chosen, given)
-    names = list(there)
+    names = list(known)
     if role == "objective":  # suggest only objectives of the mode
         of_tasks, of_pretraining = bases(role)
         fits = of_pretraining if requested_mode(given, user_methods) == "pretrain" else of_tasks
         names = [PLAIN] * (fits is of_tasks)
-        names += [name for name, one in there.items() if issubclass(one, fits)]
+        names += [name for name, one in known.items() if issubclass(one, fits)]
     line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
     raise SettingsError(line + meant(chosen, names))
 

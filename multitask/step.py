@@ -165,10 +165,10 @@ class StepGradient:
             targets = split.targets(part.indices, self.model.bi_encoder.device)
             outputs = self.model.heads[name](*texts)
             values = task.losses(outputs, texts, targets)
-            if mine := self.regularizers_of(task):
+            if active := self.regularizers_of(task):
                 first = task.objectives[0]
                 clean = CleanPass(clean_pass, task, part, step, targets, outputs, values[first])
-                for regularizer in mine:
+                for regularizer in active:
                     term = regularizer(clean)
                     values[first] = values[first] + term.value
                     passes += term.passes

@@ -53,7 +53,7 @@ class Telemetry:
         self._purge = step + 1
         if not self.written:
             return
-        kept, strange = [], 0
+        kept, unreadable = [], 0
         check_regular(self.file, RunError)
         for raw in self.file.read_bytes().splitlines(keepends=True):
             try:
@@ -61,9 +61,9 @@ class Telemetry:
                 if line["step"] <= step and raw.endswith(b"\n"):
                     kept.append(line)
             except (ValueError, KeyError, TypeError):
-                strange += 1
-        if strange:
-            print(f"{self.file}: {strange} unreadable lines are left out", flush=True)
+                unreadable += 1
+        if unreadable:
+            print(f"{self.file}: {unreadable} unreadable lines are left out", flush=True)
         atomic_write_text(self.file, "".join(json.dumps(line) + "\n" for line in kept))
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
@@ -177,19 +177,19 @@ def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
     if not result.grams:
         return
     for pair, cosine in cosines(result.objectives, whole_gram(result.grams)).items():
-        met, conflicts, total = counts.get(pair, (0, 0, 0.0))
-        counts[pair] = [met + 1, conflicts + (cosine < 0), total + cosine]
+        steps, conflicts, total = counts.get(pair, (0, 0, 0.0))
+        counts[pair] = [steps + 1, conflicts + (cosine < 0), total + cosine]
 
 
 def conflict_summary(counts: Mapping[str, list[float]]) -> dict[str, dict[str, float]]:
     """Return the steps, the share of steps in conflict and the mean cosine of each pair."""
     return {
         pair: {
-            "steps": int(met),
-            "conflict_rate": round(conflicts / met, 4),
-            "mean_cosine": round(total / met, 4),
+            "steps": int(steps),
+            "conflict_rate": round(conflicts / steps, 4),
+            "mean_cosine": round(total / steps, 4),
         }
-        for pair, (met, conflicts, total) in counts.items()
+        for pair, (steps, conflicts, total) in counts.items()
     }
 
 

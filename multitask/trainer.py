@@ -78,9 +78,10 @@ class Trainer:
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
-        self.kept, self.kept_at = self.moment, time.monotonic()  # of the last checkpoint
+        # Of the last checkpoint:
+        self.saved_position, self.saved_at = self.position, time.monotonic()
         self.began = now()  # for a resumed run, the time of its first start
-        self.why_skipped = ""  # of the last skipped step
+        self.skip_reason = ""  # of the last skipped step
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
 
@@ -110,7 +111,7 @@ class Trainer:
                     self.best_dev = found
             else:
                 self.train_epoch(self.progress.epoch + 1)
-            self.stop_if_asked()
+            self.stop_if_requested()
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
@@ -147,12 +148,12 @@ class Trainer:
             if last:
                 progress.epoch, progress.taken = progress.epoch + 1, 0
             progress.seconds += time.perf_counter() - begin
-        self.stop_if_asked()
+        self.stop_if_requested()
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.why_skipped}")
-        if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
+            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.skip_reason}")
+        if self.control.checkpoint_every.due(progress.step - self.saved_position[0], self.saved_at):
             self.save()
         return result
 
@@ -188,14 +189,14 @@ class Trainer:
         """Skip a step; raise RunError if the weights are no longer finite."""
         self.optimizer.zero_grad(set_to_none=True)
         self.progress.skipped += 1
-        self.why_skipped = f"step {self.progress.step}: {error}"
-        print(f"skipped {self.why_skipped}", flush=True)
+        self.skip_reason = f"step {self.progress.step}: {error}"
+        print(f"skipped {self.skip_reason}", flush=True)
         if not self.model.finite:
-            raise RunError(f"the weights are no longer finite; {self.why_skipped}")
+            raise RunError(f"the weights are no longer finite; {self.skip_reason}")
         nothing = Combined(np.zeros(0), SKIPPED)
         return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
 
-    def stop_if_asked(self) -> None:
+    def stop_if_requested(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
         # All wait for the checkpoint: torchrun ends the other processes as soon as one ends.
         if self.processes.any(self.interrupts.stop_requested, self.model.bi_encoder.device):
@@ -219,13 +220,13 @@ class Trainer:
         return better
 
     @property
-    def moment(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """Number of steps taken, and of epochs with a dev score."""
         return self.progress.step, len(self.progress.history)
 
     def save(self) -> None:
         """Write a checkpoint if the progress has changed and the model is finite."""
-        if not self.processes.first or self.moment == self.kept:
+        if not self.processes.first or self.position == self.saved_position:
             return
         if not self.model.finite:
             print("no checkpoint: the weights are not finite; the last one stays", flush=True)
@@ -235,7 +236,7 @@ class Trainer:
             tensors = {n: r.state_dict() for n, r in self.regularizers.items()}
             state, step = self.state_dict(), self.progress.step
             self.checkpoints.save(step, self.model, self.optimizer, state, tensors)
-        self.kept, self.kept_at = self.moment, time.monotonic()
+        self.saved_position, self.saved_at = self.position, time.monotonic()
 
     def resume(self) -> bool:
         """Load the newest intact checkpoint; False without any, CheckpointError if unusable."""
@@ -251,7 +252,7 @@ class Trainer:
             for name, regularizer in self.regularizers.items():
                 regularizer.load_state_dict(tensors.get(name, {}))
         self.checkpoints.check_best(self.progress.best_epoch)
-        self.kept = self.moment
+        self.saved_position = self.position
         if self.processes.first:
             self.telemetry.forget_after(self.progress.step)
         return True

@@ -110,28 +110,32 @@ class WithPreference(Combiner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wish = self.preference
-        if wish is not None and abs(sum(wish) - 1) > ROUNDING:
-            object.__setattr__(self, "preference", tuple(weight / sum(wish) for weight in wish))
+        total = sum(self.preference or ())
+        if self.preference is not None and abs(total - 1) > ROUNDING:
+            shares = tuple(weight / total for weight in self.preference)
+            object.__setattr__(self, "preference", shares)
 
     def faults(self) -> Iterator[str]:
-        wish = self.preference
-        if wish is None:
+        preference = self.preference
+        if preference is None:
             return
-        shown = " ".join(f"{weight:g}" for weight in wish)
-        if not sum(wish) > 0:
+        shown = " ".join(f"{weight:g}" for weight in preference)
+        if not sum(preference) > 0:
             yield f"preference: expected at least one number above 0, found {shown or 'none'}"
-        elif self.positive and not all(weight > 0 for weight in wish):
+        elif self.positive and not all(weight > 0 for weight in preference):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
 
 
-def preferences(wish: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:
+def preferences(preference: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:
     """Return the preference of the objectives drawn for a step, with the sum 1.
 
-    All numbers are equal if `wish` is None, or 0 for all objectives drawn.
+    All numbers are equal if `preference` is None, or 0 for all objectives drawn.
     """
-    chosen = np.ones(len(drawn)) if wish is None else np.asarray(wish, np.float64)[list(drawn)]
-    return chosen / chosen.sum() if chosen.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
+    equal = np.full(len(drawn), 1 / len(drawn))
+    if preference is None:
+        return equal
+    chosen = np.asarray(preference, np.float64)[list(drawn)]
+    return chosen / chosen.sum() if chosen.sum() > 0 else equal
 
 
 def trivial(gram: np.ndarray) -> Combined | None:

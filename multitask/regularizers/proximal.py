@@ -35,9 +35,9 @@ class ProximalTerm(RegularizerState):
     @torch.no_grad()
     def after_step(self, model: EncoderWithHeads) -> None:
         pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
-        mine, theirs = zip(*pairs, strict=True)
+        means, weights = zip(*pairs, strict=True)
         momentum = 0.0 if model.frozen else self.momentum  # frozen: the teacher copies it
-        torch._foreach_lerp_(list(mine), list(theirs), 1 - momentum)
+        torch._foreach_lerp_(list(means), list(weights), 1 - momentum)
 
     def state_dict(self) -> dict[str, Any]:
         return self.teacher.state_dict()

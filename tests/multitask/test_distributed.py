@@ -56,7 +56,7 @@ def steps(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_processes_take_the_steps_of_one(kind, steps):
+def test_two_processes_take_the_same_steps_as_one(kind, steps):
     """Same global batches, dropout off: first combined gradient, weights after ten steps."""
     one, two = (torch.load(folder / kind, weights_only=True) for folder in steps)
     assert one.keys() == two.keys()
@@ -87,7 +87,7 @@ def patched(folder, rank, action):
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_path):
+def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_path):
     script = patched(tmp_path, 1, "os._exit(9)")
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny"),
@@ -109,7 +109,7 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
 
 
 @pytest.mark.slow
-def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
+def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path):
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
         *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
@@ -148,7 +148,7 @@ def test_a_world_size_that_is_not_torchruns_is_refused(monkeypatch, count):
         pass
 
 
-def test_shares_hold_every_row_once():
+def test_shares_contain_every_row_once():
     for count in (1, 2, 3):
         for size in (1, 2, 7):
             shares = [Processes(rank, count).share(np.arange(size)) for rank in range(count)]

@@ -30,7 +30,7 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
 
 
 @pytest.mark.parametrize(("schedule", "last"), [(Linear, 0), (Constant, 1)])
-def test_the_rate_rises_over_the_warm_up_and_falls_to_zero_or_stays(schedule, last):
+def test_the_rate_increases_during_warm_up_and_then_falls_or_stays(schedule, last):
     factors = [schedule(warmup=0.1).factor(step, 100) for step in range(101)]
     np.testing.assert_allclose(factors[:10], np.arange(1, 11) / 10)
     np.testing.assert_allclose(factors[10:], np.linspace(1, last, 91))

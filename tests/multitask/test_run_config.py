@@ -139,7 +139,7 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
     assert left_out <= {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
 
 
-def test_what_is_missing_is_refused_before_a_folder_is_made(tmp_path):
+def test_an_incomplete_configuration_is_refused_before_a_folder_is_made(tmp_path):
     for config in (RunConfig(mode="", tasks=()), RunConfig(mode="single", tasks=())):
         with pytest.raises(SettingsError, match="expected one"):
             check_complete(config)
@@ -211,7 +211,7 @@ def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line(use, nam
     str(error.value).encode()
 
 
-def test_a_run_of_an_older_version_had_its_noise_on_the_words():
+def test_smart_of_an_older_version_adds_noise_to_the_words():
     """Before `smart_place` the noise was added there, and radius and step were no shares."""
     now = RunConfig(**ALL, smart_weight={"sst": 1.0}, smart_variant="projected", smart_radius=0.2)
     stored = {k: v for k, v in now.to_json().items() if k != "smart_place"}
@@ -229,7 +229,7 @@ OLDER = json.loads((Path(__file__).parent / "older_runs.json").read_text())
 
 
 @pytest.mark.parametrize(("settings", "folder"), OLDER["runs"], ids=lambda case: str(case)[:60])
-def test_a_run_of_an_older_version_is_found_and_goes_on(settings, folder):
+def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(settings, folder):
     """What was written when a configuration had every setting, of whatever method."""
     before = OLDER["defaults"] | settings
     now = RunConfig.from_json(before)
@@ -299,7 +299,7 @@ def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
     assert built > 40
 
 
-def test_a_setting_that_is_given_wins_over_the_preset_in_every_copy():
+def test_explicit_settings_override_the_preset_in_every_copy():
     given = {"lr": 3e-5, "scl_temperature": 0.7, "per_class": False, "warmup": 0.3}
     config = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", **given)
     for one in (config, replace(config, seed=3), config.changed(linear="mkl")):

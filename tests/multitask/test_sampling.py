@@ -66,7 +66,7 @@ def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
     assert len(Annealed().batches(workload(), 1)) == 27  # 13 + 4 + 8, up to whole steps of 3
 
 
-def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
+def test_round_robin_continues_the_order_of_the_previous_epoch():
     work = workload(steps_per_epoch=2, batches_per_step=2)
     drawn = [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)]
     assert drawn == [0, 1, 2, 0, 1, 2, 0, 1]
@@ -99,7 +99,7 @@ THIRD = 4 ** (1 / 3)
         ("annealed", {}, None),
     ],
 )
-def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, settings, expected):
+def test_random_samplers_follow_their_probabilities(name, settings, expected):
     work = workload(sizes=(400, 100), steps_per_epoch=10_000)
     for epoch in (1, 4):
         batches = SAMPLERS[name](**settings).batches(work, epoch)
@@ -131,7 +131,7 @@ def test_every_purpose_has_its_own_generator():
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_samplers_keep_to_the_steps_asked_for_and_repeat_an_epoch(name):
+def test_samplers_return_the_requested_steps_and_repeat_an_epoch(name):
     work = workload(steps_per_epoch=7)
     batches = SAMPLERS[name]().batches(work, 2)
     assert len(batches) == 21
@@ -187,7 +187,7 @@ def test_round_robin_and_hybrid_equal_the_golden_plans(case, schedule):
 
 @pytest.mark.parametrize("sampling", methods("sampling"))
 @pytest.mark.parametrize("schedule", methods("schedule"))
-def test_every_sampler_goes_with_every_schedule(schedule, sampling):
+def test_every_sampler_works_with_every_schedule(schedule, sampling):
     if schedule == "first-then-joint" and sampling == "hybrid":
         pytest.skip("refused by the command line: hybrid is one task first already")
     found = plan(sampling=sampling, schedule=schedule, epochs=3, steps_per_epoch=7)
@@ -200,7 +200,7 @@ def test_every_sampler_goes_with_every_schedule(schedule, sampling):
 
 
 @pytest.mark.parametrize(("first", "index"), [(None, 1), ("sst", 0), ("sts", 2)])
-def test_only_one_task_has_the_first_epochs(first, index):
+def test_the_first_epochs_train_one_task(first, index):
     found = plan(schedule="first-then-joint", first_task=first, first_epochs=2, epochs=4)
     for epoch in (1, 2):
         assert lengths(found.steps(epoch)) == {1}
@@ -223,7 +223,7 @@ def test_the_largest_task_is_the_largest_before_any_limit(first):
     assert build_plan(named, limited).first_task_index == 2
 
 
-def test_annealing_begins_when_the_first_task_is_done():
+def test_annealing_begins_after_the_first_epochs():
     first = {"schedule": "first-then-joint", "first_epochs": 1}
     found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, **first)
     for epoch in (2, 3):

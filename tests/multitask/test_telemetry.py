@@ -32,7 +32,7 @@ def written(file, steps):
     return file
 
 
-def test_on_the_ray(tmp_path):
+def test_objectives_on_the_ray_have_no_difference(tmp_path):
     file = written(tmp_path / "t.jsonl", [(9, 9, 1, 0)] * 50 + [(0.9, 0.1, 0.03, 0.27)] * 100)
     found = pull_and_push(file, (0.1, 0.9))["sst"]
     assert found == {"steps": 100, "pull": 0.09, "push": 0.09, "apart": 0.0, "at_a_vertex": 0.0}
@@ -40,14 +40,14 @@ def test_on_the_ray(tmp_path):
 
 
 @pytest.mark.parametrize(("weights", "out"), [((0.3, 0.0), True), ((0.2, 0.1), False)])
-def test_far_from_it_and_at_a_vertex_it_is_out_of_reach(tmp_path, weights, out):
+def test_the_ray_is_out_of_reach_far_from_it_and_at_a_vertex(tmp_path, weights, out):
     file = written(tmp_path / "t.jsonl", [(1.0, 0.5, *weights)] * 8)
     found = pull_and_push(file, (0.5, 0.5))["sst"]
     assert (found["apart"], found["steps"]) == (0.5, 8)
     assert ("the ray is out of reach here" in ray_text("sst", found)) == out
 
 
-def test_tasks_without_the_two_have_none(tmp_path):
+def test_tasks_without_pull_and_push_have_no_ray(tmp_path):
     (tmp_path / "t.jsonl").write_text(
         '{"step": 1, "losses": {"sst": 1.0}, "weights": {"sst": 1}}\n'
     )
@@ -122,7 +122,7 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     assert points(tmp_path, "layers/a and b/embeddings")[10] == -0.5
 
 
-def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
+def test_curves_contain_tasks_that_alternate(tmp_path):
     telemetry = Telemetry(tmp_path)
     for step in range(1, 11):
         telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {})

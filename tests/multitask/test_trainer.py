@@ -13,7 +13,7 @@ from multitask.optimizer import Linear
 from multitask.run_folder import RunFolder
 
 
-def test_statuses_of_the_combiner_and_conflicts_are_counted(make_trainer):
+def test_combiner_statuses_and_conflicts_are_counted(make_trainer):
     trainer = make_trainer(steps_per_epoch=6)
     trainer.train_epoch(1)
     progress = trainer.progress

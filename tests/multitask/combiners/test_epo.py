@@ -56,7 +56,7 @@ def test_epo_equals_the_golden_steps(case):
         ((np.eye(3), [1.0, 1.0], [0.5, 0.5]), "expected a gram matrix"),
     ],
 )
-def test_what_is_no_gram_matrix_no_losses_or_no_ray_is_refused(arguments, expected):
+def test_invalid_arguments_of_epo_are_refused(arguments, expected):
     with pytest.raises(ValueError, match=expected):
         epo_weights(*arguments)
 
@@ -99,7 +99,7 @@ def test_epo_in_a_run_names_the_objective_with_a_negative_loss():
     assert combiner.combine(np.eye(2), np.array([1.0, 1.0]), (0, 1)).weights.sum() == 2
 
 
-def test_what_lags_behind_on_the_ray_does_not_get_worse():
+def test_balance_does_not_worsen_the_largest_scaled_loss():
     """Balance: (C alpha)_j >= 0 for the largest r_j l_j; the adjustment is orthogonal to l."""
     random = np.random.default_rng(0)
     for _ in range(200):

@@ -56,7 +56,7 @@ def test_the_update_is_the_golden_one(case):
 
 @pytest.mark.parametrize("inputs", ["contrastive", "combined"])
 @pytest.mark.parametrize("missing", [1, 2])
-def test_what_a_batch_lacks_does_not_move_and_what_it_has_does(inputs, missing):
+def test_a_batch_without_pull_or_push_uses_the_preference(inputs, missing):
     gram = np.diag([1.0, 2.0, 3.0])
     gram[missing, missing] = 0
     found = PullPush(0.3, (0.1, 0.9), inputs)(gram, np.ones(3))

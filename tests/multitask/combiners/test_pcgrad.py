@@ -85,7 +85,7 @@ def test_pcgrad_changes_nothing_without_a_conflict():
         np.testing.assert_array_equal(combined.weights, np.ones(m))
 
 
-def test_the_status_is_whether_anything_conflicted():
+def test_the_status_reports_conflicts():
     combiner = PCGrad().build(Setup(("a", "b")))
     conflict = np.array([[1.0, -0.5], [-0.5, 1.0]])
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).status == "no conflict"
