@@ -1,11 +1,9 @@
 """Parameter groups, and the learning rate's way up and down."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from plain import golden
 
 from multitask.methods import methods
 from multitask.optimizer import Constant, Linear, set_learning_rate
@@ -43,11 +41,10 @@ def test_even_the_shortest_run_takes_a_step(schedule, total, warmup):
     assert all(0 < schedule(warmup=warmup).factor(step, total) <= 1 for step in range(total))
 
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "adamw.json").read_text())["cases"]
-
-
 @pytest.mark.parametrize(
-    "case", [c for c in GOLDEN if c["inputs"]["correct_bias"]], ids=lambda case: case["id"]
+    "case",
+    [c for c in golden("adamw")["cases"] if c["inputs"]["correct_bias"]],
+    ids=lambda case: case["id"],
 )
 def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
     given = case["inputs"]

@@ -1,13 +1,12 @@
 """Samplers and schedules: the papers' probabilities, golden plans, lengths of epochs, seeding."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain import golden
 
 from common.errors import RunError
 from multitask.config import RunConfig
@@ -23,8 +22,7 @@ from multitask.sampling import (
 )
 
 SAMPLERS = methods("sampling")
-FOLDER = Path(__file__).parents[1] / "golden"
-GOLDEN = json.loads((FOLDER / "annealed_sampling.json").read_text())
+GOLDEN = golden("annealed_sampling")
 
 
 def workload(**changes):
@@ -149,7 +147,7 @@ def test_seed_and_epoch_change_what_is_drawn(name):
     assert len(draws) == 4
 
 
-PLANS = json.loads((Path(__file__).parents[1] / "golden" / "batch_schedules.json").read_text())
+PLANS = golden("batch_schedules")
 # Ours keeps the last, short batch of a pass, and has at least one epoch of the largest task.
 CASES = [case for case in PLANS["cases"] if not case["inputs"]["drop_last"]]
 NAMES = ("sst", "qqp", "sts")

@@ -1,10 +1,8 @@
 """EPO: golden steps, the toy front, and what is refused."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from plain import golden
 
 from multitask.combiners import Setup, epo_weights
 from multitask.combiners.base import ObjectiveError
@@ -12,9 +10,8 @@ from multitask.combiners.epo import EPO, epo_solution, non_uniformity
 
 pytestmark = pytest.mark.numeric
 
-FOLDER = Path(__file__).parents[2] / "golden"
-STEPS = json.loads((FOLDER / "epo_step.json").read_text())["cases"]
-TOYS = json.loads((FOLDER / "epo_toy.json").read_text())["cases"]
+STEPS = golden("epo_step")["cases"]
+TOYS = golden("epo_toy")["cases"]
 SOLVED = [case for case in STEPS if not case["expected"]["status"].startswith("must_raise")]
 GIVEN = ("gram", "losses", "preference", "eps_mu", "relax")
 REFUSED = [case for case in STEPS if case["expected"]["status"] == "must_raise"]

@@ -1,19 +1,16 @@
 """PCGrad: golden vectors, projection in D dimensions, renaming of the tasks."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from plain import project_explicitly
+from plain import golden, project_explicitly
 
 from multitask.combiners import Setup, pcgrad_weights
 from multitask.combiners.pcgrad import PCGrad
 
 pytestmark = pytest.mark.numeric
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden/pcgrad.json").read_text())
+GOLDEN = golden("pcgrad")
 
 
 def random_order(generator, m):
