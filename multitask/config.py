@@ -1,4 +1,4 @@
-"""Everything that decides what a run computes."""
+"""The configuration of a run: all settings that determine its results."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ TRAINED = ("single", "multitask", "pretrain", "pareto")
 
 
 class RunConfig(RunSettings):
-    """One training run, complete: the same configuration computes the same run.
+    """The complete configuration of a run: the same configuration computes the same run.
 
-    Every setting is a keyword, under the name that it has on the command line: those of
-    `RunSettings`, and those of the methods. A method is a name or an object:
-    `sampling="temperature", temperature=3` is `sampling=Temperature(temperature=3)`. A weight of a
-    regulariser, such as `smart_weight`, is a number for all tasks, or one by task. Raises
-    SettingsError, in one line, for what no run can have. Copy it by `changed`:
-    `dataclasses.replace` also keeps what followed from the old tasks and methods.
+    Every setting is a keyword with the name of its flag: those of `RunSettings`, and those of the
+    methods. A method is a name or an object: `sampling="temperature", temperature=3` is
+    `sampling=Temperature(temperature=3)`. A weight of a regulariser, such as `smart_weight`, is one
+    number, or one per task. Raise SettingsError for an invalid or contradictory setting. Copy with
+    `changed`: `dataclasses.replace` keeps defaults that depend on the old tasks and methods.
     """
 
     __signature__: ClassVar[Signature]
-    given: ClassVar[Mapping[str, Any]] = {}  # the settings that this object was made from
+    given: ClassVar[Mapping[str, Any]] = {}  # the explicit settings
 
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)

@@ -1,4 +1,4 @@
-"""RunConfig: every value is checked when it is made, every contradiction is one line."""
+"""RunConfig: every value and contradiction is checked in the constructor, with one line."""
 
 import json
 import math
@@ -30,7 +30,6 @@ from multitask.stored_config import check_stored
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
-# Each trained, hung or ended in a traceback before it was refused. What no run can have:
 VALUES = [
     ({"precision": "fp8"}, "precision: expected one of (fp32, bf16|bf16, fp32), found 'fp8'"),
     ({"lr": -1}, "lr: expected a number above 0 and at most 1000000, found -1"),
@@ -110,7 +109,7 @@ def test_a_wrong_setting_is_refused_in_one_line(changes, line):
 
 
 def stored(**changes):
-    """A configuration as a file of a run has it, with some settings changed."""
+    """Return a configuration as JSON, with some settings changed."""
     return json.loads(json.dumps(RunConfig(**ALL).to_json() | changes))
 
 
@@ -125,7 +124,7 @@ def test_a_stored_setting_is_checked_as_one_made_in_python(changes, line):
 
 @pytest.mark.parametrize("changes", [changes for changes, _ in TOGETHER], ids=case_name)
 def test_contradictions_of_stored_settings_are_not_refused_again(changes):
-    """A run that was made can be used; what belongs to methods that it has not is left out."""
+    """A finished run can be used; settings of methods that it does not have are dropped."""
     content = stored(**changes)
     if changes.get("preference") == (1, 2):
         content["preference"] = [1 / 3, 2 / 3]
@@ -162,7 +161,7 @@ JUNK = [
 
 
 def settings():
-    """Each setting by name: its type, and what makes a run use it."""
+    """Return each setting by name: its type, and the settings with which a run uses it."""
     hints = hints_of(RunConfig)
     found = {one.name: (hints[one.name], {}) for one in fields(RunConfig)}
     del found["outside_tasks"]  # which users do not give
@@ -175,7 +174,7 @@ def settings():
 
 
 def is_wrong(name, hint, value):
-    """Whether a setting cannot have a value. A method may be None, which is the default one."""
+    """Return whether a value is invalid. A method may be None, which is the default one."""
     if isinstance(value, str) and not value.isprintable():
         return True
     methods_own = name in METHODS and name != "regularizers"
@@ -183,7 +182,7 @@ def is_wrong(name, hint, value):
 
 
 def wrong_settings():
-    """200 random settings that a run may use or not, and values that they cannot have."""
+    """Yield 200 random settings, used by the run or not, with invalid values."""
     draw, known = random.Random(0), settings()
     for _ in range(200):
         name = draw.choice(list(known))
@@ -230,7 +229,7 @@ OLDER = json.loads((Path(__file__).parent / "older_runs.json").read_text())
 
 @pytest.mark.parametrize(("settings", "folder"), OLDER["runs"], ids=lambda case: str(case)[:60])
 def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(settings, folder):
-    """What was written when a configuration had every setting, of whatever method."""
+    """Earlier versions stored the settings of all methods."""
     before = OLDER["defaults"] | settings
     now = RunConfig.from_json(before)
     assert now.difference(before) is None
@@ -246,7 +245,7 @@ def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(setting
 
 
 def values_of(hint):
-    """A few values that a setting of some type may have, but names of files and tasks."""
+    """Return a few valid values of a type, except names of files and tasks."""
     origin, further = get_origin(hint), get_args(hint)
     if hint is bool:
         return [True, False]
@@ -266,7 +265,7 @@ def values_of(hint):
 
 
 def outcome(changes):
-    """What becomes of a configuration: the line that refuses it, or the tasks that it builds."""
+    """Return the error message of a configuration, or the tasks that it builds."""
     try:
         config = RunConfig(**(ALL | changes))
         check_complete(config)
@@ -279,7 +278,7 @@ def outcome(changes):
 
 
 def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
-    """Values that each setting may have: together they are refused in a line, or make tasks."""
+    """Valid values of two settings are refused in one line, or build tasks."""
     draw, known = random.Random(1), settings()
     values = {name: (values_of(hint), use) for name, (hint, use) in known.items()}
     values |= {role: (list(methods(role)), {}) for role in METHODS if role != "regularizers"}
