@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.entry_point import start
-from multitask.environment import environment
+from multitask.control import environment
 from reports.tables import text_table
 
 BENCHMARKS = {

@@ -25,7 +25,7 @@ from common.entry_point import start
 from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.sources import minilm_folder
-from multitask.environment import environment
+from multitask.control import environment
 from tasks import build_task, data_folder
 
 TASKS = ("qqp", "sts", "sst2")

@@ -21,7 +21,7 @@ import numpy as np
 
 from common.entry_point import start
 from common.json_files import read_json, write_json
-from multitask.environment import environment
+from multitask.control import environment
 
 ROOT = Path(__file__).parents[1]
 WORDS = 30_000

@@ -14,8 +14,8 @@ from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import DATA, LEAKS, add_use, config_of
 from multitask.methods import methods
+from multitask.objective_rules import has_classes
 from multitask.run_settings import MACHINE
-from multitask.task_settings import has_classes
 from tasks import CS224N, TASK_NAMES, TASKS
 
 

@@ -17,8 +17,8 @@ from typing import Annotated, Any, get_args, get_origin
 from common.errors import SettingsError
 from common.settings import Settings, alternatives, checked, default_of, hints_of, names_of
 from multitask.config import RunConfig
-from multitask.flat import PLAIN
 from multitask.methods import ROLES
+from multitask.settings_by_name import PLAIN
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")

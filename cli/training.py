@@ -17,12 +17,11 @@ from common.progress import is_main_process
 from common.settings import Count, Name, Settings, checked
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
-from multitask.legacy import upgraded
-from multitask.methods import methods
+from multitask.methods import check_use, methods
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
-from multitask.settings_file import read_settings
-from multitask.user_methods import check_use
+from multitask.run_settings import upgraded
+from multitask.stored_config import read_settings
 
 DATA = ("data", "limit", "dev_limit")
 ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
@@ -203,8 +202,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
-    from multitask.dry_run import planned
     from multitask.presets import preset_of
+    from multitask.training import dry_run_rows
     from reports.tables import text_table
 
     if config.preset is not None:
@@ -216,7 +215,7 @@ def show_plan(config: RunConfig) -> int:
         ]
         print(f"preset {config.preset}: {preset.paper}")
         print(text_table(["setting", "this run", "of the paper"], settings) + "\n")
-    rows = planned(config)
+    rows = dry_run_rows(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
     print(text_table(header, rows))
     return 0

@@ -45,7 +45,9 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
             status = work() or 0
         sys.stdout.flush()  # here a closed pipe is handled
         return status
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        if error := user_error_before(interrupt):
+            return tell(program, str(error), error.status)
         return tell(program, "interrupted", 130)
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -61,6 +63,17 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
         name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
         return tell(program, f"{name}: {reason}" if name else reason, 1)
+
+
+def user_error_before(interrupt: BaseException) -> UserError | None:
+    """Return the UserError that was being handled when a signal came, or None.
+
+    When one process of torchrun fails, torchrun sends SIGTERM to the others while they clean up.
+    """
+    error = interrupt.__context__
+    while error is not None and not isinstance(error, UserError):
+        error = error.__context__
+    return error
 
 
 @contextmanager

@@ -46,6 +46,14 @@ class SettingsError(UserError):
     status = 2
 
 
+class RunError(UserError):
+    """A run that cannot be trained or used as requested."""
+
+
+class NotFiniteError(RunError):
+    """A loss or a gradient that is infinite or NaN."""
+
+
 class EncoderError(UserError):
     """An encoder that cannot be found or read."""
 

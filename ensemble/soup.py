@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.errors import RunError
 from ensemble.select import halves
 from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.run_folder import RunFolder
-from multitask.settings_file import settings_of
+from multitask.stored_config import settings_of
 from tasks.described import output_signature
 
 # Settings that must be equal in all runs.

@@ -10,16 +10,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from common.errors import one_line
+from common.errors import RunError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.device import choose_device, warn_if_slow
 from minbert.encoding import truncation
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
-from tasks import CS224N, CustomTasks, build_task, data_folder, find_task
+from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
 from tasks.data import Split, load_split
 from tasks.described import output_signature
@@ -57,30 +56,19 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
     This function also works for pre-training, for example to read the files of the tasks.
     """
-    tasks = {
-        name: find_task(name, config.own_tasks) if options is None else options.build()
-        for name, options in ((name, config.options_of(name)) for name in config.tasks)
-    }
-    tasks = {
-        name: task
-        if task.kind.classes
-        else replace(task, kind=on_scale(task.kind, config.similarity_scale))
-        for name, task in tasks.items()
-    }
-    others = held_out_texts(config)
-    tasks = {
-        name: replace(task, source=apply_protocol(task, config.protocol, config.seed, others))
-        for name, task in tasks.items()
-    }
+    held_out: tuple[Source, ...] | None = None  # dev and test texts to leave out of train
+    if config.drop_leaks:
+        names = CS224N if config.leaks_of == "all" else ()
+        held_out = tuple(build_task(name).source for name in names)
+    tasks = {}
+    for name in config.tasks:
+        options = config.options_of(name)
+        task = find_task(name, config.own_tasks) if options is None else options.build()
+        if not task.kind.classes:
+            task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
+        source = apply_protocol(task, config.protocol, config.seed, held_out)
+        tasks[name] = replace(task, source=source)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
-
-
-def held_out_texts(config: RunConfig) -> tuple[Source, ...] | None:
-    """Return the other tasks whose dev and test texts are removed from train; None to keep all."""
-    if not config.drop_leaks:
-        return None
-    names = CS224N if config.leaks_of == "all" else ()
-    return tuple(build_task(name).source for name in names)
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
@@ -91,8 +79,8 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
     two = np.arange(2.0)
     known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
     if not any(metric in names for names in known.values()):
-        there = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
-        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {there}")
+        available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
+        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
     kinds = {
         name: replace(tasks[name].kind, main_metric=metric, worst=METRICS[metric].worst)
         for name, names in known.items()
@@ -145,17 +133,17 @@ def build_model(
         init_labels_from_names(model, chosen)
     if config.init is not None:
         theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
-        names = [name for name in chosen if same_meaning(name, config.own_tasks, theirs)]
+        own = config.own_tasks  # a task of this name may have other classes there
+        names = [
+            n
+            for n in chosen
+            if output_signature(own.get(n, {})) == output_signature(theirs.get(n, {}))
+        ]
         heads = model.load_matching_heads(Path(source), names)
         print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
-
-
-def same_meaning(name: str, own: CustomTasks, theirs: CustomTasks) -> bool:
-    """Return whether a task is the same in two runs: an own task may have other classes."""
-    return output_signature(own.get(name, {})) == output_signature(theirs.get(name, {}))
 
 
 def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints, from which a run resumes: safetensors and JSON in folders with checksums."""
+"""The training state of a run: its progress, and the checkpoints from which it resumes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
 from common.atomic_files import remove
 from common.json_files import fault, read_json, write_json
 from minbert.tensor_files import read_tensors, save_tensors
-from multitask.atomic_dirs import (
+from multitask.checkpoint_folders import (
     BEST,
     CheckpointError,
     leftovers,
@@ -24,7 +25,78 @@ from multitask.atomic_dirs import (
     recover,
     step_of,
 )
+from multitask.config import RunConfig
 from multitask.stored_config import belongs_to_run
+
+
+class Scored(TypedDict):
+    """Dev metrics after an epoch."""
+
+    epoch: int
+    step: int
+    selection_score: float
+    dev: dict[str, Any]
+
+
+@dataclass
+class Progress:
+    """Counts and scores of a run, part of the trainer's `state_dict`."""
+
+    epoch: int = 0  # finished epochs
+    taken: int = 0  # steps of the next epoch
+    step: int = 0
+    seconds: float = 0.0  # of training, without evaluation
+    examples: int = 0
+    skipped: int = 0  # steps skipped in a row: loss or gradient not finite
+    best_score: float = float("-inf")
+    best_epoch: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
+    conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
+    history: list[Scored] = field(default_factory=list)
+    # Pre-training: dev metrics before the first step.
+    before: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Progress:
+        """Return the progress stored as JSON; raise ValueError for other content."""
+        return msgspec.convert(content, cls)
+
+    @property
+    def scored(self) -> bool:
+        """Whether the last finished epoch has its dev score."""
+        return bool(self.history) and self.history[-1]["epoch"] == self.epoch
+
+    def count(self, status: str, examples: int) -> None:
+        """Add a step with the combiner's `status`."""
+        self.examples += examples
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+    def add_score(self, score: float, dev: Mapping[str, Any], keep_last: bool) -> bool:
+        """Add the dev score of the epoch; return whether to keep its weights."""
+        self.history.append(
+            {"epoch": self.epoch, "step": self.step, "selection_score": score, "dev": dict(dev)}
+        )
+        better = score > self.best_score or keep_last
+        if better:
+            self.best_score, self.best_epoch = score, self.epoch
+        return better
+
+    def due(self, config: RunConfig) -> bool:
+        """Return whether an evaluation is due before the next epoch."""
+        last = self.epoch >= config.epochs
+        at_this_one = self.epoch > 0 and (self.epoch % config.evaluate_every == 0 or last)
+        return at_this_one and not self.scored
+
+    def finished(self, config: RunConfig) -> bool:
+        """Return whether the last epoch, or one that exhausted the patience, has its dev score."""
+        patience = config.patience or config.epochs
+        since = self.epoch - max(self.best_epoch, config.probe_epochs)
+        return (self.epoch >= config.epochs or since >= patience) and self.scored
+
+    def summary(self, epochs: int) -> str:
+        """Return the progress as text."""
+        return f"step {self.step:,}, epoch {self.epoch} of {epochs}"
+
 
 KEPT = 2  # checkpoints, so that one remains if the newest is damaged
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # JSON; tensors by owner and name

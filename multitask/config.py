@@ -1,4 +1,4 @@
-"""Everything that decides what a run computes."""
+"""The configuration of a run: all settings that determine its results."""
 
 from __future__ import annotations
 
@@ -10,31 +10,22 @@ from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
-from common.errors import SettingsError, UserError
-from common.settings import (
-    Settings,
-    checked,
-    default_of,
-    hints_of,
-)
-from multitask.errors import RunError
-from multitask.flat import (
+from common.errors import RunError, SettingsError, UserError
+from common.settings import Settings, checked, default_of, hints_of
+from multitask.methods import UserMethods, check_use, defaults_of, methods, owners, sources
+from multitask.rules import faults
+from multitask.run_settings import RunSettings, legacy_config, upgraded
+from multitask.sampling import FirstTask
+from multitask.settings_by_name import (
     METHODS,
     UNSCALED,
-    Outside,
     default_gradients,
     default_scale,
     mode_of,
     of_methods,
-    outside_of,
     resolved,
+    user_methods_in,
 )
-from multitask.legacy import legacy_config, upgraded
-from multitask.methods import defaults_of, methods, owners
-from multitask.rules import faults
-from multitask.run_settings import RunSettings
-from multitask.sampling import FirstTask
-from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
 
@@ -42,26 +33,25 @@ TRAINED = ("single", "multitask", "pretrain", "pareto")
 
 
 class RunConfig(RunSettings):
-    """One training run, complete: the same configuration computes the same run.
+    """The complete configuration of a run: the same configuration computes the same run.
 
-    Every setting is a keyword, under the name that it has on the command line: those of
-    `RunSettings`, and those of the methods. A method is a name or an object:
-    `sampling="temperature", temperature=3` is `sampling=Temperature(temperature=3)`. A weight of a
-    regulariser, such as `smart_weight`, is a number for all tasks, or one by task. Raises
-    SettingsError, in one line, for what no run can have. Copy it by `changed`:
-    `dataclasses.replace` also keeps what followed from the old tasks and methods.
+    Every setting is a keyword with the name of its flag: those of `RunSettings`, and those of the
+    methods. A method is a name or an object: `sampling="temperature", temperature=3` is
+    `sampling=Temperature(temperature=3)`. A weight of a regulariser, such as `smart_weight`, is one
+    number, or one per task. Raise SettingsError for an invalid or contradictory setting. Copy with
+    `changed`: `dataclasses.replace` keeps defaults that depend on the old tasks and methods.
     """
 
     __signature__: ClassVar[Signature]
-    given: ClassVar[Mapping[str, Any]] = {}  # the settings that this object was made from
+    given: ClassVar[Mapping[str, Any]] = {}  # the explicit settings
 
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)
 
-    def _fill(self, settings: Mapping[str, Any], outside: Outside, strict: bool) -> None:
-        """Take settings in their flat form; `strict`: those that contradict are refused."""
-        object.__setattr__(self, "given", {key: own(value) for key, value in settings.items()})
-        found = resolved(settings, fields(self), hints_of(RunConfig), outside, strict)
+    def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
+        """Set all fields from settings by name; if `strict`, refuse contradictions."""
+        object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
+        found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
         for name, value in found.items():
             object.__setattr__(self, name, value)
         if not strict:
@@ -75,60 +65,60 @@ class RunConfig(RunSettings):
             raise SettingsError(fault)
 
     @classmethod
-    def from_flat(cls, settings: Mapping[str, Any], outside: Outside = ()) -> RunConfig:
-        """The configuration of settings by name, with methods from `outside` the tree."""
-        made = object.__new__(cls)
-        made._fill(settings, outside, strict=True)
-        return made
+    def from_flat(cls, settings: Mapping[str, Any], user_methods: UserMethods = ()) -> RunConfig:
+        """Return the configuration of settings by name."""
+        config = object.__new__(cls)
+        config._fill(settings, user_methods, strict=True)
+        return config
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], outside: Outside = ()) -> RunConfig:
-        """What `to_json` wrote; a key that an older one lacks has its default.
+    def from_json(cls, content: Mapping[str, Any], user_methods: UserMethods = ()) -> RunConfig:
+        """Return the configuration that `to_json` wrote; a missing key has its default.
 
-        Raises RunError for a key that is none of a configuration, and for what is no value of it.
-        How settings go together is not judged again: a run that was made can be used.
+        Raise RunError for an unknown key or an invalid value. Contradictions between settings are
+        not checked: a finished run can be used.
         """
         for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
-        check_use(checked("use", dict[str, str], content.get("use", {})), outside)
-        made = object.__new__(cls)
+        check_use(checked("use", dict[str, str], content.get("use", {})), user_methods)
+        config = object.__new__(cls)
         settings = {key: value for key, value in upgraded(content).items() if key != "use"}
         if "outside_tasks" in settings:
             raise RunError("expected the settings of a run, found 'outside_tasks'")
         try:
-            made._fill(settings, outside, strict=False)
+            config._fill(settings, user_methods, strict=False)
         except SettingsError as error:
             raise RunError(str(error)) from error
         follows = {
-            "mode": mode_of(vars(made)),
+            "mode": mode_of(vars(config)),
             "batches_per_step": step_batches(settings),
-            "similarity_scale": default_scale(vars(made)),
-            "gradients": default_gradients(vars(made)),
+            "similarity_scale": default_scale(vars(config)),
+            "gradients": default_gradients(vars(config)),
         }
-        given = {k: v for k, v in made.flat().items() if k not in follows or v != follows[k]}
-        object.__setattr__(made, "given", given)
-        for name, described in made.own_tasks.items():
+        given = {k: v for k, v in config.flat().items() if k not in follows or v != follows[k]}
+        object.__setattr__(config, "given", given)
+        for name, described in config.own_tasks.items():
             from_json(name, described)
-        for name in made.tasks:
-            if name not in made.task_classes and name not in made.own_tasks:
+        for name in config.tasks:
+            if name not in config.task_classes and name not in config.own_tasks:
                 raise RunError(f"tasks: expected names of tasks, found {name!r}")
-        return made
+        return config
 
     def changed(self, **settings: Any) -> RunConfig:
-        """The configuration with other settings, by name, those of methods among them.
+        """Return the configuration with other settings by name, also those of methods.
 
-        What was not given has its default anew, for the other tasks or the other method; settings
-        of a method that is exchanged go with it.
+        Defaults are computed again, for the new tasks and methods; settings of a method that is
+        replaced are dropped.
         """
         exchanged = [role for role in METHODS if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
         kept = {key: value for key, value in self.given.items() if key not in gone}
-        return RunConfig.from_flat({**kept, **settings}, self.outside)
+        return RunConfig.from_flat({**kept, **settings}, self.user_methods)
 
     @property
     def step_batches(self) -> int:
-        """Batches of one optimiser step: one of each task, unless the configuration says other."""
+        """Batches of one optimiser step: by default one of each task."""
         if self.batches_per_step is not None:
             return self.batches_per_step
         alone = self.schedule.one_batch or self.pretrains
@@ -145,34 +135,33 @@ class RunConfig(RunSettings):
         return self.objective.file if self.pretrains and self.objective is not None else None
 
     @property
-    def outside(self) -> tuple[type[Settings], ...]:
-        """The classes of its methods that are not in the tree."""
-        return outside_of({one.name: getattr(self, one.name) for one in fields(self)})
+    def user_methods(self) -> tuple[type[Settings], ...]:
+        """The classes of its methods that are not built in."""
+        return user_methods_in({one.name: getattr(self, one.name) for one in fields(self)})
 
     def first(self) -> FirstTask | None:
-        """The task that has the first epochs to itself; None where all tasks are sampled."""
+        """Return the only task of the first epochs; None if all tasks are sampled."""
         return self.sampling.first() or self.schedule.first()
 
     @property
     def first_method(self) -> str:
-        """Which method gives one task the first epochs, as a flag."""
-        if self.sampling.first() is not None:
-            return f"--sampling {self.sampling.name}"
-        return f"--schedule {self.schedule.name}"
+        """Return the flag of the method that gives one task the first epochs."""
+        role = "schedule" if self.sampling.first() is None else "sampling"
+        return f"--{role} {getattr(self, role).name}"
 
     @property
     def task_classes(self) -> dict[str, type[TaskOptions]]:
-        """The tasks that it may have beside own ones, by name."""
+        """The known tasks by name, without those over the user's own files."""
         return TASKS | {one.name: one for one in self.outside_tasks}
 
     def options_of(self, task: str) -> TaskOptions | None:
-        """A task as it is set; None of one over somebody's own files."""
+        """Return the options of a task; None for one over the user's own files."""
         if task in self.own_tasks:
             return None
         return self.task_classes[task](**self.task_options.get(task, {}))
 
     def flat(self) -> dict[str, Any]:
-        """Every setting by its name: the configuration's, and those of its methods."""
+        """Return every setting by name, those of methods too."""
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -182,7 +171,7 @@ class RunConfig(RunSettings):
         return found
 
     def unused(self) -> tuple[str, ...]:
-        """Names of settings that this configuration does not use, whatever they are."""
+        """Return the names of settings that this configuration does not use."""
         used = self.flat()
         found = [key for key in defaults_of() if key not in used]
         if default_scale(vars(self)) == UNSCALED:
@@ -190,16 +179,13 @@ class RunConfig(RunSettings):
         return (*found, *(() if self.drop_leaks else ("leaks_of",)))
 
     def to_json(self) -> dict[str, Any]:
-        """Every setting as JSON; batches per step as the number that the run takes.
-
-        `use` has the files of methods from outside the tree, with their checksums.
-        """
+        """Return every setting as JSON; `use` has the user's files of methods, with checksums."""
         content = self.flat() | {"batches_per_step": self.step_batches}
-        use = sources(self.outside)
+        use = sources(self.user_methods)
         return json.loads(json.dumps(content | ({"use": use} if use else {})))
 
     def digest(self) -> str:
-        """A short hash of what differs from the defaults: a new setting renames no old run."""
+        """Return a short hash of the differences from the defaults, unchanged by new settings."""
         plain = default_values()
         content = legacy_config(self.to_json())
         differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
@@ -207,39 +193,36 @@ class RunConfig(RunSettings):
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
     def difference(self, other: Mapping[str, object]) -> str | None:
-        """The first key in which `other`, a configuration read from JSON, differs; None if none."""
+        """Return the first difference from `other`, a configuration as JSON; None if equal."""
         return difference(self.to_json(), other)
 
 
-def signature() -> Signature:
-    """What `help` and editors show of `RunConfig(...)`: its own settings, and any others."""
-    own = [one for one in fields(RunConfig) if one.name != "outside_tasks"]
-    named = [
+RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConfig(...)`
+    [
         Parameter(one.name, Parameter.KEYWORD_ONLY, default=default_of(one), annotation=one.type)
-        for one in own
+        for one in fields(RunConfig)
+        if one.name != "outside_tasks"
     ]
-    return Signature([*named, Parameter("settings_of_methods", Parameter.VAR_KEYWORD)])
+    + [Parameter("settings_of_methods", Parameter.VAR_KEYWORD)]
+)
 
 
-RunConfig.__signature__ = signature()
-
-
-def own(value: Any) -> Any:
-    """A copy of a list or a mapping, which its maker may go on to change; others as they are."""
+def copied(value: Any) -> Any:
+    """Return a deep copy of lists and mappings, which the caller may change; others unchanged."""
     if type(value) is dict:
-        return {key: own(one) for key, one in value.items()}
-    return list(map(own, value)) if type(value) is list else value
+        return {key: copied(one) for key, one in value.items()}
+    return list(map(copied, value)) if type(value) is list else value
 
 
 def step_batches(content: Mapping[str, Any]) -> int:
-    """Batches of a step of a stored configuration where nothing else is set."""
+    """Return the default batches per step of a stored configuration."""
     schedule = methods("schedule").get(str(content.get("schedule")))
     alone = getattr(schedule, "one_batch", False) or content["mode"] == "pretrain"
     return 1 if alone else max(1, len(content["tasks"]))
 
 
 def check_complete(config: RunConfig) -> None:
-    """SettingsError for a configuration that others are made from: without a mode or tasks."""
+    """Raise SettingsError for a configuration without a mode or tasks."""
     if config.mode not in TRAINED:
         raise SettingsError(
             f"mode: expected one of {', '.join(TRAINED)}, found {config.mode or 'none'}"
@@ -253,9 +236,9 @@ def check_complete(config: RunConfig) -> None:
 def difference(
     mine: Mapping[str, object], theirs: Mapping[str, object], ignored: Container[str] = ()
 ) -> str | None:
-    """The first key in which two configurations as JSON differ; None if none.
+    """Return the first key in which two configurations as JSON differ; None if equal.
 
-    A key that an older configuration lacks has its default, or what older versions did.
+    A key that an older configuration lacks has its default, or the behaviour of its version.
     """
     mine, theirs = ({**default_values(), **upgraded(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
@@ -265,8 +248,8 @@ def difference(
 
 
 @cache
-def places() -> tuple[str, ...]:
-    """Names of the settings that are files or folders, by name."""
+def path_settings() -> tuple[str, ...]:
+    """Return the names of the settings that are files or folders."""
     found = {one.name: one for one in fields(RunConfig)}
     for by_role in owners().values():
         found |= next(iter(by_role.values()))[0].by_key()
@@ -275,6 +258,6 @@ def places() -> tuple[str, ...]:
 
 @cache
 def default_values() -> dict[str, Any]:
-    """The default of every setting, those of all methods among them, as JSON."""
+    """Return the default of every setting as JSON, also of those of methods."""
     plain = RunConfig(mode="", tasks=()).to_json()
     return json.loads(json.dumps({**defaults_of(), **plain}))

@@ -1,10 +1,22 @@
-"""Options that do not change the results of a run. No torch is imported here."""
+"""How a run is executed: options that do not change its results, signals, and the machine.
+
+No torch is imported here at module level.
+"""
 
 from __future__ import annotations
 
+import os
+import platform
 import re
+import signal
+import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import FrameType
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -48,3 +60,72 @@ def parse_every(text: str) -> Every:
         raise ValueError("expected a number of steps such as 200, or a time such as 90s, 10m, 2h")
     number, unit = int(found[1]), found[2]
     return Every(seconds=number * UNITS[unit]) if unit else Every(steps=number)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ECHO = 1.0  # seconds; torchrun repeats a signal that a terminal has already sent to every process
+
+
+class Interrupts:
+    """SIGINT and SIGTERM of one run: the first one is delayed, a second one ends the process."""
+
+    def __init__(self, processes: int = 1) -> None:
+        self.first_signal: float | None = None  # time of the first signal
+        self.echo = ECHO if processes > 1 else 0.0
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a signal to stop has arrived."""
+        return self.first_signal is not None
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Delay signals until the end of this context; the caller then checks `stop_requested`."""
+        if threading.current_thread() is not threading.main_thread():  # signals arrive only there
+            yield
+            return
+        # An ignored signal stays ignored (background jobs); None cannot be restored.
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        before = {n: h for n, h in handlers.items() if h not in (signal.SIG_IGN, None)}
+        for number in before:
+            signal.signal(number, self.on_signal)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.first_signal is None:
+            self.first_signal = now
+        elif now - self.first_signal >= self.echo:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+
+BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names for instructions of this type
+
+
+def environment(device: str = "cpu") -> dict[str, str | int]:
+    """Return hardware, versions, date and time, for every file with measured values."""
+    import torch
+
+    known = torch.cpu.get_capabilities()
+    return {
+        "cpu": str(known.get("cpu_name", platform.processor())),
+        # Hardware support for products of bfloat16: the largest difference between CPUs.
+        "bfloat16": next((name for name in BFLOAT16 if known.get(name)), "emulated"),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "system": sys.platform,
+        "date": now(),
+    }
+
+
+def now() -> str:
+    """Return date and time to the second, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -62,7 +62,7 @@ class Processes:
         if self.count > 1 and tensor.numel():
             import torch.distributed as dist
 
-            with told():
+            with ended_process_reported():
                 dist.all_reduce(tensor, getattr(dist.ReduceOp, how))
         return tensor
 
@@ -79,21 +79,21 @@ class Processes:
         import torch.distributed as dist
 
         values: list[Any] = [None] * self.count
-        with told():
+        with ended_process_reported():
             dist.all_gather_object(values, value)
         return values
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def synchronized_errors(self) -> Iterator[None]:
         """End all processes if one raises a UserError in this context; it is printed once."""
         error = None
         try:
             yield
         except UserError as found:
             error = found
-        self.agree(error)
+        self.raise_everywhere(error)
 
-    def agree(self, error: UserError | None) -> None:
+    def raise_everywhere(self, error: UserError | None) -> None:
         """End every process if one of them has an error; the first process raises it."""
         for found in self.gather(error):
             if found is not None:
@@ -101,7 +101,7 @@ class Processes:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def ended_process_reported() -> Iterator[None]:
     """Turn PyTorch's error for an ended process into a ProcessError."""
     try:
         yield

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.errors import RunError
 from common.progress import bar
 from minbert.batching import sorted_batches
 from minbert.encoding import batch_tokens
 from multitask.distributed import Processes
-from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from tasks.base import Task
 from tasks.data import Split
@@ -22,10 +22,7 @@ Metrics = dict[str, dict[str, float]]
 
 @torch.inference_mode()
 def score_split(
-    model: EncoderWithHeads,
-    task: Task,
-    split: Split,
-    processes: Processes = Processes(),
+    model: EncoderWithHeads, task: Task, split: Split, processes: Processes = Processes()
 ) -> np.ndarray:
     """Return (n, C) probabilities or (n,) similarities, float32, in the order of the file."""
     model.eval()
@@ -37,22 +34,17 @@ def score_split(
             if number % processes.count == processes.rank or scores is None:
                 batch = split.batch(rows)
                 texts = model.embed(batch, task.name)
-                found = task.scores(head, texts).float()
+                part = task.scores(head, texts).float()
                 if scores is None:  # every process needs the shape, from the first batch
-                    scores = found.new_zeros((len(split.examples), *found.shape[1:]))
+                    scores = part.new_zeros((len(split.examples), *part.shape[1:]))
                 if number % processes.count == processes.rank:
-                    scores[torch.from_numpy(rows).to(scores.device)] = found
+                    scores[torch.from_numpy(rows).to(scores.device)] = part
             progress.update(len(rows))
     assert scores is not None, "a split has examples"
-    return finite(processes.all_reduce_sum(scores).cpu().numpy(), task.name)
-
-
-def finite(scores: np.ndarray, task: str) -> np.ndarray:
-    """Return the scores; raise RunError if one of them is not finite."""
-    strange = scores[~np.isfinite(scores)]
-    if len(strange):
-        raise RunError(f"{task}: expected finite scores, found {strange[0]}")
-    return scores
+    found = processes.all_reduce_sum(scores).cpu().numpy()
+    if len(invalid := found[~np.isfinite(found)]):
+        raise RunError(f"{task.name}: expected finite scores, found {invalid[0]}")
+    return found
 
 
 def evaluate(
@@ -73,10 +65,7 @@ def evaluate(
 
 @torch.inference_mode()
 def mean_losses(
-    model: EncoderWithHeads,
-    tasks: Mapping[str, Task],
-    splits: Mapping[str, Split],
-    count: int,
+    model: EncoderWithHeads, tasks: Mapping[str, Task], splits: Mapping[str, Split], count: int
 ) -> dict[str, float]:
     """Return the mean loss of each objective, without dropout, on `count` examples of its split.
 
@@ -106,8 +95,6 @@ def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
 
     With the three CS224N tasks this is the overall score (BEES, Eq. 6).
     """
-    figures = []
-    for name, task in tasks.items():
-        worst = task.kind.worst
-        figures.append((metrics[name][task.kind.main_metric] - worst) / (1 - worst))
-    return float(np.mean(figures))
+    kinds = {name: task.kind for name, task in tasks.items()}
+    scaled = [(metrics[n][k.main_metric] - k.worst) / (1 - k.worst) for n, k in kinds.items()]
+    return float(np.mean(scaled))

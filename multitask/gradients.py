@@ -49,9 +49,9 @@ class GradientRows:
             self.columns[name] = (begin, width)
         self.width = width
         self.buffer: list[Tensor] = []  # flat rows, allocated at first use
-        self.touched: list[Tensor] = []  # coalesced sparse gradients of the rows in use
-        self.lines = torch.empty(0, dtype=torch.long)  # indices that any row uses
-        self.block = torch.empty(0)  # (m, lines, H): values of the rows at these indices
+        self.sparse_rows: list[Tensor] = []  # coalesced sparse gradients of the rows in use
+        self.sparse_indices = torch.empty(0, dtype=torch.long)  # indices that any row uses
+        self.sparse_values = torch.empty(0)  # (m, lines, H): values of the rows at these indices
         self.scatter: Tensor | None = None  # the sparse parameter's combined gradient, dense
         self.used = 0
 
@@ -81,35 +81,35 @@ class GradientRows:
                     "expected a sparse gradient, found that of the previous step; zero it first"
                 )
             if gradient is None:
-                gradient = no_lines(self.sparse)
+                gradient = empty_sparse(self.sparse)
             if new:
-                self.touched.append(gradient)
+                self.sparse_rows.append(gradient)
             else:
-                self.touched[row] = self.touched[row] + gradient
+                self.sparse_rows[row] = self.sparse_rows[row] + gradient
 
     def reduce(self) -> None:
         """Align the sparse parts of the rows, and sum all rows over the processes."""
         if self.sparse is not None:
-            parts = [gradient.coalesce() for gradient in self.touched]
+            parts = [gradient.coalesce() for gradient in self.sparse_rows]
             mark = torch.zeros(len(self.sparse), dtype=torch.uint8, device=self.sparse.device)
             for part in parts:
                 mark[part.indices()[0]] = 1
             self.processes.all_reduce_max(mark)
-            self.lines = mark.nonzero().squeeze(1)
+            self.sparse_indices = mark.nonzero().squeeze(1)
             place = mark.long().cumsum(0) - 1  # word -> its index in the block
-            self.block = torch.zeros(
-                self.used, len(self.lines), self.sparse.shape[1], device=self.sparse.device
+            self.sparse_values = torch.zeros(
+                self.used, len(self.sparse_indices), self.sparse.shape[1], device=self.sparse.device
             )
-            for values, part in zip(self.block, parts, strict=True):
+            for values, part in zip(self.sparse_values, parts, strict=True):
                 values[place[part.indices()[0]]] = part.values()
-            self.processes.all_reduce_sum(self.block)
-            self.touched = []
+            self.processes.all_reduce_sum(self.sparse_values)
+            self.sparse_rows = []
         for row in self.buffer[: self.used]:
             self.processes.all_reduce_sum(row)
 
     def forget(self) -> None:
         """Discard the rows of a step that is skipped."""
-        self.used, self.touched = 0, []
+        self.used, self.sparse_rows = 0, []
 
     def grams(self) -> dict[str, np.ndarray]:
         """Return the Gram matrix of the rows for each section, float64 (m, m).
@@ -125,7 +125,7 @@ class GradientRows:
                 for i in range(begin, end, CHUNK)
             ]
             if name == self.sparse_section and self.sparse is not None:
-                parts += self.block.flatten(1).split(CHUNK, dim=1)
+                parts += self.sparse_values.flatten(1).split(CHUNK, dim=1)
             total = np.zeros((self.used, self.used))
             if parts:
                 total = torch.stack([(p @ p.T).double() for p in parts]).sum(0).cpu().numpy()
@@ -154,8 +154,8 @@ class GradientRows:
         if self.scatter is None:
             self.scatter = torch.empty_like(self.sparse)
         self.scatter.zero_()
-        factors = torch.from_numpy(weights).to(self.block)
-        self.scatter[self.lines] = torch.einsum("m,mlh->lh", factors, self.block)
+        factors = torch.from_numpy(weights).to(self.sparse_values)
+        self.scatter[self.sparse_indices] = torch.einsum("m,mlh->lh", factors, self.sparse_values)
         return self.scatter
 
     def slots(self, row: Tensor) -> list[Tensor]:
@@ -169,7 +169,7 @@ def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.sum(list(grams.values()), axis=0)
 
 
-def no_lines(parameter: Tensor) -> Tensor:
+def empty_sparse(parameter: Tensor) -> Tensor:
     """Return an empty sparse gradient (V, H) for a parameter."""
     index = torch.empty(1, 0, dtype=torch.long, device=parameter.device)
     return torch.sparse_coo_tensor(

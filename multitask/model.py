@@ -15,7 +15,7 @@ from minbert.dropout import Dropout, DropoutStream
 from minbert.folder import load_encoder
 from minbert.pooling import Pool
 from minbert.tensor_files import check_weights, read_tensors, save_tensors
-from multitask.atomic_dirs import CheckpointError
+from multitask.checkpoint_folders import CheckpointError
 from tasks.base import Task
 from tasks.heads import PoolsTokens
 
@@ -24,11 +24,7 @@ class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`."""
 
     def __init__(
-        self,
-        bi_encoder: BiEncoder,
-        tasks: Mapping[str, Task],
-        seed: int,
-        precision: str = "fp32",
+        self, bi_encoder: BiEncoder, tasks: Mapping[str, Task], seed: int, precision: str = "fp32"
     ) -> None:
         super().__init__()
         self.bi_encoder, self.precision = bi_encoder, precision

@@ -5,22 +5,60 @@ No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from multitask.combiners.base import WithPreference
 from multitask.methods import is_default, methods
-from multitask.task_settings import (
-    combined_objectives,
-    has_classes,
-    objectives_of,
-    task_objectives,
-    two_vectors,
-    weights_by_task,
-)
+from multitask.settings_by_name import has_similarities
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
+
+
+def two_vectors(config: RunConfig, task: str) -> bool:
+    """Whether the examples of a task are pairs with an embedding for each text."""
+    own = config.own_tasks.get(task)
+    if own is not None:
+        return len(own.get("texts", ())) == 2 and not own.get("joint")
+    options = config.options_of(task)
+    return options is not None and not options.similarity and options.vectors > 1
+
+
+def has_classes(config: RunConfig, task: str) -> bool:
+    """Whether the labels of a task are classes, not similarities."""
+    return not has_similarities(vars(config), task)
+
+
+def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:
+    """Return the names of the objectives of a task that is trained by its own loss."""
+    options = config.options_of(task)
+    return (task,) if options is None else options.objectives
+
+
+def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:
+    """Return each task's objectives, as `Task.objectives` gives them."""
+    return {
+        task: config.objective.terms_of(task)
+        if hasattr(config.objective, "terms_of") and has_classes(config, task)
+        else task_objectives(config, task)
+        for task in config.tasks
+    }
+
+
+def combined_objectives(config: RunConfig) -> list[str]:
+    """Return the objectives whose gradients the combiner sees; an objective of tasks may balance
+    its own terms.
+    """
+    if getattr(config.objective, "balance", None) is not None:
+        return list(config.tasks)
+    return [name for names in objectives_of(config).values() for name in names]
+
+
+def weights_by_task(config: RunConfig) -> dict[str, Mapping[str, float]]:
+    """Return the weights of the regularisers, by the names of their settings."""
+    return {f"{one.prefix}weight": one.weights for one in config.regularizers}
+
 
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 ONE = "expected at most one of them"
@@ -41,10 +79,10 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
     combined = combined_objectives(c)
     if not is_default("combiner", c.combiner):
         yield from combiner_rules(c, combined)
-    wish = c.combiner.preference if isinstance(c.combiner, WithPreference) else None
-    if wish is not None and len(wish) != len(combined):
+    preference = c.combiner.preference if isinstance(c.combiner, WithPreference) else None
+    if preference is not None and len(preference) != len(combined):
         names = ", ".join(combined)
-        yield f"preference: expected {len(combined)} numbers, for {names}, found {len(wish)}"
+        yield f"preference: expected {len(combined)} numbers, for {names}, found {len(preference)}"
 
 
 def representation_rules(c: RunConfig) -> Iterator[str]:

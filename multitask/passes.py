@@ -58,18 +58,18 @@ def whole_part(
     pieces = tuple(pieces_of(indices, processes, micro_batch))
     if task.compares_examples:
         return Part(pieces, indices, share)
-    mine = processes.share(indices)
-    return Part(pieces, mine, share * len(mine) / len(indices))
+    local = processes.share(indices)
+    return Part(pieces, local, share * len(local) / len(indices))
 
 
 def pieces_of(
     indices: np.ndarray, processes: Processes, micro_batch: int | None
 ) -> Iterator[np.ndarray]:
     """Split this process' share of a batch into pieces of at most `micro_batch` examples."""
-    mine = processes.share(indices)
-    size = micro_batch or max(1, len(mine))
-    for begin in range(0, len(mine), size):
-        yield mine[begin : begin + size]
+    local = processes.share(indices)
+    size = micro_batch or max(1, len(local))
+    for begin in range(0, len(local), size):
+        yield local[begin : begin + size]
 
 
 class EncoderPass:
@@ -140,8 +140,8 @@ class LeafLosses:
         last = len(self.by_objective) - 1
         return torch.stack(
             [
-                torch.cat([one.flatten() for one in self.leaf_gradients(loss, place < last)])
-                for place, loss in enumerate(self.by_objective.values())
+                torch.cat([one.flatten() for one in self.leaf_gradients(loss, index < last)])
+                for index, loss in enumerate(self.by_objective.values())
             ]
         )
 

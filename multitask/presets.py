@@ -82,7 +82,7 @@ PRESETS = {
                 "batch_size": (800, "section IV.B"),
                 "projection_head": ("nonlinear", "section IV.C"),
                 "contrast_temperature": (0.1, NOT_IN_PAPER),
-            },
+            }
         },
     ),
     "lacon": Preset(

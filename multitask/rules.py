@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 from common.errors import SettingsError
 from common.settings import meant, shown
 from multitask.combiners.base import WithPreference
-from multitask.flat import UNSCALED, owner_of
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
     ONE,
+    combined_objectives,
+    has_classes,
     objective_rules,
     pretraining_rules,
     task_training_rules,
+    weights_by_task,
 )
-from multitask.task_settings import combined_objectives, has_classes, weights_by_task
+from multitask.settings_by_name import UNSCALED, owner_of
 from tasks import TaskOptions
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
         yield f"pooling: expected another objective, for {c.objective.name} has its own"
     unused = {key for key in c.unused() if key in given and given[key] != 0}
     for key in sorted(unused - {"leaks_of", "similarity_scale"}):
-        owner = owner_of(key, owners(c.outside))
+        owner = owner_of(key, owners(c.user_methods))
         yield f"{key}: expected {owner}, found {given[key]!r} without it"
 
 

@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import SettingsError, out_of_memory
+from common.errors import RunError, SettingsError, out_of_memory
 from common.json_files import write_sealed
 from multitask.assembly import assemble
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
-from multitask.control import RunControl
+from multitask.control import RunControl, environment
 from multitask.distributed import Processes, process_group
-from multitask.environment import environment
-from multitask.errors import RunError
 from multitask.evaluation import evaluate, mean_losses, score_split
 from multitask.methods import is_default
 from multitask.run_folder import RunFolder
-from multitask.schedule import Plan
+from multitask.sampling import Plan
 from multitask.start import holds_finished, make_ready, with_kernel, write_ids
 from multitask.telemetry import conflict_summary, pull_and_push
 from multitask.trainer import Trainer
@@ -32,11 +30,7 @@ from tasks.metrics import overall
 from tasks.predictions import Scores, scores_name, write_predictions, write_scores
 
 
-def complete(
-    config: RunConfig,
-    folder: Path,
-    control: RunControl = RunControl(),
-) -> dict[str, Any]:
+def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
     """Complete the run in a folder, in one or several processes; return what metrics.json holds.
 
     A finished run is not repeated, and an unfinished one is continued if `control.resume` is set.
@@ -44,26 +38,26 @@ def complete(
     a mode or without anything to train on.
     """
     check_complete(config)
-    place = RunFolder(folder)
+    run_folder = RunFolder(folder)
     if config.init is not None:
         check_start(config, folder)
-    with process_group(config.device) as processes, ExitStack() as held:
+    with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        settled: tuple[RunConfig, bool] | None = None
-        with processes.together():
+        shared: tuple[RunConfig, bool] | None = None
+        with processes.synchronized_errors():
             if processes.first:
-                held.enter_context(place.owned())
-                config, reason = with_kernel(place, config, control.overwrite)
+                stack.enter_context(run_folder.locked())
+                config, reason = with_kernel(run_folder, config, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
-                there = holds_finished(place, config, control.resume, control.overwrite)
-                settled = config, there
-        config, finished = processes.gather(settled)[0]
+                finished = holds_finished(run_folder, config, control.resume, control.overwrite)
+                shared = config, finished
+        config, finished = processes.gather(shared)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
-            return place.metrics() or {}
+            return run_folder.metrics() or {}
         print(f"run folder: {folder}", flush=True)
         return run(config, folder, processes, control)
 
@@ -95,35 +89,32 @@ def memory_reported(config: RunConfig) -> Iterator[None]:
 
 
 def run(
-    config: RunConfig,
-    folder: Path,
-    processes: Processes,
-    control: RunControl,
+    config: RunConfig, folder: Path, processes: Processes, control: RunControl
 ) -> dict[str, Any]:
     """Train, select the best epoch on dev, predict dev and test; return what metrics.json holds.
 
     Raise UserError with a message of one line.
     """
-    begin, place = time.perf_counter(), RunFolder(folder)
-    with processes.together():
+    begin, run_folder = time.perf_counter(), RunFolder(folder)
+    with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
-    with processes.together():  # only after all processes found their inputs
+    with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            make_ready(place, config, control.overwrite)
+            make_ready(run_folder, config, control.overwrite)
             if not is_default("protocol", config.protocol):
-                write_ids(place, trainer.splits)
-    with processes.together():
+                write_ids(run_folder, trainer.splits)
+    with processes.synchronized_errors():
         resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     if resumed:
-        print(f"resumed after {trainer.progress.told(config.epochs)}", flush=True)
+        print(f"resumed after {trainer.progress.summary(config.epochs)}", flush=True)
     with memory_reported(config):
-        return trained(trainer, begin)
+        return train_and_predict(trainer, begin)
 
 
-def trained(trainer: Trainer, begin: float) -> dict[str, Any]:
+def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     """Train to the end and write the results; `begin` is the time of the start."""
     config, folder, processes = trainer.config, trainer.folder, trainer.processes
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
@@ -222,44 +213,31 @@ SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 
 
 def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
-    """Yield the notices to print before the first step; `width` is that of the encoder."""
-    yield from of_sample(config)
-    yield from of_coverage(config, plan)
-    yield from of_rates(config, width)
+    """Yield the notices to print before the first step; `width` is that of the encoder.
 
-
-def of_rates(config: RunConfig, width: int) -> Iterator[str]:
-    """Yield a notice if the default rate is used with a wider encoder."""
-    if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
-        yield (
-            f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
-            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"
-        )
-
-
-def of_sample(config: RunConfig) -> Iterator[str]:
-    """Yield a notice if own data is trained together with the bundled sample."""
+    They are about own data trained with the bundled sample, tasks with less than half of their
+    examples in an epoch, and the default rate with a wider encoder.
+    """
     sample = [name for name in config.tasks if name not in config.own_tasks]
     if config.own_tasks and sample and config.data == "sample":
         yield (
             f"{', '.join(sample)}: trained on the bundled sample, which is made from templates, "
             f"with your own {', '.join(config.own_tasks)}; --data DIR reads real files"
         )
-
-
-def of_coverage(config: RunConfig, plan: Plan) -> Iterator[str]:
-    """Yield notices for tasks with less than half of their examples in an epoch."""
-    if not plan.sampler.ends_with_smallest or config.steps_per_epoch is not None:
-        return
-    sizes = plan.work.sizes
-    epoch = plan.first_epochs + 1
-    batches = np.bincount(np.concatenate(plan.steps(epoch)), minlength=len(sizes))
-    smallest = config.tasks[int(np.argmin(sizes))]
-    for name, size, count in zip(config.tasks, sizes, batches, strict=True):
-        seen = min(size, int(count) * config.batch_size)
-        if seen < SEEN * size:
-            yield (
-                f"{name}: an epoch sees {seen:,} of {size:,} examples, because it ends with the "
-                f"smallest task, {smallest}; --steps-per-epoch N or --sampling proportional "
-                "changes it"
-            )
+    if plan.sampler.ends_with_smallest and config.steps_per_epoch is None:
+        sizes, steps = plan.work.sizes, plan.steps(plan.first_epochs + 1)
+        batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
+        smallest = config.tasks[int(np.argmin(sizes))]
+        for name, size, count in zip(config.tasks, sizes, batches, strict=True):
+            seen = min(size, int(count) * config.batch_size)
+            if seen < SEEN * size:
+                yield (
+                    f"{name}: an epoch sees {seen:,} of {size:,} examples, because it ends with "
+                    f"the smallest task, {smallest}; --steps-per-epoch N or --sampling "
+                    "proportional changes it"
+                )
+    if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
+        yield (
+            f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
+            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"
+        )

@@ -12,8 +12,9 @@ from typing import Any, TypedDict
 import msgspec
 
 from common.atomic_files import alone, kind_of, remove
+from common.errors import RunError
 from common.json_files import read_json, read_sealed, write_json
-from multitask.atomic_dirs import (
+from multitask.checkpoint_folders import (
     BEST,
     CONFIG,
     CheckpointError,
@@ -23,10 +24,8 @@ from multitask.atomic_dirs import (
     replaced,
 )
 from multitask.config import RunConfig
-from multitask.errors import RunError
-from multitask.flat import Outside
-from multitask.settings_file import read_config
-from multitask.stored_config import belongs_to_run
+from multitask.methods import UserMethods
+from multitask.stored_config import belongs_to_run, read_config
 from tasks.metrics import metric_error
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -102,11 +101,11 @@ class RunFolder:
         """Write `config.json`, which marks the folder as a run."""
         write_json(self.path / "config.json", dict(config))
 
-    def config(self, use: Outside = ()) -> RunConfig:
+    def config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of the run, which may `use` a user's own methods."""
         return read_config(self.stored_config(), self.path / "config.json", use)
 
-    def task_config(self, use: Outside = ()) -> RunConfig:
+    def task_config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of an export, or of a run of tasks, that has weights.
 
         Raise RunError if there are none, or for pre-training, which has no heads.
@@ -186,7 +185,7 @@ class RunFolder:
         return best
 
     @contextmanager
-    def owned(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Lock the folder for this process; raise RunError if another live process has the lock.
 
         The lock ends with the process, even if it is killed. A folder that belongs to no run is
@@ -199,10 +198,10 @@ class RunFolder:
         with ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                mine = stack.enter_context(alone(self.path / "run", wait=False))
+                acquired = stack.enter_context(alone(self.path / "run", wait=False))
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
-            if not mine:
+            if not acquired:
                 raise RunError(f"{self.path}: expected no running process in it, found one")
             try:
                 yield
@@ -234,7 +233,7 @@ class RunFolder:
             )
         return None
 
-    def begun(self) -> bool:
+    def has_results(self) -> bool:
         """Return whether the folder holds results: metrics, predictions or a checkpoint."""
         checkpoint = self.path / "checkpoint"
         return (

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from common.errors import RunError
 from common.settings import Count, Name, Positive, Seed, Settings, Whole, setting
 from minbert.arithmetic import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
 from multitask.combiners.base import Combiner
-from multitask.flat import SCALE
 from multitask.optimizer import LrSchedule, Optimizer
-from multitask.regularizers.settings import Regularizer
-from multitask.sampling import Sampler
-from multitask.schedule import Schedule
+from multitask.regularizers import Regularizer
+from multitask.sampling import Sampler, Schedule
+from multitask.settings_by_name import SCALE
 from tasks import TaskOptions
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
@@ -110,9 +110,7 @@ class RunSettings(Settings):
         help="batches per optimiser step (default: as many as there are tasks)",
     )
     micro_batch: Count | None = setting(
-        None,
-        group="training",
-        help="examples that go through the model at a time, to save memory",
+        None, group="training", help="examples that go through the model at a time, to save memory"
     )
     loss_sizes: tuple[Positive, ...] | None = setting(
         None, help="what each objective is divided by for the preference"
@@ -196,3 +194,39 @@ class RunSettings(Settings):
 
     # Classes of tasks from outside the tree, by which their names are known.
     outside_tasks: tuple[type[TaskOptions], ...] = ()
+
+
+OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
+HARD = ("top_k", "threshold", "top_fraction")
+
+
+def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored configuration with the behaviour of its version, in today's settings.
+
+    In older versions SMART's noise was added to the word embeddings, its radius and step size were
+    not shares, hard negatives were one mapping, and similarity labels were from 0 to 1 in the loss.
+    The last applies only to a run's configuration, which is complete, not to a user's own file.
+    """
+    found = dict(content)
+    if all(key in content for key in OF_EVERY_RUN):
+        found.setdefault("similarity_scale", 1.0)
+    weights = content.get("smart_weight")
+    if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
+        found.pop("smart_radius", None)
+        found.pop("smart_step_size", None)
+        found["smart_place"] = "words"
+    hard = found.get("hard_negatives")
+    if isinstance(hard, Mapping):
+        if unknown := [name for name in hard if name not in HARD]:
+            raise RunError(f"hard_negatives: expected {', '.join(HARD)}, found {unknown[0]!r}")
+        del found["hard_negatives"]
+        found |= {f"hard_{name}": hard[name] for name in HARD if name in hard}
+    return found
+
+
+def legacy_config(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with the setting names of older versions; they name run folders."""
+    found = dict(content)
+    hard = {name: found.pop(f"hard_{name}", None) for name in HARD}
+    given = {name: value for name, value in hard.items() if value is not None}
+    return found | ({"hard_negatives": given} if given else {})

@@ -1,21 +1,23 @@
-"""Samplers: the order of the tasks' batches in an epoch.
+"""Samplers order the tasks' batches of an epoch; schedules group these batches into steps.
 
-A sampler returns the task of every batch of epoch e (from 1); the schedule groups the batches into
-steps. The random generators are seeded by the run's random seed and the epoch, so that an epoch can
-be repeated without the previous ones.
+Random generators are seeded by the run's random seed and the epoch, so that an epoch can be
+repeated without the previous ones. No torch is imported here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+from zlib import crc32
 
 import numpy as np
 
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.settings import Count, FromOne, Name, Settings, setting
-from multitask.randomness import generator
+
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
 
 
 def power_probabilities(
@@ -79,15 +81,15 @@ class FirstTask:
 class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
-    A random sampler overrides `chances`, any other one `batches`. If `ends_with_smallest` is True,
-    an epoch ends with the smallest task.
+    A random sampler overrides `probabilities`, any other one `batches`. If `ends_with_smallest` is
+    True, an epoch ends with the smallest task.
     """
 
     ends_with_smallest: ClassVar[bool] = False
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
-        raise UserError(f"sampler {self.name}: expected chances or batches")
+        raise UserError(f"sampler {self.name}: expected probabilities or batches")
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the task index of every batch of an epoch (from 1), in order.
@@ -96,9 +98,9 @@ class Sampler(Settings):
         many batches as one pass over all tasks, rounded up to whole steps.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        chances = self.chances(work, epoch)
+        probabilities = self.probabilities(work, epoch)
         drawn = generator(work.seed, self.name, epoch)
-        return drawn.choice(len(chances), size=steps * work.batches_per_step, p=chances)
+        return drawn.choice(len(probabilities), size=steps * work.batches_per_step, p=probabilities)
 
     def first(self) -> FirstTask | None:
         """Return the only task of the first epochs, or None if all tasks are sampled."""
@@ -138,21 +140,21 @@ class Hybrid(RoundRobin, name="hybrid"):
 class Annealed(Sampler, name="annealed"):
     """Annealed from proportional to nearly uniform sampling over the epochs (BEES, Eq. 5)."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return annealed_probabilities(work.sizes, epoch, work.epochs)
 
 
 class Proportional(Sampler, name="proportional"):
     """Probabilities proportional to the number of examples."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1.0)
 
 
 class SquareRoot(Sampler, name="square-root"):
     """Probabilities proportional to the square root of the number of examples."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.5)
 
 
@@ -164,12 +166,111 @@ class Temperature(Sampler, name="temperature"):
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples")
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
 
 
 class Uniform(Sampler, name="uniform"):
     """Equal probabilities, whatever the sizes."""
 
-    def chances(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.0)
+
+
+def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
+    """Return an independent generator for a purpose and its numbers, such as epoch or pass."""
+    return np.random.default_rng([seed, crc32(purpose.encode()), len(numbers), *numbers])
+
+
+class Schedule(Settings):
+    """The grouping of batches into steps; with `one_batch` every batch is a separate step."""
+
+    one_batch: ClassVar[bool] = False
+
+    def first(self) -> FirstTask | None:
+        """Return the only task of the first epochs, or None if all tasks are sampled."""
+        return None
+
+
+class Joint(Schedule, name="joint"):
+    """All tasks drawn for a step update the encoder together."""
+
+
+class Individual(Schedule, name="individual"):
+    """Every batch is a separate step (Liu et al., 2019)."""
+
+    one_batch = True
+
+
+class FirstThenJoint(Schedule, name="first-then-joint"):
+    """First epochs with one task, then joint (BEES, max-data-task-first, complex-task-first)."""
+
+    first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
+    first_epochs: Count = setting(1, help=FIRST_EPOCHS)
+
+    def first(self) -> FirstTask:
+        return FirstTask(self.first_task, self.first_epochs)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tasks of every step of a run.
+
+    The first `first_epochs` epochs train only the task `first_task_index`, one batch per step. Then
+    each step takes `work.batches_per_step` of the sampler's batches. `work` describes the whole
+    run; the sampler sees only the epochs after the first ones, for example for annealing.
+    """
+
+    work: Workload
+    sampler: Sampler
+    first_task_index: int = 0
+    first_epochs: int = 0
+
+    def steps(self, epoch: int) -> list[np.ndarray]:
+        """Return the task indices of the batches of each step of an epoch (from 1)."""
+        size = self.work.batches_per_step
+        if epoch <= self.first_epochs:
+            alone = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
+            batches, size = np.full(alone, self.first_task_index), 1
+        else:
+            left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
+            batches = self.sampler.batches(left, epoch - self.first_epochs)
+        return [batches[i : i + size] for i in range(0, len(batches), size)]
+
+
+def build_plan(
+    config: RunConfig, sizes: Sequence[int], available: Sequence[int] | None = None
+) -> Plan:
+    """Return the plan of a configuration for tasks with `sizes` training examples.
+
+    `available` are the sizes before any limit, which determine the largest task; None means
+    `sizes`. Raise RunError if two tasks are the largest and the first task is not named.
+    """
+    work = Workload(
+        sizes=tuple(sizes),
+        batch_size=config.batch_size,
+        batches_per_step=config.step_batches,
+        epochs=config.epochs,
+        steps_per_epoch=config.steps_per_epoch,
+        seed=config.seed,
+    )
+    if (first := config.first()) is None:
+        return Plan(work, config.sampling)
+    return Plan(
+        work, config.sampling, index_of_first_task(config, available or sizes), first.epochs
+    )
+
+
+def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
+    """Return the index of the task of the first epochs: the named one, or the largest."""
+    first = config.first()
+    if first is not None and first.task is not None:
+        return config.tasks.index(first.task)
+    largest = int(np.argmax(available))
+    if list(available).count(available[largest]) > 1:
+        shown = zip(config.tasks, available, strict=True)
+        raise RunError(
+            f"{config.first_method}: expected one task larger than the others, found "
+            f"{', '.join(f'{task} {size:,}' for task, size in shown)}; --first-task TASK decides"
+        )
+    return largest

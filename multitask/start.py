@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common.errors import RunError
 from common.json_files import write_json
-from multitask.config import RunConfig, places
-from multitask.errors import RunError
+from multitask.config import RunConfig, path_settings
+from multitask.methods import source_of
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import belongs_to_run
-from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     """
     check_sources(folder, config)
     stored = folder.run_or_nothing()
-    if stored is None or overwrite or not folder.begun():
+    if stored is None or overwrite or not folder.has_results():
         return False
     if difference := config.difference(stored):
         raise RunError(
@@ -71,7 +71,7 @@ def check_sources(folder: RunFolder, config: RunConfig) -> None:
     """Raise RunError if a source of the run is in a folder that the run would replace."""
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
-    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *places())]
+    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *path_settings())]
     parts = [(folder.path / name).resolve() for name in FOLDERS]
     for flag, source in [*sources, *(("--task", file) for file in own)]:
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
@@ -88,12 +88,12 @@ def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
     results. Raise RunError if the folder cannot be written.
     """
     try:
-        if folder.run_or_nothing() is not None and (overwrite or not folder.begun()):
+        if folder.run_or_nothing() is not None and (overwrite or not folder.has_results()):
             folder.remove()
         folder.path.mkdir(parents=True, exist_ok=True)
         folder.write_config(config.to_json())  # first: it marks the folder as a run
         folder.predictions.mkdir(exist_ok=True)
-        for file in filter(None, map(source_of, config.outside)):
+        for file in filter(None, map(source_of, config.user_methods)):
             (folder.path / CODE).mkdir(exist_ok=True)
             shutil.copyfile(file, folder.path / CODE / file.name)
     except OSError as error:

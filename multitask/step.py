@@ -9,16 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multitask.combiners import Combined, Running
+from common.errors import NotFiniteError, RunError
+from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ObjectiveError
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.errors import NotFiniteError, RunError
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, LeafLosses, Part, parts_of, whole_part
-from multitask.regularizers.base import Clean
-from multitask.regularizers.base import Running as RunningTerm
+from multitask.regularizers.base import CleanPass, RegularizerState
 from tasks.base import Task
 from tasks.data import Split
 
@@ -52,8 +51,8 @@ class StepGradient:
         model: EncoderWithHeads,
         tasks: Mapping[str, Task],
         splits: Mapping[str, Mapping[str, Split]],
-        combiner: Running,
-        regularizers: Mapping[str, RunningTerm],
+        combiner: CombinerState,
+        regularizers: Mapping[str, RegularizerState],
         config: RunConfig,
         processes: Processes = Processes(),
     ) -> None:
@@ -63,7 +62,7 @@ class StepGradient:
         self.epoch = 1  # from 1; the losses of a task may depend on it
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         names = [name for task in tasks.values() for name in task.objectives]
-        self.place = {name: index for index, name in enumerate(names)}
+        self.objective_index = {name: index for index, name in enumerate(names)}
         check_every_parameter_has_a_place(model)
 
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
@@ -166,10 +165,10 @@ class StepGradient:
             targets = split.targets(part.indices, self.model.bi_encoder.device)
             outputs = self.model.heads[name](*texts)
             values = task.compute_losses(outputs, texts, targets)
-            if mine := self.regularizers_of(task):
+            if active := self.regularizers_of(task):
                 first = task.objectives[0]
-                clean = Clean(clean_pass, task, part, step, targets, outputs, values[first])
-                for regularizer in mine:
+                clean = CleanPass(clean_pass, task, part, step, targets, outputs, values[first])
+                for regularizer in active:
                     term = regularizer(clean)
                     values[first] = values[first] + term.value
                     passes += term.passes
@@ -179,7 +178,7 @@ class StepGradient:
         share = part.share / copies
         return LeafLosses({key: loss * share for key, loss in values.items()}, passes, copies)
 
-    def regularizers_of(self, task: Task) -> list[RunningTerm]:
+    def regularizers_of(self, task: Task) -> list[RegularizerState]:
         """Return the regularisers of a task; none if only the heads are trained."""
         every = [] if self.model.frozen else self.regularizers.values()
         return [one for one in every if task.name in one.weights]
@@ -206,9 +205,11 @@ class StepGradient:
         """Call the combiner; raise NotFiniteError if an objective's gradient is not finite."""
         check_finite("gradient", np.diag(gram), names)
         try:
-            found = self.combiner.combine(gram, losses, [self.place[name] for name in names])
+            found = self.combiner.combine(
+                gram, losses, [self.objective_index[name] for name in names]
+            )
         except ObjectiveError as error:
-            name = next(one for one, place in self.place.items() if place == error.place)
+            name = next(one for one, index in self.objective_index.items() if index == error.index)
             raise error.of(name) from error
         if not isinstance(found, Combined):
             raise RunError(

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from common.errors import RunError
 from minbert.batching import bucketed_batches
 from multitask.config import RunConfig
-from multitask.errors import RunError
-from multitask.randomness import generator
+from multitask.sampling import generator
 from tasks.base import Task
 from tasks.data import Split
 
@@ -53,11 +53,11 @@ def class_batches(
     """
     classes = [np.flatnonzero(targets == label) for label in np.unique(targets)]
     each, count = max(1, batch_size // len(classes)), -(-len(targets) // batch_size)
-    columns = [drawn(rows, min(each, len(rows)), count, generator) for rows in classes]
+    columns = [balanced_samples(rows, min(each, len(rows)), count, generator) for rows in classes]
     return [np.concatenate(parts) for parts in zip(*columns, strict=True)]
 
 
-def drawn(
+def balanced_samples(
     rows: np.ndarray, size: int, count: int, generator: np.random.Generator
 ) -> list[np.ndarray]:
     """Draw `count` samples of `size` distinct rows; row counts differ by at most one."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
+from common.errors import RunError
 from multitask.combiners.nested import VERTEX
-from multitask.errors import RunError
 from multitask.gradients import whole_gram
 from multitask.step import StepResult
 from tasks import task_and_term
@@ -53,7 +53,7 @@ class Telemetry:
         self._purge = step + 1
         if not self.written:
             return
-        kept, strange = [], 0
+        kept, unreadable = [], 0
         check_regular(self.file, RunError)
         for raw in self.file.read_bytes().splitlines(keepends=True):
             try:
@@ -61,9 +61,9 @@ class Telemetry:
                 if line["step"] <= step and raw.endswith(b"\n"):
                     kept.append(line)
             except (ValueError, KeyError, TypeError):
-                strange += 1
-        if strange:
-            print(f"{self.file}: {strange} unreadable lines are left out", flush=True)
+                unreadable += 1
+        if unreadable:
+            print(f"{self.file}: {unreadable} unreadable lines are left out", flush=True)
         atomic_write_text(self.file, "".join(json.dumps(line) + "\n" for line in kept))
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
@@ -177,19 +177,19 @@ def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
     if not result.grams:
         return
     for pair, cosine in cosines(result.objectives, whole_gram(result.grams)).items():
-        met, conflicts, total = counts.get(pair, (0, 0, 0.0))
-        counts[pair] = [met + 1, conflicts + (cosine < 0), total + cosine]
+        steps, conflicts, total = counts.get(pair, (0, 0, 0.0))
+        counts[pair] = [steps + 1, conflicts + (cosine < 0), total + cosine]
 
 
 def conflict_summary(counts: Mapping[str, list[float]]) -> dict[str, dict[str, float]]:
     """Return the steps, the share of steps in conflict and the mean cosine of each pair."""
     return {
         pair: {
-            "steps": int(met),
-            "conflict_rate": round(conflicts / met, 4),
-            "mean_cosine": round(total / met, 4),
+            "steps": int(steps),
+            "conflict_rate": round(conflicts / steps, 4),
+            "mean_cosine": round(total / steps, 4),
         }
-        for pair, (met, conflicts, total) in counts.items()
+        for pair, (steps, conflicts, total) in counts.items()
     }
 
 
@@ -215,12 +215,12 @@ def pull_and_push(file: Path, preference: Sequence[float]) -> dict[str, dict[str
                 losses.append(both)
                 vertices.append(max(given) > VERTEX * sum(given))
     return {
-        task: told(np.array(losses[-LAST:]) * np.array(preference), vertices[-LAST:])
+        task: ray_summary(np.array(losses[-LAST:]) * np.array(preference), vertices[-LAST:])
         for task, (losses, vertices) in found.items()
     }
 
 
-def told(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
+def ray_summary(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
     pull, push = (float(value) for value in scaled.mean(0))
     top = max(pull, push)
     return {

@@ -12,23 +12,20 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.linear import choose_linear
-from multitask.atomic_dirs import CheckpointError
-from multitask.checkpoint import Checkpoints
+from multitask.checkpoint import Checkpoints, Progress
+from multitask.checkpoint_folders import CheckpointError
 from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
-from multitask.control import RunControl
+from multitask.control import Interrupts, RunControl, now
 from multitask.distributed import Processes
-from multitask.environment import now
-from multitask.errors import NotFiniteError, RunError
 from multitask.evaluation import Metrics, evaluate, selection_score
-from multitask.interrupts import Interrupts
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import scheduled, set_learning_rate
-from multitask.progress import Progress
 from multitask.regularizers.base import build_regularizers
-from multitask.schedule import build_plan
+from multitask.sampling import build_plan
 from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
 from multitask.streams import BatchStream, make_pass, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
@@ -81,9 +78,10 @@ class Trainer:
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
-        self.kept, self.kept_at = self.moment, time.monotonic()  # of the last checkpoint
+        # Of the last checkpoint:
+        self.saved_position, self.saved_at = self.position, time.monotonic()
         self.began = now()  # for a resumed run, the time of its first start
-        self.why_skipped = ""  # of the last skipped step
+        self.skip_reason = ""  # of the last skipped step
         model.dropout_stream.reset(config.seed)
         model.dropout_stream.rank = self.processes.rank
 
@@ -94,10 +92,10 @@ class Trainer:
         """
         # With several processes, none may stop before the others, which wait for its messages.
         try:
-            with self.interrupts.held() if self.processes.count > 1 else nullcontext():
+            with self.interrupts.deferred() if self.processes.count > 1 else nullcontext():
                 self.train_and_score()
         except KeyboardInterrupt:
-            self.interrupts.first = self.interrupts.first or time.monotonic()
+            self.interrupts.first_signal = self.interrupts.first_signal or time.monotonic()
             self.save()
             raise
         finally:
@@ -113,7 +111,7 @@ class Trainer:
                     self.best_dev = found
             else:
                 self.train_epoch(self.progress.epoch + 1)
-            self.stop_if_asked()
+            self.stop_if_requested()
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
@@ -144,18 +142,18 @@ class Trainer:
     def take(self, drawn: np.ndarray, last: bool) -> StepResult:
         """Take a complete step in spite of signals, and write a checkpoint if one is due."""
         begin, progress = time.perf_counter(), self.progress
-        with self.interrupts.held():
+        with self.interrupts.deferred():
             result = self.train_step(drawn)
             progress.taken += 1
             if last:
                 progress.epoch, progress.taken = progress.epoch + 1, 0
             progress.seconds += time.perf_counter() - begin
-        self.stop_if_asked()
+        self.stop_if_requested()
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.why_skipped}")
-        if self.control.checkpoint_every.due(progress.step - self.kept[0], self.kept_at):
+            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.skip_reason}")
+        if self.control.checkpoint_every.due(progress.step - self.saved_position[0], self.saved_at):
             self.save()
         return result
 
@@ -191,25 +189,29 @@ class Trainer:
         """Skip a step; raise RunError if the weights are no longer finite."""
         self.optimizer.zero_grad(set_to_none=True)
         self.progress.skipped += 1
-        self.why_skipped = f"step {self.progress.step}: {error}"
-        print(f"skipped {self.why_skipped}", flush=True)
+        self.skip_reason = f"step {self.progress.step}: {error}"
+        print(f"skipped {self.skip_reason}", flush=True)
         if not self.model.finite:
-            raise RunError(f"the weights are no longer finite; {self.why_skipped}")
+            raise RunError(f"the weights are no longer finite; {self.skip_reason}")
         nothing = Combined(np.zeros(0), SKIPPED)
         return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
 
-    def stop_if_asked(self) -> None:
+    def stop_if_requested(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
         # All wait for the checkpoint: torchrun ends the other processes as soon as one ends.
-        if self.processes.any(self.interrupts.asked, self.model.bi_encoder.device):
+        if self.processes.any(self.interrupts.stop_requested, self.model.bi_encoder.device):
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt
 
     def finish_epoch(self, metrics: Metrics) -> bool:
         """Log the dev metrics, keep the best weights, save; return whether they are the best."""
-        with self.interrupts.held():
-            better = self.score(metrics)
+        with self.interrupts.deferred():
+            score, progress = selection_score(metrics, self.tasks), self.progress
+            points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
+            self.telemetry.scalars(points | {"dev/selection_score": score}, progress.step)
+            last = self.config.keep == "last"
+            better = progress.add_score(score, metrics | overall(metrics), keep_last=last)
             if better and self.processes.first:
                 self.checkpoints.save_best(self.model.save)
             if self.control.every_epoch:
@@ -217,32 +219,24 @@ class Trainer:
         self.processes.gather(None)  # all processes wait for the checkpoint
         return better
 
-    def score(self, metrics: Metrics) -> bool:
-        """Add the dev metrics to the history; return whether they are the best."""
-        score = selection_score(metrics, self.tasks)
-        points = {f"dev/{task}/{k}": v for task, found in metrics.items() for k, v in found.items()}
-        self.telemetry.scalars(points | {"dev/selection_score": score}, self.progress.step)
-        last = self.config.keep == "last"
-        return self.progress.add_score(score, metrics | overall(metrics), keep_last=last)
-
     @property
-    def moment(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """Number of steps taken, and of epochs with a dev score."""
         return self.progress.step, len(self.progress.history)
 
     def save(self) -> None:
         """Write a checkpoint if the progress has changed and the model is finite."""
-        if not self.processes.first or self.moment == self.kept:
+        if not self.processes.first or self.position == self.saved_position:
             return
         if not self.model.finite:
             print("no checkpoint: the weights are not finite; the last one stays", flush=True)
             return
-        with self.interrupts.held():
+        with self.interrupts.deferred():
             self.telemetry.flush()
             tensors = {n: r.state_dict() for n, r in self.regularizers.items()}
             state, step = self.state_dict(), self.progress.step
             self.checkpoints.save(step, self.model, self.optimizer, state, tensors)
-        self.kept, self.kept_at = self.moment, time.monotonic()
+        self.saved_position, self.saved_at = self.position, time.monotonic()
 
     def resume(self) -> bool:
         """Load the newest intact checkpoint; False without any, CheckpointError if unusable."""
@@ -258,7 +252,7 @@ class Trainer:
             for name, regularizer in self.regularizers.items():
                 regularizer.load_state_dict(tensors.get(name, {}))
         self.checkpoints.check_best(self.progress.best_epoch)
-        self.kept = self.moment
+        self.saved_position = self.position
         if self.processes.first:
             self.telemetry.forget_after(self.progress.step)
         return True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitask.config import RunConfig
-from multitask.randomness import generator
+from multitask.sampling import generator
 from tasks import CS224N, CustomTasks, build_task, data_folder, find_task
 from tasks.base import Task
 from tasks.readers import (

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.entry_point import start
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.json_files import read_sealed, write_sealed
-from multitask.config import RunConfig, difference, places
-from multitask.errors import RunError
+from multitask.config import RunConfig, difference, path_settings
 from multitask.run_folder import RunFolder
 from tasks.metrics import metric_error
 
@@ -36,7 +35,7 @@ def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     An encoder that is not a local folder is a model of the hub and keeps its full name.
     """
     found = config.to_json() if isinstance(config, RunConfig) else dict(config)
-    for key in (*places(), "encoder"):
+    for key in (*path_settings(), "encoder"):
         if found.get(key) and (key != "encoder" or Path(str(found[key])).exists()):
             found[key] = Path(str(found[key])).name
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.json_files import write_sealed
-from multitask.atomic_dirs import publish
+from multitask.checkpoint_folders import publish
 from multitask.run_folder import RunFolder
 from reports.store import StoredRun
 from tasks.predictions import (
@@ -46,7 +46,7 @@ def write_merged_run(
     Raises RunError if another process uses the folder.
     """
     place = RunFolder(folder)
-    with place.owned():
+    with place.locked():
         if place.run_or_nothing() is not None:
             place.remove()
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from common.errors import UserError
 from common.json_files import read_json
 from common.settings import accepts
-from multitask.atomic_dirs import newest_first
+from multitask.checkpoint_folders import newest_first
 from multitask.config import default_values, step_batches
-from multitask.flat import default_scale
-from multitask.legacy import upgraded
 from multitask.run_folder import Figures, RunFolder
-from multitask.settings_file import settings_of
-from multitask.stored_config import check_stored
+from multitask.run_settings import upgraded
+from multitask.settings_by_name import default_scale
+from multitask.stored_config import check_stored, settings_of
 from reports.tables import text_table
 from tasks import SIMILARITIES, CustomTasks, find_task, in_order
 from tasks.metrics import LEADERBOARD, MAIN_METRICS, metric_error

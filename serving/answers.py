@@ -104,7 +104,7 @@ def write_answers(
 
 def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
     """Return the one task that the labels or the GLUE submission belong to."""
-    from multitask.errors import RunError
+    from common.errors import RunError
 
     names = model.chosen(wanted.tasks, texts)
     if len(names) != 1:

@@ -19,7 +19,7 @@ from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
-from multitask.flat import Outside
+from multitask.methods import UserMethods
 from multitask.run_folder import EXPORTED
 from multitask.stored_config import without_folders
 from reports.store import read_metrics
@@ -93,7 +93,9 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
         )
 
 
-def export(run: Path, folder: Path, kind: str, overwrite: bool = False, use: Outside = ()) -> None:
+def export(
+    run: Path, folder: Path, kind: str, overwrite: bool = False, use: UserMethods = ()
+) -> None:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from common.errors import RunError
 from minbert.arithmetic import PRECISIONS
 from minbert.batching import TokenLists
 from minbert.bi_encoder import BiEncoder
@@ -17,11 +18,10 @@ from minbert.encoding import WINDOW, in_bfloat16, warn_of_truncation
 from minbert.folder import AnyEncoder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from multitask.errors import RunError
-from multitask.flat import Outside
+from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
-from multitask.settings_file import settings_of
+from multitask.stored_config import settings_of
 from serving.together import embed_tasks
 from tasks.base import Task
 from tasks.labelled_files import files_of
@@ -67,7 +67,7 @@ class MultiTaskModel:
         folder: str | Path,
         device: str = "auto",
         linear: str | None = None,
-        use: Outside = (),
+        use: UserMethods = (),
     ) -> MultiTaskModel:
         """Load a run or an exported run.
 

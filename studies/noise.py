@@ -24,10 +24,10 @@ from common.json_files import write_json
 from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from multitask.environment import environment
+from multitask.control import environment
 from multitask.passes import EncoderPass, Part
 from multitask.regularizers import Smart
-from multitask.regularizers.base import Clean
+from multitask.regularizers.base import CleanPass
 from multitask.regularizers.smart import RADIUS, SmartTerm
 from reports.tables import text_table
 
@@ -70,7 +70,7 @@ def shuffled(noise: Tensor, lengths: Tensor, draw: torch.Generator) -> Tensor:
     return torch.cat(found).to(noise)
 
 
-def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
+def on_tower(noise: Tensor, clean: CleanPass, tower: str) -> Tensor:
     """Return the noise, set to zero on the other tower."""
     if tower == "both":
         return noise
@@ -79,13 +79,13 @@ def on_tower(noise: Tensor, clean: Clean, tower: str) -> Tensor:
 
 
 @torch.no_grad()
-def divergence(smart: SmartTerm, clean: Clean, noise: Tensor) -> float:
+def divergence(smart: SmartTerm, clean: CleanPass, noise: Tensor) -> float:
     """Return the divergence summed over the examples."""
     batch = smart.noisy(clean, noise)
     return float(clean.divergence(clean.head(clean.embed(batch)), clean.outputs)) * batch.examples
 
 
-def compare(smart: SmartTerm, every: list[Clean], draw: torch.Generator) -> dict[str, Any]:
+def compare(smart: SmartTerm, every: list[CleanPass], draw: torch.Generator) -> dict[str, Any]:
     """Return mean divergences under adversarial and random noise by tower, and the noise's size."""
     total = sum(clean.batch.examples for clean in every)
     found: dict[str, dict[str, float]] = {t: {"adversarial": 0.0, "random": 0.0} for t in TOWERS}
@@ -107,7 +107,7 @@ def compare(smart: SmartTerm, every: list[Clean], draw: torch.Generator) -> dict
     return found | {name: float(torch.cat(every).mean()) for name, every in sizes.items()}
 
 
-def clean_batches(config: RunConfig, count: int) -> list[Clean]:
+def clean_batches(config: RunConfig, count: int) -> list[CleanPass]:
     """Return batches of training pairs with their outputs without noise."""
     tasks, model, splits = assemble(config)
     model.eval()
@@ -122,7 +122,7 @@ def clean_batches(config: RunConfig, count: int) -> list[Clean]:
             outputs = model.heads[TASK](*one.texts)
             loss = tasks[TASK].compute_losses(outputs, one.texts, targets)[TASK]
         whole = Part((indices,), indices, share=1.0)
-        found.append(Clean(one, tasks[TASK], whole, 0, targets, outputs, loss))
+        found.append(CleanPass(one, tasks[TASK], whole, 0, targets, outputs, loss))
     return found
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from common.errors import RunError
 from common.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.errors import RunError
 from multitask.evaluation import mean_losses
 from multitask.run import complete
 from reports.cells import write_cell

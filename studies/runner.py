@@ -22,10 +22,10 @@ from common.json_files import digest, read_json, write_json
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.dry_run import duration
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
+from multitask.training import duration
 from pretrain.texts import read_nli_triplets
 from reports.cells import cell as whole_cell
 from reports.leaks import audit

@@ -16,7 +16,7 @@ from common.json_files import write_json
 from multitask.combiners import Combiner, Setup
 from multitask.combiners.epo import non_uniformity
 from multitask.combiners.pareto_mtl import preference_rays
-from multitask.environment import environment
+from multitask.control import environment
 from multitask.methods import methods
 from reports.front import Front, draw_fronts, front_table
 from reports.tables import text_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from multitask.combiners.base import ALONE, Combined, Combiner, Running, Scaled, Setup
+from multitask.combiners.base import ALONE, Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
 from multitask.combiners.nested import Nested, PullPush
 from multitask.combiners.pcgrad import pcgrad_weights
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from multitask.config import RunConfig
 
 
-def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> Running:
+def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerState:
     """Return the combiner of a configuration, for the objectives of a run in their order."""
     setup = Setup(objectives, config.seed)
     balance = getattr(config.objective, "balance", None)
@@ -31,9 +31,9 @@ __all__ = [
     "ALONE",
     "Combined",
     "Combiner",
+    "CombinerState",
     "Nested",
     "PullPush",
-    "Running",
     "Scaled",
     "Setup",
     "build_combiner",

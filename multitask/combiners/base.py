@@ -38,19 +38,19 @@ class Setup:
 
 
 class ObjectiveError(UserError):
-    """A loss that a combiner cannot use; `place` is the index of its objective in the run."""
+    """A loss that a combiner cannot use; `index` is that of its objective in the run."""
 
-    def __init__(self, expected: str, place: int, loss: float, name: str | None = None) -> None:
-        self.expected, self.place, self.loss = expected, place, loss
-        super().__init__(f"{expected}, found {loss:.4g} of {name or f'objective {place}'}")
+    def __init__(self, expected: str, index: int, loss: float, name: str | None = None) -> None:
+        self.expected, self.index, self.loss = expected, index, loss
+        super().__init__(f"{expected}, found {loss:.4g} of {name or f'objective {index}'}")
 
     def of(self, name: str) -> ObjectiveError:
         """Return the same error with the name of the objective."""
-        return ObjectiveError(self.expected, self.place, self.loss, name)
+        return ObjectiveError(self.expected, self.index, self.loss, name)
 
 
-class Running(Protocol):
-    """A combiner in one run, with its own state and random generators.
+class CombinerState(Protocol):
+    """A combiner in one run, with its own state and random generators; methods as in `Combiner`.
 
     If `needs_rows` is False, all weights are 1: the step adds the gradients up without keeping
     them apart, and calls `combine` only when it measures.
@@ -58,18 +58,8 @@ class Running(Protocol):
 
     @property
     def needs_rows(self) -> bool: ...
-
-    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        """Return the weights (m,) of the gradients; `gram` (m, m) and `losses` (m,) are float64.
-
-        `drawn` holds the indices of these m objectives among those of the run.
-        """
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state in a form that JSON can store."""
-        ...
-
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined: ...
+    def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
@@ -85,7 +75,7 @@ class Combiner(Settings):
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
 
-    def build(self, setup: Setup) -> Running:
+    def build(self, setup: Setup) -> CombinerState:
         """Return the combiner of one run."""
         return self
 
@@ -120,28 +110,32 @@ class WithPreference(Combiner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wish = self.preference
-        if wish is not None and abs(sum(wish) - 1) > ROUNDING:
-            object.__setattr__(self, "preference", tuple(weight / sum(wish) for weight in wish))
+        total = sum(self.preference or ())
+        if self.preference is not None and abs(total - 1) > ROUNDING:
+            shares = tuple(weight / total for weight in self.preference)
+            object.__setattr__(self, "preference", shares)
 
     def faults(self) -> Iterator[str]:
-        wish = self.preference
-        if wish is None:
+        preference = self.preference
+        if preference is None:
             return
-        shown = " ".join(f"{weight:g}" for weight in wish)
-        if not sum(wish) > 0:
+        shown = " ".join(f"{weight:g}" for weight in preference)
+        if not sum(preference) > 0:
             yield f"preference: expected at least one number above 0, found {shown or 'none'}"
-        elif self.positive and not all(weight > 0 for weight in wish):
+        elif self.positive and not all(weight > 0 for weight in preference):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
 
 
-def preferences(wish: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:
+def preferences(preference: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:
     """Return the preference of the objectives drawn for a step, with the sum 1.
 
-    All numbers are equal if `wish` is None, or 0 for all objectives drawn.
+    All numbers are equal if `preference` is None, or 0 for all objectives drawn.
     """
-    chosen = np.ones(len(drawn)) if wish is None else np.asarray(wish, np.float64)[list(drawn)]
-    return chosen / chosen.sum() if chosen.sum() > 0 else np.full(len(drawn), 1 / len(drawn))
+    equal = np.full(len(drawn), 1 / len(drawn))
+    if preference is None:
+        return equal
+    chosen = np.asarray(preference, np.float64)[list(drawn)]
+    return chosen / chosen.sum() if chosen.sum() > 0 else equal
 
 
 def trivial(gram: np.ndarray) -> Combined | None:
@@ -160,7 +154,7 @@ class Scaled:
     loss and not to its unit. The sum of the absolute weights stays the same.
     """
 
-    def __init__(self, combiner: Running, sizes: Sequence[float]) -> None:
+    def __init__(self, combiner: CombinerState, sizes: Sequence[float]) -> None:
         self.combiner, self.sizes = combiner, np.asarray(sizes, np.float64)
         self.needs_rows = combiner.needs_rows
         self.state_dict, self.load_state_dict = combiner.state_dict, combiner.load_state_dict

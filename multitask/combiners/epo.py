@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import (
-    ALONE,
-    Combined,
-    ObjectiveError,
-    WithPreference,
-    preferences,
-)
+from multitask.combiners.base import ALONE, Combined, ObjectiveError, WithPreference, preferences
 
 FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
 
@@ -54,29 +48,29 @@ def epo_solution(
     gram: Any, losses: Any, preference: Any, threshold: float = 1e-4, relaxed: bool = False
 ) -> tuple[np.ndarray, str]:
     """Return the weights of `epo_weights` and the mode that computed them."""
-    matrix, found, wish = (np.asarray(value, np.float64) for value in (gram, losses, preference))
+    matrix, found, ray = (np.asarray(value, np.float64) for value in (gram, losses, preference))
     m = len(found)
-    if matrix.shape != (m, m) or wish.shape != (m,):
+    if matrix.shape != (m, m) or ray.shape != (m,):
         raise ValueError(
             f"expected a gram matrix ({m}, {m}) and {m} preferences, "
-            f"found {matrix.shape} and {wish.shape}"
+            f"found {matrix.shape} and {ray.shape}"
         )
     if not (np.isfinite(matrix).all() and np.isfinite(found).all()):
         raise ValueError("gram and losses: expected finite numbers, found inf or nan")
     if not np.all(found >= 0):
         raise ValueError(f"losses: expected none below zero, found {found.tolist()}")
-    if not (np.all(wish > 0) and np.all(np.isfinite(wish))):
-        raise ValueError(f"preference: expected positive numbers, found {wish.tolist()}")
+    if not (np.all(ray > 0) and np.all(np.isfinite(ray))):
+        raise ValueError(f"preference: expected positive numbers, found {ray.tolist()}")
     if m == 1:
         return np.ones(1), ALONE
     scale = np.diag(matrix).mean()
     if not scale > 0:
         return np.full(m, 1 / m), "no gradient"
     matrix = matrix / scale  # same solution, and the solver's tolerances fit
-    scaled = wish * found
-    mu = non_uniformity(found, wish)
+    scaled = ray * found
+    mu = non_uniformity(found, ray)
     share = scaled / scaled.sum() if scaled.sum() else np.full(m, 1 / m)
-    adjustment = wish * (np.log(m * np.maximum(share, FLOOR)) - mu)
+    adjustment = ray * (np.log(m * np.maximum(share, FLOOR)) - mu)
     gain = matrix @ adjustment  # gain_j > 0: moving along G^T a lowers objective j
     if mu > threshold:
         lower = np.where(gain > 0, -np.inf, gain) if (gain > 0).any() else np.zeros(m)

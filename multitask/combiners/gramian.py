@@ -7,13 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from multitask.combiners.base import (
-    Combined,
-    Combiner,
-    WithPreference,
-    preferences,
-    trivial,
-)
+from multitask.combiners.base import Combined, Combiner, WithPreference, preferences, trivial
 
 Weighting = Callable[[Any], Any]  # Gram matrix (m, m) -> weights (m,), torch tensors
 
@@ -42,11 +36,11 @@ def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
     return Combined(weights, "solved")
 
 
-def tensor(wish: Sequence[float] | None, drawn: Sequence[int]) -> Any:
+def tensor(preference: Sequence[float] | None, drawn: Sequence[int]) -> Any:
     """Return the preference of the objectives drawn for a step, as a tensor for TorchJD."""
     import torch
 
-    return torch.from_numpy(preferences(wish, drawn))
+    return torch.from_numpy(preferences(preference, drawn))
 
 
 def precise_projector() -> Any:
@@ -71,8 +65,8 @@ class UPGrad(WithPreference, name="upgrad"):
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import UPGradWeighting
 
-        wish = tensor(self.preference, drawn)
-        return solved(gram, lambda: UPGradWeighting(wish, precise_projector()))
+        preference = tensor(self.preference, drawn)
+        return solved(gram, lambda: UPGradWeighting(preference, precise_projector()))
 
 
 class DualProj(WithPreference, name="dualproj"):
@@ -81,8 +75,8 @@ class DualProj(WithPreference, name="dualproj"):
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import DualProjWeighting
 
-        wish = tensor(self.preference, drawn)
-        return solved(gram, lambda: DualProjWeighting(wish, precise_projector()))
+        preference = tensor(self.preference, drawn)
+        return solved(gram, lambda: DualProjWeighting(preference, precise_projector()))
 
 
 class IMTLG(Combiner, name="imtl-g"):
@@ -100,8 +94,8 @@ class AlignedMTL(WithPreference, name="aligned-mtl"):
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         from torchjd.aggregation import AlignedMTLWeighting
 
-        wish = tensor(self.preference, drawn)
-        return solved(gram, lambda: AlignedMTLWeighting(wish))
+        preference = tensor(self.preference, drawn)
+        return solved(gram, lambda: AlignedMTLWeighting(preference))
 
 
 class FairGrad(Combiner, name="fairgrad"):

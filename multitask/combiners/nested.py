@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Running, Setup
+from multitask.combiners.base import Combined, CombinerState, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 
@@ -46,17 +46,17 @@ class PullPush:
         else:
             mixtures = np.array([[0.0, 1, 0], [0, 0, 1]])
         if (np.diag(gram)[1:] > 0).all():
-            seen = mixtures @ losses
-            both, status = epo_solution(
-                mixtures @ gram @ mixtures.T, np.maximum(seen, LOWEST), self.preference
+            mixed_losses = mixtures @ losses
+            balance, status = epo_solution(
+                mixtures @ gram @ mixtures.T, np.maximum(mixed_losses, LOWEST), self.preference
             )
-            if seen.min() < LOWEST:
+            if mixed_losses.min() < LOWEST:
                 status = f"{status}, below an ideal point"
-            if both.max() > VERTEX:
+            if balance.max() > VERTEX:
                 status = f"{status}, at a vertex"
         else:  # a batch of one class, or one example per class: use the preference
-            both, status = np.array(self.preference), "pull or push undefined"
-        return Combined(np.array([1, *(share * both)]), status)
+            balance, status = np.array(self.preference), "pull or push undefined"
+        return Combined(np.array([1, *(share * balance)]), status)
 
 
 class Nested:
@@ -64,23 +64,23 @@ class Nested:
 
     needs_rows = True
 
-    def __init__(self, setup: Setup, tasks: Running, within: PullPush) -> None:
+    def __init__(self, setup: Setup, tasks: CombinerState, within: PullPush) -> None:
         self.tasks, self.within = tasks, within
-        self.known = [task_and_term(name) for name in setup.objectives]
-        self.names = list(dict.fromkeys(task for task, _ in self.known))
+        self.task_terms = [task_and_term(name) for name in setup.objectives]
+        self.names = list(dict.fromkeys(task for task, _ in self.task_terms))
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        seen = [self.known[one] for one in drawn]
-        names = list(dict.fromkeys(task for task, _ in seen))
+        drawn_terms = [self.task_terms[one] for one in drawn]
+        names = list(dict.fromkeys(task for task, _ in drawn_terms))
         mixtures, statuses = np.zeros((len(names), len(drawn))), []
         for row, name in enumerate(names):
-            mine = [place for place, (task, _) in enumerate(seen) if task == name]
-            if tuple(seen[place][1] for place in mine) == PULL_PUSH:
-                found = self.within(gram[np.ix_(mine, mine)], losses[mine])
-                mixtures[row, mine] = found.weights
+            indices = [index for index, (task, _) in enumerate(drawn_terms) if task == name]
+            if tuple(drawn_terms[index][1] for index in indices) == PULL_PUSH:
+                found = self.within(gram[np.ix_(indices, indices)], losses[indices])
+                mixtures[row, indices] = found.weights
                 statuses.append(found.status)
             else:
-                mixtures[row, mine] = 1
+                mixtures[row, indices] = 1
         whole = self.tasks.combine(
             mixtures @ gram @ mixtures.T,
             np.maximum(mixtures @ losses, LOWEST),

@@ -10,12 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from common.settings import setting
-from multitask.combiners.base import (
-    Combined,
-    WithPreference,
-    preferences,
-    trivial,
-)
+from multitask.combiners.base import Combined, WithPreference, preferences, trivial
 from multitask.combiners.mgda import min_norm_weights
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitask.combiners.base import ALONE, Combined, Combiner, Setup
-from multitask.randomness import generator
+from multitask.sampling import generator
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
@@ -46,11 +46,11 @@ def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
 class PCGrad(Combiner, name="pcgrad"):
     """Gradient surgery: conflicting components are projected away (Yu et al., 2020)."""
 
-    def build(self, setup: Setup) -> Surgery:
-        return Surgery(generator(setup.seed, self.name))
+    def build(self, setup: Setup) -> PCGradState:
+        return PCGradState(generator(setup.seed, self.name))
 
 
-class Surgery:
+class PCGradState:
     """Gradient surgery with a new random order of the other tasks for every task and step."""
 
     needs_rows = True

@@ -30,6 +30,6 @@ class LinearScalarization(WithPreference, name="linear"):
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if self.preference is None:
             return Combined(np.ones(len(drawn)), "weighted")
-        wish = np.asarray(self.preference, np.float64)
-        weights = wish / wish.sum() * len(wish)
+        preference = np.asarray(self.preference, np.float64)
+        weights = preference / preference.sum() * len(preference)
         return Combined(weights[list(drawn)], "weighted")

@@ -1,5 +1,122 @@
-"""Regularisation terms of a task's loss: their settings in settings.py, one file for each."""
+"""Regularisation terms of a task's loss: their settings; the computations are in one file for each.
 
-from multitask.regularizers.settings import Proximal, RDrop, Regularizer, Smart
+No torch is imported here.
+"""
 
-__all__ = ["Proximal", "RDrop", "Regularizer", "Smart"]
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from common.errors import UserError
+from common.settings import Count, FromZero, Positive, Settings, Share, setting
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from multitask.model import EncoderWithHeads
+    from multitask.regularizers.base import CleanPass, RegularizerState
+
+BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in rounding
+
+
+class Regularizer(Settings):
+    """A term that is added to the loss of some tasks. `weight` is one number, or one per task.
+
+    A method without a state overrides `term`; any other overrides `build`, which returns a
+    `RegularizerState` (base.py) for one run. Flags and JSON have its name before each setting.
+    """
+
+    weight: FromZero | Mapping[str, FromZero] = setting(
+        factory=dict, help="weight of the term: one for all tasks, or TASK=W", metavar="W"
+    )
+
+    def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
+        super().__init_subclass__(name=name, prefix=f"{name.replace('-', '_')}_", **more)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Weights by task; empty if `weight` is one number."""
+        return self.weight if isinstance(self.weight, Mapping) else {}
+
+    def term(self, clean: CleanPass) -> Tensor:
+        """Return the term of some examples, a scalar, without its weight."""
+        raise UserError(f"regularizer {self.name}: expected term or build")
+
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+        """Return the regulariser of one run."""
+        from multitask.regularizers.base import Weighted
+
+        return Weighted(self.weights, self.term)
+
+    def precision_fault(self, precision: str) -> str | None:
+        """Return a message if the term needs another precision, else None."""
+        return None
+
+
+class Smart(Regularizer, name="smart"):
+    """SMART: adversarial noise on embeddings must not change predictions (Jiang et al., 2020)."""
+
+    steps: Count = setting(1, help="gradient steps that increase the divergence")
+    step_size: Positive | None = setting(
+        None,
+        metavar="X",
+        help="with variant projected: length of a step as a share of the vectors' norm (default: "
+        "the radius); with variant normalised: factor of the gradient (default: 0.001)",
+    )
+    radius: Positive | None = setting(
+        None,
+        metavar="SHARE",
+        help="size of the noise as a share of the norm of the vectors it is added to, which suits "
+        "any encoder (default: 0.1; with variant normalised the norm of the noise is 1 for any "
+        "vectors)",
+    )
+    place: Literal["embeddings", "words"] = setting(
+        "embeddings",
+        help="add the noise to the output of the embedding module, as public implementations do, "
+        "or to the word embeddings, before the module's LayerNorm",
+    )
+    norm: Literal["inf", "l2"] = setting("inf", help="norm of the noise and of its gradient")
+    variant: Literal["normalised", "projected"] = setting(
+        "normalised",
+        help="noise of the same norm at every token, as in public implementations, or projected "
+        "into a ball, as in the paper",
+    )
+    dropout: Literal["fixed", "fresh"] = setting(
+        "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
+    )
+
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+        from multitask.regularizers.smart import SmartTerm
+
+        return SmartTerm(self, seed)
+
+    def precision_fault(self, precision: str) -> str | None:
+        if precision != "bf16" or self.radius is None or self.radius >= BF16_RADIUS:
+            return None
+        return (
+            f"smart_radius: expected {BF16_RADIUS:.4f} or more with precision bf16, whose rounding "
+            f"error exceeds smaller noise, found {self.radius}"
+        )
+
+
+class Proximal(Regularizer, name="proximal"):
+    """Predictions stay close to those of a running mean of the model (SMART, section 3.2)."""
+
+    momentum: Share = setting(
+        0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
+    )
+
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+        from multitask.regularizers.proximal import ProximalTerm
+
+        return ProximalTerm(self.weights, self.momentum, model)
+
+
+class RDrop(Regularizer, name="r-drop"):
+    """Two passes with different dropout agree (R-Drop; Liang et al., 2021)."""
+
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+        from multitask.regularizers.r_drop import RDropTerm
+
+        return RDropTerm(self.weights)

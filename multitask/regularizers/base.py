@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
 
+from common.errors import RunError
 from minbert.batching import Batch
-from multitask.errors import RunError
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part
 from tasks.base import Embeddings, Outputs, Task
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Clean:
+class CleanPass:
     """Examples of a task after one unperturbed pass through encoder and head.
 
     `loss` is the task's first objective on these examples.
@@ -73,48 +73,38 @@ class Term(NamedTuple):
     passes: Sequence[EncoderPass] = ()
 
 
-class Running(Protocol):
-    """A regulariser in one run, for the tasks in `weights`; it may keep a state between steps."""
+class RegularizerState:
+    """A regulariser in one run, for the tasks in `weights`; by default it has no state."""
 
     weights: Mapping[str, float]
 
-    def __call__(self, clean: Clean) -> Term: ...
+    def __call__(self, clean: CleanPass) -> Term:
+        raise NotImplementedError
 
     def after_step(self, model: EncoderWithHeads) -> None:
         """Update the state after an optimiser step."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the tensors that a resumed run needs."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
-
-
-class Stateless:
-    """Base class of regularisers without a state."""
-
-    def after_step(self, model: EncoderWithHeads) -> None:
-        pass
-
-    def state_dict(self) -> dict[str, Any]:
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        pass
+        """Restore the tensors that `state_dict` returned."""
 
 
-class Weighted(Stateless):
+class Weighted(RegularizerState):
     """A term times the weight of its task."""
 
-    def __init__(self, weights: Mapping[str, float], term: Callable[[Clean], Tensor]) -> None:
+    def __init__(self, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]) -> None:
         self.weights, self.term = weights, term
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         return Term(self.weights[clean.task.name] * self.term(clean))
 
 
 def build_regularizers(
     config: RunConfig, model: EncoderWithHeads, tasks: Mapping[str, Task]
-) -> dict[str, Running]:
+) -> dict[str, RegularizerState]:
     """Return the regularisers of a configuration by name; each acts on the tasks in its weights.
 
     Raise RunError for a task whose outputs cannot be compared example by example.

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from multitask.model import EncoderWithHeads
-from multitask.regularizers.base import Clean, Term
+from multitask.regularizers.base import CleanPass, RegularizerState, Term
 
 
-class ProximalTerm:
+class ProximalTerm(RegularizerState):
     """weight x divergence(outputs, outputs of a teacher), a running mean of the model.
 
     After each step teacher <- momentum x teacher + (1 - momentum) x model: SMART's momentum Bregman
@@ -25,7 +25,7 @@ class ProximalTerm:
         self.weights, self.momentum = weights, momentum
         self.teacher = copy.deepcopy(model).requires_grad_(False).eval()
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         with torch.no_grad():
             texts = clean.embed(clean.batch, self.teacher)
             expected = self.teacher.heads[clean.task.name](*texts)
@@ -35,9 +35,9 @@ class ProximalTerm:
     @torch.no_grad()
     def after_step(self, model: EncoderWithHeads) -> None:
         pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
-        mine, theirs = zip(*pairs, strict=True)
+        means, weights = zip(*pairs, strict=True)
         momentum = 0.0 if model.frozen else self.momentum  # frozen: the teacher copies it
-        torch._foreach_lerp_(list(mine), list(theirs), 1 - momentum)
+        torch._foreach_lerp_(list(means), list(weights), 1 - momentum)
 
     def state_dict(self) -> dict[str, Any]:
         return self.teacher.state_dict()

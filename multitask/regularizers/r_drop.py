@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from multitask.regularizers.base import Clean, Stateless, Term
+from multitask.regularizers.base import CleanPass, RegularizerState, Term
 
 
-class RDropTerm(Stateless):
+class RDropTerm(RegularizerState):
     """Mean loss of both passes plus weight x half their divergence, in place of the loss.
 
     This follows the authors' code. Their Eq. 4 adds the losses of both passes, so that a weight w
@@ -17,7 +17,7 @@ class RDropTerm(Stateless):
     def __init__(self, weights: Mapping[str, float]) -> None:
         self.weights = weights
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         again, outputs = clean.another_pass(clean.batch)
         first = clean.task.objectives[0]
         other = clean.task.compute_losses(outputs, again.texts, clean.targets)[first]

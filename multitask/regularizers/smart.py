@@ -15,11 +15,11 @@ from losses import adversarial_noise
 from losses.smart import example_size, size
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
-from multitask.randomness import generator
-from multitask.regularizers.base import Clean, Stateless, Term
+from multitask.regularizers.base import CleanPass, RegularizerState, Term
+from multitask.sampling import generator
 
 if TYPE_CHECKING:
-    from multitask.regularizers.settings import Smart
+    from multitask.regularizers import Smart
 
 # Size of the initial noise: as in public implementations; for a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
@@ -27,7 +27,7 @@ RADIUS = 0.1  # of the ball, as a share of the norm of the vectors
 STEP = 1e-3  # factor of the gradient, as in public implementations
 
 
-class SmartTerm(Stateless):
+class SmartTerm(RegularizerState):
     """weight x divergence(outputs with noise, outputs) (Jiang et al., 2020, Eq. 1 and 2).
 
     The noise comes from `losses.adversarial_noise` and is added at `place`: to the output of
@@ -46,18 +46,18 @@ class SmartTerm(Stateless):
     def __init__(self, settings: Smart, seed: int) -> None:
         self.settings, self.seed, self.weights = settings, seed, settings.weights
 
-    def __call__(self, clean: Clean) -> Term:
+    def __call__(self, clean: CleanPass) -> Term:
         noise = self.noise(clean)
         with self.dropout(clean):
             noisy, outputs = clean.another_pass(self.noisy(clean, noise))
         divergence = clean.divergence(outputs, clean.outputs)
         return Term(self.weights[clean.task.name] * divergence, [noisy])
 
-    def noisy(self, clean: Clean, noise: Tensor) -> Batch:
+    def noisy(self, clean: CleanPass, noise: Tensor) -> Batch:
         """Return the batch with noise (T, H)."""
         return replace(clean.batch, noise=noise, noise_place=self.settings.place)
 
-    def noise(self, clean: Clean) -> Tensor:
+    def noise(self, clean: CleanPass) -> Tensor:
         """Return noise (T, H) that increases the divergence, without gradients of weights."""
         settings, model = self.settings, clean.model
         expected = clean.outputs.detach()
@@ -80,14 +80,14 @@ class SmartTerm(Stateless):
                 norm=settings.norm,
             )
 
-    def radius(self, clean: Clean) -> float | Tensor:
+    def radius(self, clean: CleanPass) -> float | Tensor:
         """Return the radius of the ball (T, 1), or the norm of normalised noise (default: 1)."""
         share = self.settings.radius
         if share is None and self.settings.variant == "normalised":
             return 1.0
         return (share or RADIUS) * self.norm_of_vectors(clean)
 
-    def step_size(self, clean: Clean) -> float | Tensor:
+    def step_size(self, clean: CleanPass) -> float | Tensor:
         """Return the factor of the gradient, or the length of a step in the ball (T, 1).
 
         By default this length is the radius.
@@ -98,7 +98,7 @@ class SmartTerm(Stateless):
         return self.radius(clean) if share is None else share * self.norm_of_vectors(clean)
 
     @torch.no_grad()
-    def norm_of_vectors(self, clean: Clean) -> Tensor:
+    def norm_of_vectors(self, clean: CleanPass) -> Tensor:
         """Return the norm (T, 1) that radius and step size are shares of, without dropout."""
         embeddings = clean.model.bi_encoder.encoder.embeddings
         vectors = embeddings.vectors(clean.batch, self.settings.place)
@@ -108,7 +108,7 @@ class SmartTerm(Stateless):
             return size(vectors, "l2")
         return example_size(vectors, clean.batch.owner, "l2")
 
-    def start(self, clean: Clean) -> Tensor:
+    def start(self, clean: CleanPass) -> Tensor:
         """Return normal noise (T, H) by example and step, whatever piece of a batch this is."""
         settings, batch = self.settings, clean.batch
         width = clean.model.bi_encoder.word_width
@@ -127,7 +127,7 @@ class SmartTerm(Stateless):
             noise = noise / example_size(noise, batch.owner, "l2")
         return START_SHARE * self.radius(clean) * noise
 
-    def dropout(self, clean: Clean) -> AbstractContextManager[None]:
+    def dropout(self, clean: CleanPass) -> AbstractContextManager[None]:
         """Return a context that replays the clean pass' dropout if `dropout` is "fixed"."""
         if self.settings.dropout == "fixed":
             return clean.model.dropout_stream.replay(clean.number)

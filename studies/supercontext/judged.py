@@ -12,7 +12,7 @@ from common.json_files import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
 from multitask.config import RunConfig
-from multitask.environment import environment
+from multitask.control import environment
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from pretrain.probe import linear_evaluation

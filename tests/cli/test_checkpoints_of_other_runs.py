@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from multitask.atomic_dirs import CONFIG, newest_first, seal
+from multitask.checkpoint_folders import CONFIG, newest_first, seal
 
 CHANGES = {
     "seed": (["--seed", "3"], "seed is 11711 there and 3 here"),

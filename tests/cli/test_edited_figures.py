@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from common.json_files import SEAL, read_json, write_json, write_sealed
-from multitask.atomic_dirs import CONFIG, seal
+from multitask.checkpoint_folders import CONFIG, seal
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from run_files import prediction_bytes
 
 import cli
 from common.atomic_files import alone
-from multitask.atomic_dirs import fault, newest_first
+from multitask.checkpoint_folders import fault, newest_first
 from multitask.trainer import Trainer
 
 ROOT = Path(cli.__file__).parents[1]

@@ -10,7 +10,7 @@ import pytest
 import cli
 from common.settings import hints_of, names_of
 from multitask.config import RunConfig
-from multitask.regularizers.settings import Smart
+from multitask.regularizers import Smart
 from pretrain.objectives import SuperLoss
 from tasks import TASKS
 

@@ -7,12 +7,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 from run_files import metrics
 
-from common.errors import SettingsError
+from common.errors import RunError, SettingsError
 from multitask import RunConfig, train
-from multitask.errors import RunError
-from multitask.methods import methods
+from multitask.methods import load_methods, methods
 from multitask.training import Run
-from multitask.user_methods import load_methods
 from serving import MultiTaskModel
 
 CODE = '''
@@ -48,7 +46,7 @@ class Favourite(Sampler, name="favourite"):
 
     favour: Positive = setting(2.0, help="how much more often the first task is drawn")
 
-    def chances(self, work, epoch):
+    def probabilities(self, work, epoch):
         weights = np.array([self.favour] + [1.0] * (len(work.sizes) - 1))
         return weights / weights.sum()
 
@@ -190,7 +188,7 @@ def test_objects_do_the_same_in_python(own, tmp_path):
     assert done.model.predict(["a film to love"])["mood"].labels
     with pytest.raises(RunError, match=r"expected --use own.py"):
         Run(tmp_path / "several")
-    again = MultiTaskModel.load(tmp_path / "several", use=config.outside)
+    again = MultiTaskModel.load(tmp_path / "several", use=config.user_methods)
     assert again.tasks == ("mood", "sts")
     smooth = train(RunConfig(tasks=("sst",), objective=module.Smooth(), **small), tmp_path / "one")
     assert smooth.config.objective.smoothing == 0.1

@@ -8,7 +8,7 @@ from common.errors import SettingsError
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods
-from multitask.task_settings import has_classes
+from multitask.objective_rules import has_classes
 from tasks import TASK_NAMES, build_task
 from tasks.heads import InitializesFromNames, PoolsTokens
 from tasks.objectives import Objective, with_objective

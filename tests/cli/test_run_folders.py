@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from multitask.atomic_dirs import newest_first
+from multitask.checkpoint_folders import newest_first
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 

@@ -34,6 +34,20 @@ def test_what_a_user_can_mend_is_one_line(error, status, line, capsys):
     assert capsys.readouterr().err == f"program: {line}\n"
 
 
+def test_a_signal_during_the_clean_up_after_an_error_does_not_hide_the_error(capsys):
+    def work():
+        try:
+            raise UserError("one process ended")
+        finally:
+            try:
+                raise RuntimeError("connection closed")
+            finally:
+                raise KeyboardInterrupt
+
+    assert ended("program", work) == 1
+    assert capsys.readouterr().err == "program: one process ended\n"
+
+
 def test_an_error_of_ours_is_not_hidden():
     with pytest.raises(RuntimeError, match="a bug"):
         ended("program", fail(RuntimeError("a bug")))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from common.errors import RunError
 from ensemble import soup
 from ensemble.soup import make_soup, mean_weights
 from multitask.assembly import Assembly
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.evaluation import selection_score
 from multitask.run import complete
 from reports.ensembles import soup_runs

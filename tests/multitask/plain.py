@@ -1,7 +1,11 @@
-"""Losses the plain way: one pass through the encoder, its graph kept; how long its sums are."""
+"""Losses and PCGrad in the plain way, to compare with: one pass with its graph; D dimensions."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import numpy as np
 from tolerances import gradient_terms
 
 
@@ -21,3 +25,21 @@ def step_terms(trainer):
         for splits in trainer.splits.values()
     )
     return gradient_terms(trainer.model.bi_encoder.encoder.config, tokens)
+
+
+def golden(name):
+    """Return the content of a file of golden values."""
+    return json.loads((Path(__file__).parents[1] / "golden" / f"{name}.json").read_text())
+
+
+def project_explicitly(gradients, order):
+    """PCGrad as the paper writes it, in D dimensions."""
+    projected = []
+    for i, others in enumerate(order):
+        p = gradients[i].copy()
+        for j in others:
+            dot = p @ gradients[j]
+            if dot < 0:
+                p -= dot / (gradients[j] @ gradients[j]) * gradients[j]
+        projected.append(p)
+    return np.array(projected)

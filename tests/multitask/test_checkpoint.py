@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from common.atomic_files import NEW, OLD, temporary_name
-from multitask.atomic_dirs import (
+from multitask.checkpoint import Checkpoints, load_training, save_training
+from multitask.checkpoint_folders import (
     SUMS,
     CheckpointError,
     fault,
@@ -18,12 +19,15 @@ from multitask.atomic_dirs import (
     publish,
     published,
 )
-from multitask.checkpoint import Checkpoints, load_training, save_training
+
+
+def write(text):
+    return lambda folder: (folder / "file").write_text(text)
 
 
 def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tmp_path):
     target = tmp_path / "best"
-    publish(target, lambda folder: (folder / "file").write_text("good"))
+    publish(target, write("good"))
 
     def fail(folder):
         (folder / "file").write_text("half")
@@ -34,7 +38,7 @@ def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tm
     assert fault(target) is None
     assert (published(target) / "file").read_text() == "good"
     assert [path.name for path in tmp_path.iterdir()] == ["best"]
-    publish(target, lambda folder: (folder / "file").write_text("new"))
+    publish(target, write("new"))
     assert (target / "file").read_text() == "new"
     assert published(tmp_path / "never") is None
 
@@ -44,13 +48,13 @@ def interrupted(folder, kind):
     return folder.rename(temporary_name(folder, kind))
 
 
-def test_a_checkpoint_that_was_being_replaced_is_found_and_used(tmp_path):
+def test_a_checkpoint_that_was_being_replaced_is_loaded(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(5, *trained(1), {"step": 5})
     replaced = interrupted(tmp_path / "step-00000005", OLD)
     assert newest_first(tmp_path) == [replaced]
     assert checkpoints.load(*trained(1))[0] == {"step": 5}
-    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("best"))
+    publish(tmp_path / "best", write("best"))
     best = interrupted(tmp_path / "best", OLD)
     assert published(tmp_path / "best") == best
     checkpoints.save(10, *trained(1), {"step": 10})
@@ -61,8 +65,8 @@ def test_a_checkpoint_that_was_being_replaced_is_found_and_used(tmp_path):
     assert fault(best) is None
 
 
-def test_the_best_epoch_that_an_earlier_version_was_replacing_outlives_the_run(tmp_path):
-    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("best"))
+def test_best_weights_under_an_earlier_versions_temporary_name_are_restored(tmp_path):
+    publish(tmp_path / "best", write("best"))
     (tmp_path / "best").rename(tmp_path / "best.old")
     for name in ("best.tmp", "step-00000005.tmp", "step-00000005.old"):
         (tmp_path / name).mkdir()
@@ -72,7 +76,7 @@ def test_the_best_epoch_that_an_earlier_version_was_replacing_outlives_the_run(t
     assert (published(tmp_path / "best") / "file").read_text() == "best"
 
 
-def test_what_was_half_written_goes_with_the_next_checkpoint_and_nothing_else_does(tmp_path):
+def test_incomplete_checkpoints_are_removed_by_the_next_one(tmp_path):
     (tmp_path / "step-notes.tmp").mkdir()
     half = [
         *(temporary_name(tmp_path / name, NEW) for name in ("best", "step-00000001")),
@@ -89,10 +93,7 @@ DAMAGES = {
     "a byte more": lambda folder: (folder / "file").write_text("good "),
     "no file": lambda folder: (folder / "file").unlink(),
     "another file": lambda folder: (folder / "other").write_text(""),
-    "a folder in its place": lambda folder: (
-        (folder / "file").unlink(),
-        (folder / "file").mkdir(),
-    ),
+    "a folder in its place": lambda folder: ((folder / "file").unlink(), (folder / "file").mkdir()),
     "no sums": lambda folder: (folder / SUMS).unlink(),
     "empty sums": lambda folder: (folder / SUMS).write_text(""),
     "sums of no text": lambda folder: (folder / SUMS).write_bytes(b"\xff\xfe"),
@@ -100,8 +101,8 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_any_damage_is_found(tmp_path, damage):
-    publish(tmp_path / "best", lambda folder: (folder / "file").write_text("good"))
+def test_damage_is_detected(tmp_path, damage):
+    publish(tmp_path / "best", write("good"))
     damage(tmp_path / "best")
     with pytest.raises(CheckpointError, match=r"damaged|cannot be read|found none") as error:
         published(tmp_path / "best")
@@ -119,7 +120,7 @@ def trained(seed, width=3):
     return model, optimizer
 
 
-def test_training_state_comes_back_exactly(tmp_path):
+def test_training_state_is_restored_exactly(tmp_path):
     model, optimizer = trained(1)
     kept = {"proximal": {"weight": torch.arange(3.0)}, "smart": {}}
     save_training(tmp_path, model, optimizer, {"epoch": 3}, kept)
@@ -167,7 +168,7 @@ def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_
         checkpoints.load(*trained(2))
 
 
-def test_of_500_damaged_checkpoints_none_is_taken_for_whole(tmp_path, capsys):
+def test_none_of_500_damaged_checkpoints_is_loaded(tmp_path, capsys):
     """A bit flipped, bytes gone at the end or in the middle, bytes more, a file gone."""
     checkpoints, draw = Checkpoints(tmp_path), random.Random(0)
     checkpoints.save(5, *trained(1), {"progress": {"epoch": 1}, "streams": {"sst": [0, 3]}})

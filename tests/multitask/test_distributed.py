@@ -13,7 +13,7 @@ from tolerances import assert_near_in_norm, gradient_terms
 
 from common.errors import UserError
 from minbert import BiEncoder
-from multitask.atomic_dirs import newest_first
+from multitask.checkpoint_folders import newest_first
 from multitask.distributed import Processes, process_group
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def steps(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_processes_take_the_steps_of_one(kind, steps):
+def test_two_processes_take_the_same_steps_as_one(kind, steps):
     """Same global batches, dropout off: first combined gradient, weights after ten steps."""
     one, two = (torch.load(folder / kind, weights_only=True) for folder in steps)
     assert one.keys() == two.keys()
@@ -66,23 +66,29 @@ def test_two_processes_take_the_steps_of_one(kind, steps):
     assert_near_in_norm(flat(two, "weight"), flat(one, "weight"), 10 * terms)
 
 
-DIES = """
-import os, runpy, sys
+PATCHED = """
+import os, runpy, signal
 from multitask.trainer import Trainer
 step = Trainer.train_step
-def dies(self, drawn):
-    if os.environ["RANK"] == "1" and self.progress.step == 5:
-        os._exit(9)
+def patched(self, drawn):
+    if os.environ["RANK"] == "{rank}" and self.progress.step == 5:
+        {action}
     return step(self, drawn)
-Trainer.train_step = dies
+Trainer.train_step = patched
 runpy.run_path("run.py", run_name="__main__")
 """
 
 
+def patched(folder, rank, action):
+    """Write a program that runs run.py, in which one process does something in the sixth step."""
+    script = folder / "patched.py"
+    script.write_text(PATCHED.format(rank=rank, action=action))
+    return script
+
+
 @pytest.mark.slow
-def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_path):
-    script = tmp_path / "dies.py"
-    script.write_text(DIES)
+def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_path):
+    script = patched(tmp_path, 1, "os._exit(9)")
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny"),
         *("--steps-per-epoch", "3", "--limit", "40", "--epochs", "3", "--output", tmp_path / "run"),
@@ -102,21 +108,8 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_stands(tmp_pat
     assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
 
 
-ASKS = """
-import os, runpy, signal
-from multitask.trainer import Trainer
-step = Trainer.train_step
-def asks(self, drawn):
-    if os.environ["RANK"] == "0" and self.progress.step == 5:
-        os.kill(os.getppid(), signal.SIGTERM)  # torchrun, which sends it on to both
-    return step(self, drawn)
-Trainer.train_step = asks
-runpy.run_path("run.py", run_name="__main__")
-"""
-
-
 @pytest.mark.slow
-def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(tmp_path):
+def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path):
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
         *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
@@ -134,11 +127,11 @@ def test_two_processes_make_one_run_and_asked_to_stop_go_on_as_if_they_had_not(t
     other = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole", "--clip", "3")
     assert other.returncode != 0
     assert other.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
-    script = tmp_path / "asks.py"
-    script.write_text(ASKS)
-    asked = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
-    assert asked.returncode != 0
-    assert "--resume continues" in asked.stderr
+    # torchrun sends the signal on to both
+    script = patched(tmp_path, 0, "os.kill(os.getppid(), signal.SIGTERM)")
+    stopped = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
+    assert stopped.returncode != 0
+    assert "--resume continues" in stopped.stderr
     (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")
     resumed = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "run", "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
@@ -155,7 +148,7 @@ def test_a_world_size_that_is_not_torchruns_is_refused(monkeypatch, count):
         pass
 
 
-def test_shares_hold_every_row_once():
+def test_shares_contain_every_row_once():
     for count in (1, 2, 3):
         for size in (1, 2, 7):
             shares = [Processes(rank, count).share(np.arange(size)) for rank in range(count)]
@@ -166,4 +159,4 @@ def test_one_process_exchanges_nothing():
     tensor = torch.ones(3)
     assert Processes().all_reduce_sum(tensor) is tensor
     assert Processes().gather(4) == [4]
-    Processes().agree(None)
+    Processes().raise_everywhere(None)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from multitask.dry_run import duration, planned
 from multitask.streams import next_batches
+from multitask.training import dry_run_rows, duration
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from multitask.streams import next_batches
 )
 def test_examples_and_steps_are_those_of_the_run(make_trainer, base_config, changes):
     config = replace(base_config, **changes)
-    *rows, total = planned(config)
+    *rows, total = dry_run_rows(config)
     trainer = make_trainer(**changes)
     found = []
     for epoch in range(1, config.epochs + 1):

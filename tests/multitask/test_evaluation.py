@@ -19,7 +19,7 @@ TASKS = {name: build_task(name) for name in METRICS}
 
 
 @pytest.mark.numeric
-def test_scores_come_in_the_files_order(make_trainer):
+def test_scores_are_in_file_order(make_trainer):
     trainer = make_trainer()
     for name, task in trainer.tasks.items():
         split = trainer.splits[name]["dev"]
@@ -50,7 +50,7 @@ def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
         assert_near(found[name], total, step_terms(trainer))
 
 
-def test_the_epoch_is_selected_by_the_overall_score_of_the_tasks_there_are():
+def test_the_selection_score_is_the_overall_score_of_the_trained_tasks():
     assert selection_score(METRICS, TASKS) == pytest.approx((0.5 + 0.8 + 0.8) / 3)
     assert overall({"sst": METRICS["sst"]}) == {}
     assert selection_score(METRICS, {"sts": TASKS["sts"]}) == pytest.approx(0.8)

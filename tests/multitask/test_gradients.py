@@ -75,7 +75,7 @@ def test_grams_and_combined_gradient_equal_plain_matrix_products(chunk, monkeypa
         model.zero_grad(set_to_none=True)
 
 
-def test_a_row_can_be_collected_in_parts_and_in_turns():
+def test_a_row_accumulates_gradients_in_any_order():
     model = Model()
     rows = model.rows()
     first, second, third = ([1, 2], 1.0), ([2, 3], -2.0), ([5], 0.5)
@@ -96,7 +96,7 @@ def step(model, rows, ids):
     rows.write_back(np.ones(1))
 
 
-def test_a_gradient_of_the_step_before_has_no_part_and_is_refused_unless_zeroed():
+def test_a_gradient_of_the_previous_step_is_refused_unless_zeroed():
     model = Model()
     rows = model.rows()
     with pytest.raises(ValueError, match="expected at most 0, found 1"):
@@ -124,7 +124,7 @@ def test_parameters_without_gradient_count_as_zero():
     assert model.matrix.grad.abs().sum() == 0
 
 
-def test_frozen_parameters_take_no_part():
+def test_frozen_parameters_have_no_columns():
     model = Model()
     model.word.requires_grad_(False)
     model.matrix.requires_grad_(False)

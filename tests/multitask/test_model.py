@@ -8,10 +8,10 @@ from plain import step_terms
 from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
+from common.errors import RunError
 from multitask.assembly import build_tasks
-from multitask.atomic_dirs import CheckpointError
+from multitask.checkpoint_folders import CheckpointError
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.streams import next_batches
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
@@ -22,7 +22,7 @@ def heads(make_trainer, **changes):
     return {name: value.clone() for name, value in model.heads.state_dict().items()}
 
 
-def test_heads_begin_by_seed_and_name(make_trainer):
+def test_initial_heads_depend_on_seed_and_name(make_trainer):
     one, again, other = (heads(make_trainer, seed=seed) for seed in (1, 1, 2))
     single = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
     for name, value in one.items():
@@ -34,7 +34,7 @@ def test_heads_begin_by_seed_and_name(make_trainer):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("objective", ["lacon-fusion", "leam", "lsan"])
-def test_heads_that_pool_tokens_take_micro_batches_as_the_whole(make_trainer, objective):
+def test_heads_that_pool_tokens_have_the_same_gradient_with_micro_batches(make_trainer, objective):
     found = []
     for size in (None, 3):
         changes = {"objective": objective, "batch_size": 8, "micro_batch": size}

@@ -1,11 +1,9 @@
 """Parameter groups, and the learning rate's way up and down."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from plain import golden
 
 from multitask.methods import methods
 from multitask.optimizer import Constant, Linear, set_learning_rate
@@ -30,7 +28,7 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
 
 
 @pytest.mark.parametrize(("schedule", "last"), [(Linear, 0), (Constant, 1)])
-def test_the_rate_rises_over_the_warm_up_and_falls_to_zero_or_stays(schedule, last):
+def test_the_rate_increases_during_warm_up_and_then_falls_or_stays(schedule, last):
     factors = [schedule(warmup=0.1).factor(step, 100) for step in range(101)]
     np.testing.assert_allclose(factors[:10], np.arange(1, 11) / 10)
     np.testing.assert_allclose(factors[10:], np.linspace(1, last, 91))
@@ -43,11 +41,10 @@ def test_even_the_shortest_run_takes_a_step(schedule, total, warmup):
     assert all(0 < schedule(warmup=warmup).factor(step, total) <= 1 for step in range(total))
 
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "adamw.json").read_text())["cases"]
-
-
 @pytest.mark.parametrize(
-    "case", [c for c in GOLDEN if c["inputs"]["correct_bias"]], ids=lambda case: case["id"]
+    "case",
+    [c for c in golden("adamw")["cases"] if c["inputs"]["correct_bias"]],
+    ids=lambda case: case["id"],
 )
 def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
     given = case["inputs"]

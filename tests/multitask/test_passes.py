@@ -90,7 +90,7 @@ def test_a_loss_over_the_batch_has_the_same_gradient_in_any_pieces(make_trainer,
     assert_near(same_loss, loss, terms, scale * np.abs(loss).max())
 
 
-def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
+def test_an_in_batch_loss_is_computed_per_batch(make_trainer):
     trainer = make_trainer(only="sts", dropout=False)
     use_whole_batches(trainer)
     rows = [np.arange(6), np.arange(6, 8)]
@@ -104,7 +104,7 @@ def test_two_batches_of_a_task_do_not_meet_in_its_loss(make_trainer):
     assert_near(both, mean, step_terms(trainer), magnified(trainer) * mean)
 
 
-def test_dropout_is_replayed_when_a_gradient_comes(make_trainer):
+def test_dropout_is_replayed_in_the_second_forward_pass(make_trainer):
     """With the same masks the gradient is that of the losses; with others it would be near it."""
     trainer = make_trainer(only="sts")
     use_whole_batches(trainer, 4)

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from multitask.atomic_dirs import CheckpointError, newest_first
-from multitask.control import Every, RunControl, parse_every
-from multitask.errors import RunError
-from multitask.interrupts import ECHO, Interrupts
+from common.errors import RunError
+from multitask.checkpoint_folders import CheckpointError, newest_first
+from multitask.control import ECHO, Every, Interrupts, RunControl, parse_every
 from multitask.methods import methods
 from multitask.run import figures_of
 from multitask.telemetry import read_steps
@@ -32,12 +31,12 @@ def stopped(trainer: Trainer, monkeypatch, step: int) -> None:
     """Train until a signal comes in the middle of a step."""
     take = trainer.train_step
 
-    def asked(drawn):
+    def signalled(drawn):
         if trainer.progress.step == step - 1:
             signal.raise_signal(signal.SIGTERM)
         return take(drawn)
 
-    monkeypatch.setattr(trainer, "train_step", asked)
+    monkeypatch.setattr(trainer, "train_step", signalled)
     with pytest.raises(KeyboardInterrupt):
         trainer.fit()
     assert trainer.progress.step == step
@@ -65,12 +64,12 @@ def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
 
 
 @pytest.mark.parametrize("sampling", methods("sampling"))
-def test_every_sampler_goes_on_in_and_at_the_end_of_an_epoch(make_trainer, monkeypatch, sampling):
+def test_every_sampler_resumes_in_and_after_an_epoch(make_trainer, monkeypatch, sampling):
     check_same(make_trainer, monkeypatch, 1, STEPS, 6, sampling=sampling)
 
 
 @pytest.mark.parametrize("combiner", methods("combiner"))
-def test_every_combiner_goes_on(make_trainer, monkeypatch, combiner):
+def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
     check_same(make_trainer, monkeypatch, 3, combiner=combiner, sampling="round-robin")
 
 
@@ -92,11 +91,11 @@ def test_every_combiner_goes_on(make_trainer, monkeypatch, combiner):
     ],
     ids=str,
 )
-def test_every_way_to_train_goes_on(make_trainer, monkeypatch, changes):
+def test_every_way_to_train_resumes(make_trainer, monkeypatch, changes):
     check_same(make_trainer, monkeypatch, 5, **changes)
 
 
-def test_checkpoints_come_as_often_as_asked_for(make_trainer, monkeypatch):
+def test_checkpoints_are_written_at_the_requested_interval(make_trainer, monkeypatch):
     trainer = make_trainer(steps_per_epoch=7, epochs=1)
     trainer.control = RunControl(checkpoint_every=Every(steps=3))
     saved = []
@@ -112,7 +111,7 @@ def test_checkpoints_come_as_often_as_asked_for(make_trainer, monkeypatch):
     assert names == ["step-00000007", "step-00000006"]
 
 
-def test_without_checkpoints_of_epochs_it_goes_on_from_a_signal_or_begins_anew(
+def test_without_checkpoints_per_epoch_a_run_resumes_from_a_signal_or_restarts(
     make_trainer, monkeypatch
 ):
     changes = {"steps_per_epoch": STEPS, "epochs": 3, "dev_limit": 8}
@@ -156,7 +155,7 @@ def clock(monkeypatch):
     [("200", Every(200)), ("90s", Every(None, 90)), ("10m", Every(None, 600))]
     + [(text, None) for text in ("", "0", "-1", "1d", "1.5h", "1" * 20)],
 )
-def test_checkpoints_come_every_so_many_steps_or_after_a_time(clock, text, expected):
+def test_an_interval_is_a_number_of_steps_or_a_time(clock, text, expected):
     if expected is None:
         with pytest.raises(ValueError, match="expected a number of steps such as 200, or a time"):
             parse_every(text)
@@ -167,7 +166,7 @@ def test_checkpoints_come_every_so_many_steps_or_after_a_time(clock, text, expec
         assert not expected.due((expected.steps or 10**6) - 1, since=last + 0.5)
 
 
-def test_a_run_that_ended_before_its_first_checkpoint_begins_again(make_trainer, capsys):
+def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer, capsys):
     make_trainer("whole", epochs=1, steps_per_epoch=STEPS).fit()
     broken = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
     broken.train_epoch(1)
@@ -180,7 +179,7 @@ def test_a_run_that_ended_before_its_first_checkpoint_begins_again(make_trainer,
     assert again.telemetry.file.read_bytes() == expected.read_bytes()
 
 
-def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monkeypatch, capsys):
+def test_unreadable_lines_of_telemetry_are_removed(make_trainer, monkeypatch, capsys):
     broken = make_trainer("run")
     stopped(broken, monkeypatch, 2)
     with broken.telemetry.file.open("ab") as file:
@@ -191,7 +190,7 @@ def test_lines_of_telemetry_that_cannot_be_read_are_left_out(make_trainer, monke
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
 
 
-def test_a_resumed_run_keeps_the_date_of_its_beginning(make_trainer, monkeypatch):
+def test_a_resumed_run_keeps_its_start_date(make_trainer, monkeypatch):
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
     stopped(make_trainer("run"), monkeypatch, 2)
     monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
@@ -203,7 +202,7 @@ def test_a_resumed_run_keeps_the_date_of_its_beginning(make_trainer, monkeypatch
 # Examples that changed in the meantime
 
 
-def test_a_run_does_not_go_on_with_other_examples(make_trainer, monkeypatch):
+def test_a_run_does_not_resume_with_other_examples(make_trainer, monkeypatch):
     stopped(make_trainer("run"), monkeypatch, 2)
     other = make_trainer("run")
     target = other.splits["sst"]["train"].examples.targets
@@ -229,7 +228,7 @@ def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
     monkeypatch.setattr(trainer, "gradient", call)
 
 
-def test_a_step_that_is_not_finite_moves_nothing_and_is_counted(make_trainer, monkeypatch, capsys):
+def test_a_step_that_is_not_finite_is_skipped_and_counted(make_trainer, monkeypatch, capsys):
     trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, weight_decay=0.5)
     poisoned(trainer, monkeypatch, (2,))
     take, weights = trainer.train_step, []
@@ -254,7 +253,7 @@ def test_a_step_that_is_not_finite_moves_nothing_and_is_counted(make_trainer, mo
 
 
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad", "uncertainty"])
-def test_a_loss_that_is_no_number_leaves_the_step_out(make_trainer, monkeypatch, combiner):
+def test_a_step_with_a_nan_loss_is_skipped(make_trainer, monkeypatch, combiner):
     """The combiner never sees it, and the step after it begins as any other."""
     trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, combiner=combiner)
     loss = trainer.tasks["sst"].kind.loss
@@ -278,7 +277,7 @@ class Always:
         return [np.arange(3)] * STEPS
 
 
-def test_too_many_in_a_row_end_the_run_and_the_good_state_is_kept(make_trainer, monkeypatch):
+def test_too_many_skipped_steps_end_the_run_with_a_checkpoint(make_trainer, monkeypatch):
     trainer = make_trainer(steps_per_epoch=9, epochs=1)
     trainer.control = RunControl(skip_limit=3)
     poisoned(trainer, monkeypatch, (2, 3, 5, 6, 7, 8))
@@ -291,7 +290,7 @@ def test_too_many_in_a_row_end_the_run_and_the_good_state_is_kept(make_trainer, 
         assert torch.equal(one, two)
 
 
-def test_weights_that_are_not_finite_are_never_kept(make_trainer, monkeypatch, capsys):
+def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, capsys):
     trainer = make_trainer(steps_per_epoch=3, epochs=1)
     trainer.control = RunControl(checkpoint_every=Every(steps=1), skip_limit=1)
     step = trainer.train_step
@@ -313,14 +312,14 @@ def test_weights_that_are_not_finite_are_never_kept(make_trainer, monkeypatch, c
 # Signals
 
 
-def test_a_signal_waits_for_the_end_of_what_is_held():
+def test_a_signal_is_deferred_to_the_end_of_the_context():
     one, done = Interrupts(), []
-    with one.held():
-        with one.held():
+    with one.deferred():
+        with one.deferred():
             signal.raise_signal(signal.SIGINT)
         done.append(True)
     assert done
-    assert one.asked
+    assert one.stop_requested
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
@@ -331,7 +330,7 @@ def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock, processes)
     killed = []
     monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
     one, before = Interrupts(processes), signal.getsignal(signal.SIGTERM)
-    with one.held():
+    with one.deferred():
         signal.raise_signal(signal.SIGTERM)
         if processes == 2:
             signal.raise_signal(signal.SIGTERM)
@@ -343,11 +342,11 @@ def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock, processes)
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_a_signal_that_is_ignored_and_those_of_other_threads_stay_so():
+def test_ignored_signals_and_other_threads_are_not_changed():
     found = []
 
     def work():
-        with Interrupts().held():
+        with Interrupts().deferred():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)
@@ -357,9 +356,9 @@ def test_a_signal_that_is_ignored_and_those_of_other_threads_stay_so():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         one = Interrupts()
-        with one.held():
+        with one.deferred():
             signal.raise_signal(signal.SIGINT)
-        assert not one.asked
+        assert not one.stop_requested
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

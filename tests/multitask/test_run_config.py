@@ -1,4 +1,4 @@
-"""RunConfig: every value is checked when it is made, every contradiction is one line."""
+"""RunConfig: every value and contradiction is checked in the constructor, with one line."""
 
 import json
 import math
@@ -13,25 +13,23 @@ from typing import Literal, get_args, get_origin
 import pytest
 from msgspec import Meta
 
-from common.errors import SettingsError, UserError
+from common.errors import RunError, SettingsError, UserError
 from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, default_values
-from multitask.errors import RunError
-from multitask.flat import METHODS
 from multitask.methods import methods
+from multitask.objective_rules import objectives_of
 from multitask.presets import PRESETS
-from multitask.regularizers.settings import Smart
+from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.run_folder import default_folder
 from multitask.sampling import Temperature
+from multitask.settings_by_name import METHODS
 from multitask.stored_config import check_stored
-from multitask.task_settings import objectives_of
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
-# Each trained, hung or ended in a traceback before it was refused. What no run can have:
 VALUES = [
     ({"precision": "fp8"}, "precision: expected one of (fp32, bf16|bf16, fp32), found 'fp8'"),
     ({"lr": -1}, "lr: expected a number above 0 and at most 1000000, found -1"),
@@ -76,10 +74,7 @@ TOGETHER = [  # values that contradict each other
     ({"task_options": {"sst": {"hat": "x"}}}, "task_options: sst: expected options of head"),
     ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
-    (
-        {"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}},
-        "pair joint",
-    ),
+    ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
     ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
     ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
     ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
@@ -114,7 +109,7 @@ def test_a_wrong_setting_is_refused_in_one_line(changes, line):
 
 
 def stored(**changes):
-    """A configuration as a file of a run has it, with some settings changed."""
+    """Return a configuration as JSON, with some settings changed."""
     return json.loads(json.dumps(RunConfig(**ALL).to_json() | changes))
 
 
@@ -129,7 +124,7 @@ def test_a_stored_setting_is_checked_as_one_made_in_python(changes, line):
 
 @pytest.mark.parametrize("changes", [changes for changes, _ in TOGETHER], ids=case_name)
 def test_contradictions_of_stored_settings_are_not_refused_again(changes):
-    """A run that was made can be used; what belongs to methods that it has not is left out."""
+    """A finished run can be used; settings of methods that it does not have are dropped."""
     content = stored(**changes)
     if changes.get("preference") == (1, 2):
         content["preference"] = [1 / 3, 2 / 3]
@@ -143,7 +138,7 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
     assert left_out <= {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
 
 
-def test_what_is_missing_is_refused_before_a_folder_is_made(tmp_path):
+def test_an_incomplete_configuration_is_refused_before_a_folder_is_made(tmp_path):
     for config in (RunConfig(mode="", tasks=()), RunConfig(mode="single", tasks=())):
         with pytest.raises(SettingsError, match="expected one"):
             check_complete(config)
@@ -166,7 +161,7 @@ JUNK = [
 
 
 def settings():
-    """Each setting by name: its type, and what makes a run use it."""
+    """Return each setting by name: its type, and the settings with which a run uses it."""
     hints = hints_of(RunConfig)
     found = {one.name: (hints[one.name], {}) for one in fields(RunConfig)}
     del found["outside_tasks"]  # which users do not give
@@ -179,7 +174,7 @@ def settings():
 
 
 def is_wrong(name, hint, value):
-    """Whether a setting cannot have a value. A method may be None, which is the default one."""
+    """Return whether a value is invalid. A method may be None, which is the default one."""
     if isinstance(value, str) and not value.isprintable():
         return True
     methods_own = name in METHODS and name != "regularizers"
@@ -187,7 +182,7 @@ def is_wrong(name, hint, value):
 
 
 def wrong_settings():
-    """200 random settings that a run may use or not, and values that they cannot have."""
+    """Yield 200 random settings, used by the run or not, with invalid values."""
     draw, known = random.Random(0), settings()
     for _ in range(200):
         name = draw.choice(list(known))
@@ -215,7 +210,7 @@ def test_two_hundred_random_wrong_settings_are_each_refused_in_one_line(use, nam
     str(error.value).encode()
 
 
-def test_a_run_of_an_older_version_had_its_noise_on_the_words():
+def test_smart_of_an_older_version_adds_noise_to_the_words():
     """Before `smart_place` the noise was added there, and radius and step were no shares."""
     now = RunConfig(**ALL, smart_weight={"sst": 1.0}, smart_variant="projected", smart_radius=0.2)
     stored = {k: v for k, v in now.to_json().items() if k != "smart_place"}
@@ -233,8 +228,8 @@ OLDER = json.loads((Path(__file__).parent / "older_runs.json").read_text())
 
 
 @pytest.mark.parametrize(("settings", "folder"), OLDER["runs"], ids=lambda case: str(case)[:60])
-def test_a_run_of_an_older_version_is_found_and_goes_on(settings, folder):
-    """What was written when a configuration had every setting, of whatever method."""
+def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(settings, folder):
+    """Earlier versions stored the settings of all methods."""
     before = OLDER["defaults"] | settings
     now = RunConfig.from_json(before)
     assert now.difference(before) is None
@@ -250,7 +245,7 @@ def test_a_run_of_an_older_version_is_found_and_goes_on(settings, folder):
 
 
 def values_of(hint):
-    """A few values that a setting of some type may have, but names of files and tasks."""
+    """Return a few valid values of a type, except names of files and tasks."""
     origin, further = get_origin(hint), get_args(hint)
     if hint is bool:
         return [True, False]
@@ -270,7 +265,7 @@ def values_of(hint):
 
 
 def outcome(changes):
-    """What becomes of a configuration: the line that refuses it, or the tasks that it builds."""
+    """Return the error message of a configuration, or the tasks that it builds."""
     try:
         config = RunConfig(**(ALL | changes))
         check_complete(config)
@@ -283,7 +278,7 @@ def outcome(changes):
 
 
 def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
-    """Values that each setting may have: together they are refused in a line, or make tasks."""
+    """Valid values of two settings are refused in one line, or build tasks."""
     draw, known = random.Random(1), settings()
     values = {name: (values_of(hint), use) for name, (hint, use) in known.items()}
     values |= {role: (list(methods(role)), {}) for role in METHODS if role != "regularizers"}
@@ -303,7 +298,7 @@ def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
     assert built > 40
 
 
-def test_a_setting_that_is_given_wins_over_the_preset_in_every_copy():
+def test_explicit_settings_override_the_preset_in_every_copy():
     given = {"lr": 3e-5, "scl_temperature": 0.7, "per_class": False, "warmup": 0.3}
     config = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", **given)
     for one in (config, replace(config, seed=3), config.changed(linear="mkl")):

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from common.atomic_files import NEW, OLD, temporary_name
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.json_files import write_json
 from minbert import linear
 from minbert.linear import LinearChoice
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.run_folder import Metrics, RunFolder, default_folder
 from multitask.start import holds_finished, make_ready, with_kernel
 
@@ -23,8 +22,8 @@ FINISHED = {
 }
 
 
-def prepare(folder, config, resume, overwrite):
-    """What a run does with its folder before it begins; whether nothing is left to do."""
+def prepare(folder, config=CONFIG, resume=False, overwrite=False):
+    """Prepare the folder of a run as `complete` does; return whether the run is finished."""
     if holds_finished(RunFolder(folder), config, resume, overwrite):
         return True
     make_ready(RunFolder(folder), config, overwrite)
@@ -40,7 +39,7 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     assert all(name.startswith("runs/single-sts-minilm-fp32-seed") for name in names)
 
 
-def test_a_configuration_is_read_back():
+def test_a_configuration_is_restored_from_json():
     config = replace(
         CONFIG,
         mode="multitask",
@@ -60,10 +59,10 @@ def test_a_configuration_is_read_back():
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path):
-    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+    prepare(tmp_path)
     write_json(tmp_path / "metrics.json", FINISHED)
-    assert prepare(tmp_path, CONFIG, resume=False, overwrite=False)
-    assert prepare(tmp_path, CONFIG, resume=True, overwrite=False)
+    assert prepare(tmp_path)
+    assert prepare(tmp_path, resume=True)
 
 
 @pytest.mark.parametrize("key", Metrics.__annotations__)
@@ -79,14 +78,14 @@ def test_metrics_without_a_figure_are_refused_in_one_line(tmp_path, key):
 
 def begin(folder):
     """A run that has finished an epoch."""
-    prepare(folder, CONFIG, resume=False, overwrite=False)
+    prepare(folder)
     (folder / "checkpoint" / "step-00000001").mkdir(parents=True)
 
 
-def test_a_run_that_computed_nothing_leaves_no_trace(tmp_path):
-    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+def test_a_run_without_results_is_replaced(tmp_path):
+    prepare(tmp_path)
     changed = replace(CONFIG, seed=3)
-    assert not prepare(tmp_path, changed, resume=False, overwrite=False)
+    assert not prepare(tmp_path, changed)
     assert json.loads((tmp_path / "config.json").read_text())["seed"] == 3
 
 
@@ -97,26 +96,26 @@ def test_a_run_whose_checkpoint_was_being_replaced_is_an_unfinished_one(tmp_path
         temporary_name(tmp_path / "checkpoint" / name, OLD)
     )
     with pytest.raises(RunError, match="--resume"):
-        prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+        prepare(tmp_path)
     assert len(list((tmp_path / "checkpoint").iterdir())) == 1
 
 
-def test_a_half_written_prediction_is_nothing_computed(tmp_path):
-    prepare(tmp_path, CONFIG, resume=False, overwrite=False)
+def test_an_incomplete_prediction_file_is_no_result(tmp_path):
+    prepare(tmp_path)
     temporary_name(tmp_path / "predictions" / "sts-dev-output.csv", NEW).write_text("half")
-    assert not prepare(tmp_path, replace(CONFIG, seed=3), resume=False, overwrite=False)
+    assert not prepare(tmp_path, replace(CONFIG, seed=3))
     assert not list((tmp_path / "predictions").iterdir())
 
 
-def test_only_looking_at_a_folder_deletes_nothing(tmp_path):
+def test_inspecting_a_folder_deletes_nothing(tmp_path):
     begin(tmp_path)
-    assert not prepare(tmp_path, CONFIG, resume=True, overwrite=False)
+    assert not prepare(tmp_path, resume=True)
     assert not holds_finished(RunFolder(tmp_path), CONFIG, resume=False, overwrite=True)
     assert (tmp_path / "checkpoint" / "step-00000001").exists()
 
 
 @pytest.mark.parametrize("name", ["encoder", "init"])
-def test_what_a_run_begins_from_is_not_overwritten_by_it(tmp_path, name):
+def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     config = replace(CONFIG, **{name: str(tmp_path / "run" / "checkpoint" / "best")})
     begin(tmp_path / "run")
     for overwrite in (True, False):
@@ -135,11 +134,11 @@ def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
     monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
     config, reason = with_kernel(RunFolder(tmp_path / "run"), CONFIG, overwrite=False)
     assert (config.linear, reason) == ("onednn", "measured")
-    prepare(tmp_path / "run", config, resume=False, overwrite=False)
+    prepare(tmp_path / "run", config)
     assert json.loads((tmp_path / "run" / "config.json").read_text())["linear"] == "onednn"
 
 
-def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeypatch):
+def test_a_resumed_run_keeps_its_kernel(tmp_path, monkeypatch):
     monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
     write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
     assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)[0].linear == "mkl"
@@ -148,7 +147,7 @@ def test_a_run_keeps_its_kernel_whatever_would_be_chosen_today(tmp_path, monkeyp
     assert asked.linear == "onednn"
     (tmp_path / "checkpoint" / "step-00000001").mkdir(parents=True)
     with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
-        prepare(tmp_path, asked, resume=True, overwrite=False)
+        prepare(tmp_path, asked, resume=True)
 
 
 @pytest.mark.parametrize("stored", ["fast", "auto", None])
@@ -161,5 +160,5 @@ def test_a_damaged_kernel_is_refused_with_its_file(tmp_path, stored):
 def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written") as error:
-        prepare(tmp_path / "file" / "run", CONFIG, resume=False, overwrite=False)
+        prepare(tmp_path / "file" / "run", CONFIG)
     assert "\n" not in str(error.value)

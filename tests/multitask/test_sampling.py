@@ -1,26 +1,28 @@
-"""Samplers: the paper's probabilities, lengths of epochs, seeding, and streams of batches."""
+"""Samplers and schedules: the papers' probabilities, golden plans, lengths of epochs, seeding."""
 
-import json
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain import golden
 
+from common.errors import RunError
+from multitask.config import RunConfig
 from multitask.methods import methods
-from multitask.randomness import generator
 from multitask.sampling import (
     Annealed,
     RoundRobin,
     Workload,
     annealed_probabilities,
+    build_plan,
+    generator,
     power_probabilities,
 )
 
 SAMPLERS = methods("sampling")
-FOLDER = Path(__file__).parents[1] / "golden"
-GOLDEN = json.loads((FOLDER / "annealed_sampling.json").read_text())
+GOLDEN = golden("annealed_sampling")
 
 
 def workload(**changes):
@@ -48,12 +50,12 @@ def test_annealed_probabilities_equal_the_golden_vectors(case):
 )
 def test_annealing_moves_every_task_towards_an_equal_share(sizes, epochs, earlier):
     epoch = min(earlier + 1, epochs)
-    chances = annealed_probabilities(sizes, epoch, epochs)
-    assert chances.sum() == pytest.approx(1)
+    probabilities = annealed_probabilities(sizes, epoch, epochs)
+    assert probabilities.sum() == pytest.approx(1)
     first = annealed_probabilities(sizes, 1, epochs)
     np.testing.assert_allclose(first, np.array(sizes) / sum(sizes))
     spread = lambda p: p.max() - p.min()  # noqa: E731
-    assert spread(chances) <= spread(first) + 1e-12
+    assert spread(probabilities) <= spread(first) + 1e-12
 
 
 def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
@@ -62,7 +64,7 @@ def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
     assert len(Annealed().batches(workload(), 1)) == 27  # 13 + 4 + 8, up to whole steps of 3
 
 
-def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
+def test_round_robin_continues_the_order_of_the_previous_epoch():
     work = workload(steps_per_epoch=2, batches_per_step=2)
     drawn = [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)]
     assert drawn == [0, 1, 2, 0, 1, 2, 0, 1]
@@ -74,11 +76,11 @@ def test_round_robin_goes_on_with_the_task_whose_turn_it_is():
     st.none() | st.integers(1, 10**6),
 )
 def test_power_probabilities_keep_the_order_of_the_sizes(sizes, alpha, cap):
-    chances = power_probabilities(sizes, alpha, cap)
-    assert chances.sum() == pytest.approx(1)
+    probabilities = power_probabilities(sizes, alpha, cap)
+    assert probabilities.sum() == pytest.approx(1)
     counts = np.minimum(sizes, cap or 10**7)
     expected = counts.astype(float) ** alpha / (counts.astype(float) ** alpha).sum()
-    np.testing.assert_allclose(chances, expected)
+    np.testing.assert_allclose(probabilities, expected)
 
 
 THIRD = 4 ** (1 / 3)
@@ -95,13 +97,13 @@ THIRD = 4 ** (1 / 3)
         ("annealed", {}, None),
     ],
 )
-def test_drawn_samplers_keep_to_their_chances_in_every_epoch(name, settings, expected):
+def test_random_samplers_follow_their_probabilities(name, settings, expected):
     work = workload(sizes=(400, 100), steps_per_epoch=10_000)
     for epoch in (1, 4):
         batches = SAMPLERS[name](**settings).batches(work, epoch)
-        chances = expected or annealed_probabilities(work.sizes, epoch, work.epochs)
+        probabilities = expected or annealed_probabilities(work.sizes, epoch, work.epochs)
         shares = np.bincount(batches, minlength=2) / 30_000
-        np.testing.assert_allclose(shares, chances, atol=0.01)
+        np.testing.assert_allclose(shares, probabilities, atol=0.01)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_every_purpose_has_its_own_generator():
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_samplers_keep_to_the_steps_asked_for_and_repeat_an_epoch(name):
+def test_samplers_return_the_requested_steps_and_repeat_an_epoch(name):
     work = workload(steps_per_epoch=7)
     batches = SAMPLERS[name]().batches(work, 2)
     assert len(batches) == 21
@@ -143,3 +145,92 @@ def test_seed_and_epoch_change_what_is_drawn(name):
         for epoch in (1, 2)
     }
     assert len(draws) == 4
+
+
+PLANS = golden("batch_schedules")
+# Ours keeps the last, short batch of a pass, and has at least one epoch of the largest task.
+CASES = [case for case in PLANS["cases"] if not case["inputs"]["drop_last"]]
+NAMES = ("sst", "qqp", "sts")
+
+
+def plan(sizes=(100, 310, 64), **changes):
+    values = {"mode": "multitask", "tasks": NAMES, "batch_size": 8}
+    return build_plan(RunConfig(**(values | changes)), sizes)
+
+
+def lengths(steps):
+    return {len(step) for step in steps}
+
+
+@pytest.mark.parametrize("schedule", ["joint", "individual"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_round_robin_and_hybrid_equal_the_golden_plans(case, schedule):
+    inputs, expected = case["inputs"], case["expected"]
+    hybrid = inputs["n_max_data_epochs"] > 0
+    found = plan(
+        inputs["sizes"],
+        batch_size=inputs["batch_size"],
+        epochs=inputs["epochs"],
+        sampling="hybrid" if hybrid else "round-robin",
+        schedule=schedule,
+        **({"first_epochs": inputs["n_max_data_epochs"]} if hybrid else {}),
+    )
+    assert list(found.work.batches_per_pass) == expected["batches_per_full_pass"]
+    for row in expected["per_epoch"]:
+        steps = found.steps(row["epoch"])
+        assert len(steps) == row[f"optimizer_steps_{schedule}"]
+        counts = np.bincount(np.concatenate(steps), minlength=len(inputs["sizes"]))
+        assert counts.tolist() == row["batches_per_task"]
+
+
+@pytest.mark.parametrize("sampling", methods("sampling"))
+@pytest.mark.parametrize("schedule", methods("schedule"))
+def test_every_sampler_works_with_every_schedule(schedule, sampling):
+    if schedule == "first-then-joint" and sampling == "hybrid":
+        pytest.skip("refused by the command line: hybrid is one task first already")
+    found = plan(sampling=sampling, schedule=schedule, epochs=3, steps_per_epoch=7)
+    for epoch in (1, 2, 3):
+        steps = found.steps(epoch)
+        assert len(steps) == 7
+        assert {task for step in steps for task in step} <= {0, 1, 2}
+    expected = 1 if schedule == "individual" else 3
+    assert lengths(found.steps(3)) == {expected}
+
+
+@pytest.mark.parametrize(("first", "index"), [(None, 1), ("sst", 0), ("sts", 2)])
+def test_the_first_epochs_train_one_task(first, index):
+    found = plan(schedule="first-then-joint", first_task=first, first_epochs=2, epochs=4)
+    for epoch in (1, 2):
+        assert lengths(found.steps(epoch)) == {1}
+        assert set(np.concatenate(found.steps(epoch))) == {index}
+        assert len(found.steps(epoch)) == found.work.batches_per_pass[index]
+    for epoch in (3, 4):
+        assert lengths(found.steps(epoch)) == {3}
+        assert set(np.concatenate(found.steps(epoch))) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("first", ["hybrid", "first-then-joint"])
+def test_the_largest_task_is_the_largest_before_any_limit(first):
+    settings = {"sampling": first} if first == "hybrid" else {"schedule": first}
+    config = RunConfig(mode="multitask", tasks=NAMES, limit=64, **settings)
+    limited = (64, 64, 64)
+    assert build_plan(config, limited, (100, 310, 64)).first_task_index == 1
+    with pytest.raises(RunError, match="found sst 64, qqp 64, sts 64; --first-task TASK decides"):
+        build_plan(config, limited)
+    named = replace(config, first_task="sts")
+    assert build_plan(named, limited).first_task_index == 2
+
+
+def test_annealing_begins_after_the_first_epochs():
+    first = {"schedule": "first-then-joint", "first_epochs": 1}
+    found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, **first)
+    for epoch in (2, 3):
+        shares = np.bincount(np.concatenate(found.steps(epoch)), minlength=3) / 15_000
+        probabilities = annealed_probabilities((100, 310, 64), epoch - 1, 2)
+        np.testing.assert_allclose(shares, probabilities, atol=0.02)
+
+
+def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():
+    steps = plan(batches_per_step=2).steps(1)
+    assert [len(step) for step in steps] == [2] * 12  # 8 batches of each of 3 tasks
+    assert len(plan(batches_per_step=5).steps(1)[-1]) == 4

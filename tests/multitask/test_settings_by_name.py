@@ -40,7 +40,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize(("role", "name"), METHODS)
-def test_a_name_is_the_object_and_comes_back_from_json(role, name):
+def test_a_method_by_name_equals_the_object_and_is_restored_from_json(role, name):
     further = {**TASKS, **NEEDED.get((role, name), {})}
     named = RunConfig(**{**further, role: name})
     method = getattr(named, role)
@@ -54,7 +54,7 @@ def test_a_name_is_the_object_and_comes_back_from_json(role, name):
     assert difference(named.to_json(), again.to_json()) is None
 
 
-def test_only_runs_of_similarities_have_a_scale_of_them_and_older_ones_that_of_their_time():
+def test_the_similarity_scale_depends_on_the_tasks_and_the_version():
     assert RunConfig(tasks=("sst", "sts")).similarity_scale == 5
     assert RunConfig(tasks=("sst",)).similarity_scale == 1
     assert RunConfig(tasks=("sst",)).changed(tasks=("sts",)).similarity_scale == 5
@@ -119,7 +119,7 @@ def test_a_preset_is_a_set_of_defaults(name):
         assert RunConfig(mode=mode, lr=5e-4, **tasks).optimizer.lr == 5e-4
 
 
-def test_what_is_no_name_is_refused_with_the_one_that_is_meant():
+def test_an_unknown_name_is_refused_with_a_suggestion():
     with pytest.raises(SettingsError, match=r"preset: expected one of bees, .*did you mean bees"):
         RunConfig(tasks=("sst",), preset="beess")
     with pytest.raises(SettingsError, match="found 'epoch'; did you mean epochs"):
@@ -128,14 +128,14 @@ def test_what_is_no_name_is_refused_with_the_one_that_is_meant():
         RunConfig(**TASKS, combiner="pcgard")
 
 
-def test_a_configuration_keeps_no_list_of_its_maker():
+def test_a_configuration_copies_lists():
     tasks = ["sst", "sts"]
     config = RunConfig(tasks=tasks)
     tasks.append("qqp")
     assert config.changed(seed=1).tasks == ("sst", "sts")
 
 
-def test_a_changed_configuration_takes_its_defaults_anew():
+def test_a_changed_configuration_computes_its_defaults_again():
     made = RunConfig(tasks=("sst", "qqp"), smart_weight=1.0)
     for config in (made, RunConfig.from_json(made.to_json())):
         more = config.changed(tasks=("sst", "qqp", "sts"), smart_weight=2.0)
@@ -150,7 +150,7 @@ def test_a_changed_configuration_takes_its_defaults_anew():
     assert drawn.changed(sampling="annealed").flat().get("temperature") is None
 
 
-def test_a_setting_has_a_name_of_its_own():
+def test_a_setting_of_a_method_must_have_a_unique_name():
     class Longer(Combiner, name="longer"):
         epochs: int = 2
 

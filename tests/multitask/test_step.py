@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from plain import plain_losses, step_terms
-from projection import project_explicitly
+from plain import plain_losses, project_explicitly, step_terms
 from tolerances import assert_near, assert_near_in_norm
 
+from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import ObjectiveError
 from multitask.distributed import Processes
-from multitask.errors import RunError
 from multitask.streams import next_batches
 
 pytestmark = pytest.mark.numeric
@@ -81,7 +80,7 @@ def trainer(make_trainer):
     return make_trainer(dropout=False)
 
 
-def test_one_step_equals_explicit_projection_of_whole_gradients(trainer, monkeypatch):
+def test_a_pcgrad_step_equals_projection_of_complete_gradients(trainer, monkeypatch):
     """PCGrad in D dimensions through the whole model, word embeddings included."""
     batches = drawn(trainer, "sst", "qqp", "sts")
     plain = [plain_gradient(trainer, name, rows[0]) for name, rows in batches.items()]
@@ -133,7 +132,7 @@ def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combin
 
 @pytest.mark.parametrize("measure", [False, True])
 @pytest.mark.parametrize("tasks", [("sst",), ("sst", "qqp", "sts")])
-def test_sum_adds_the_gradients_up(make_trainer, tasks, measure):
+def test_sum_is_the_sum_of_the_gradients(make_trainer, tasks, measure):
     trainer = make_trainer(combiner="sum", tasks=tasks, dropout=False)
     batches = drawn(trainer, *tasks)
     expected = sum(plain_gradient(trainer, name, rows[0])[0] for name, rows in batches.items())
@@ -143,30 +142,25 @@ def test_sum_adds_the_gradients_up(make_trainer, tasks, measure):
     assert result.combined.weights.tolist() == [1.0] * len(tasks)
 
 
-def test_a_loss_that_the_combiner_cannot_work_with_is_named(make_trainer):
+def test_an_invalid_loss_for_the_combiner_is_named(make_trainer):
     trainer = make_trainer(combiner="epo")
     line = "combiner epo: expected losses of zero or more, found -1 of sts"
     with pytest.raises(ObjectiveError, match=line):
         trainer.gradient.combine(np.eye(2), np.array([0.5, -1.0]), ("sst", "sts"))
 
 
-def test_a_loss_that_is_not_finite_is_named(trainer):
-    with torch.no_grad():
-        trainer.model.heads["sts"].hidden.weight.fill_(float("nan"))
-    with pytest.raises(RunError, match="expected a finite loss of sts, found nan"):
+@pytest.mark.parametrize(("kind", "task"), [("loss", "sts"), ("gradient", "sst")])
+def test_a_loss_or_gradient_that_is_not_finite_is_named(trainer, kind, task):
+    if kind == "loss":
+        torch.nn.init.constant_(trainer.model.heads["sts"].hidden.weight, float("nan"))
+    for name, parameter in trainer.model.bi_encoder.named_parameters():
+        if kind == "gradient" and "bias" in name:
+            parameter.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(RunError, match=f"expected a finite {kind} of {task}, found"):
         trainer.gradient(drawn(trainer, "sst", "sts"))
 
 
-def test_a_gradient_that_is_not_finite_is_named(trainer):
-    batches = drawn(trainer, "sst", "sts")
-    for name, parameter in trainer.model.bi_encoder.named_parameters():
-        if "bias" in name:
-            parameter.register_hook(lambda gradient: gradient * float("inf"))
-    with pytest.raises(RunError, match="expected a finite gradient of sst, found"):
-        trainer.gradient(batches)
-
-
-def test_a_parameter_of_no_section_and_no_head_is_refused(make_trainer, monkeypatch):
+def test_a_parameter_outside_sections_and_heads_is_refused(make_trainer, monkeypatch):
     from multitask.model import EncoderWithHeads
 
     sections = EncoderWithHeads.sections
@@ -177,7 +171,7 @@ def test_a_parameter_of_no_section_and_no_head_is_refused(make_trainer, monkeypa
         make_trainer()
 
 
-def test_all_processes_go_on_from_the_largest_number_of_passes(make_trainer, monkeypatch):
+def test_processes_continue_from_the_largest_number_of_dropout_passes(make_trainer, monkeypatch):
     """Their dropout counters are one number in the checkpoint, whatever share each had."""
     trainer = make_trainer(micro_batch=1, r_drop_weight={"sst": 1.0})
     trainer.model.train()
@@ -215,9 +209,7 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
 @pytest.mark.parametrize(
     ("settings", "count"), [(BOTH, 2), ({"objective": "epo", "batch_size": 6}, 7)], ids=str
 )
-def test_losses_of_a_task_are_objectives_of_their_own(
-    make_trainer, combiner, micro_batch, settings, count
-):
+def test_each_loss_of_a_task_is_an_objective(make_trainer, combiner, micro_batch, settings, count):
     trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **settings, dropout=False)
     batches = drawn(trainer, *trainer.names)
     rows = [
@@ -232,7 +224,9 @@ def test_losses_of_a_task_are_objectives_of_their_own(
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])
-def test_both_ways_to_combine_the_objectives_of_a_batch(make_trainer, monkeypatch, weights):
+def test_gradients_of_parameters_or_representation_give_the_same_step(
+    make_trainer, monkeypatch, weights
+):
     """With the same weights they take the same step; only what the combiner sees differs."""
     found = {}
     for gradients in ("parameters", "representation"):

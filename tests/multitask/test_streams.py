@@ -5,12 +5,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from common.errors import RunError
 from minbert.batching import bucketed_batches
-from multitask.errors import RunError
 from multitask.streams import BatchStream, class_batches, next_batches
 
 
-def test_a_stream_shows_every_row_once_a_pass_and_shuffles_each_pass():
+def test_a_stream_contains_every_row_once_per_pass_in_a_new_order():
     stream = BatchStream(
         partial(bucketed_batches, np.random.default_rng(0).integers(1, 40, 50), 8), 3, "sst"
     )
@@ -21,7 +21,7 @@ def test_a_stream_shows_every_row_once_a_pass_and_shuffles_each_pass():
     assert any((a != b).any() for a, b in zip(*passes, strict=True) if len(a) == len(b))
 
 
-def test_a_stream_goes_on_from_a_stored_position():
+def test_a_stream_continues_from_a_stored_position():
     lengths = np.arange(1, 51)
     first, second = (BatchStream(partial(bucketed_batches, lengths, 8), 3, "sst") for _ in range(2))
     for _ in range(10):
@@ -33,7 +33,7 @@ def test_a_stream_goes_on_from_a_stored_position():
 
 @pytest.mark.parametrize("batch_size", [48, 16, 6, 2])
 @pytest.mark.parametrize("seed", range(5))
-def test_batches_of_as_many_examples_of_each_class(batch_size, seed):
+def test_class_balanced_batches(batch_size, seed):
     sizes = (40, 7, 15)
     targets = np.repeat(np.arange(3), sizes)
     batches = class_batches(targets, batch_size, np.random.default_rng(seed))
@@ -50,7 +50,7 @@ def test_batches_of_as_many_examples_of_each_class(batch_size, seed):
     assert all((one == other).all() for one, other in zip(batches, again, strict=True))
 
 
-def test_batches_in_which_nothing_would_be_pulled_are_refused(make_trainer):
+def test_too_small_class_balanced_batches_are_refused(make_trainer):
     with pytest.raises(RunError, match="--batch-size: expected 10 or more for the 5 classes"):
         make_trainer(only="sst", objective="ls", per_class=True, batch_size=9)
     assert make_trainer(only="sst", per_class=True, batch_size=5).streams

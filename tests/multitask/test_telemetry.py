@@ -1,4 +1,4 @@
-"""Telemetry: a line for each step, means on the curves, conflicts in sum."""
+"""Telemetry: a line for each step, means on the curves, conflicts, the distance from a ray."""
 
 import json
 
@@ -12,9 +12,46 @@ from multitask.telemetry import (
     conflict_summary,
     cosines,
     count_conflicts,
+    pull_and_push,
+    ray_text,
     read_steps,
     step_line,
 )
+
+
+def written(file, steps):
+    lines = [
+        {
+            "step": number,
+            "losses": {"sst/cross_entropy": 1.0, "sst/pull": pull, "sst/push": push, "sts": 2.0},
+            "weights": {"sst/cross_entropy": 1.0, "sst/pull": a, "sst/push": b, "sts": 1.0},
+        }
+        for number, (pull, push, a, b) in enumerate(steps, 1)
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def test_objectives_on_the_ray_have_no_difference(tmp_path):
+    file = written(tmp_path / "t.jsonl", [(9, 9, 1, 0)] * 50 + [(0.9, 0.1, 0.03, 0.27)] * 100)
+    found = pull_and_push(file, (0.1, 0.9))["sst"]
+    assert found == {"steps": 100, "pull": 0.09, "push": 0.09, "apart": 0.0, "at_a_vertex": 0.0}
+    assert "out of reach" not in ray_text("sst", found)
+
+
+@pytest.mark.parametrize(("weights", "out"), [((0.3, 0.0), True), ((0.2, 0.1), False)])
+def test_the_ray_is_out_of_reach_far_from_it_and_at_a_vertex(tmp_path, weights, out):
+    file = written(tmp_path / "t.jsonl", [(1.0, 0.5, *weights)] * 8)
+    found = pull_and_push(file, (0.5, 0.5))["sst"]
+    assert (found["apart"], found["steps"]) == (0.5, 8)
+    assert ("the ray is out of reach here" in ray_text("sst", found)) == out
+
+
+def test_tasks_without_pull_and_push_have_no_ray(tmp_path):
+    (tmp_path / "t.jsonl").write_text(
+        '{"step": 1, "losses": {"sst": 1.0}, "weights": {"sst": 1}}\n'
+    )
+    assert pull_and_push(tmp_path / "t.jsonl", (0.5, 0.5)) == {}
 
 
 def result(losses=(1.0, 2.0), gram=((4.0, -3.0), (-3.0, 9.0)), names=("a", "b")):
@@ -85,7 +122,7 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     assert points(tmp_path, "layers/a and b/embeddings")[10] == -0.5
 
 
-def test_no_task_is_missing_from_the_curves_when_tasks_take_turns(tmp_path):
+def test_curves_contain_tasks_that_alternate(tmp_path):
     telemetry = Telemetry(tmp_path)
     for step in range(1, 11):
         telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {})

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from common.errors import RunError
 from minbert.bi_encoder import BiEncoder
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from pretrain.probe import ITERATIONS, STRENGTHS, linear_evaluation, regression
 from tasks import build_task, data_folder
 from tasks.base import classification

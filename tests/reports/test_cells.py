@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from common.errors import RunError
 from common.json_files import write_json
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.run_folder import Metrics
 from reports.cells import cell
 

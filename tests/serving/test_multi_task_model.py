@@ -6,8 +6,8 @@ import torch
 from tolerances import assert_near, encoder_terms
 
 import cli
+from common.errors import RunError
 from minbert.encoding import TruncationWarning
-from multitask.errors import RunError
 from serving import MultiTaskModel
 from serving.together import concatenated
 from tasks import build_task, data_folder

@@ -31,17 +31,17 @@ fuzzed = settings(
 
 
 def read_or_refused(file: Path, content: bytes, read: Callable[[Path], object]) -> object:
-    """What is read of a file, None where it was refused as a user wants to be told."""
+    """Return what `read` returns, or None if it refuses the file in one line that names it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     try:
         return read(file)
     except UserError as error:
-        told = str(error)
-    assert not any(map(harmful, told))
-    assert len(told.splitlines()) == 1
-    assert str(file) in told
-    assert len(told) < 1100
+        message = str(error)
+    assert not any(map(harmful, message))
+    assert len(message.splitlines()) == 1
+    assert str(file) in message
+    assert len(message) < 1100
     return None
 
 

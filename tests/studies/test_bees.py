@@ -12,8 +12,8 @@ import tasks.sample
 from common.json_files import write_json
 from multitask.config import RunConfig
 from multitask.optimizer import AdamW
-from multitask.regularizers.settings import Smart
-from multitask.schedule import build_plan
+from multitask.regularizers import Smart
+from multitask.sampling import build_plan
 from reports.cells import without_paths, write_cell
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.study import PRINTED, overall_of

@@ -11,7 +11,7 @@ from cell_files import write_times
 from common.errors import UserError
 from minbert.batching import NOISE_PLACES
 from multitask.config import RunConfig
-from multitask.schedule import build_plan
+from multitask.sampling import build_plan
 from studies import balance, find_study, mixing, noise, regularisation, toy_front
 from studies.claims import means_by_seed
 from studies.lacon import cells as lacon

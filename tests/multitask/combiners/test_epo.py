@@ -1,10 +1,8 @@
 """EPO: golden steps, the toy front, and what is refused."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from plain import golden
 
 from multitask.combiners import Setup, epo_weights
 from multitask.combiners.base import ObjectiveError
@@ -12,9 +10,8 @@ from multitask.combiners.epo import EPO, epo_solution, non_uniformity
 
 pytestmark = pytest.mark.numeric
 
-FOLDER = Path(__file__).parents[2] / "golden"
-STEPS = json.loads((FOLDER / "epo_step.json").read_text())["cases"]
-TOYS = json.loads((FOLDER / "epo_toy.json").read_text())["cases"]
+STEPS = golden("epo_step")["cases"]
+TOYS = golden("epo_toy")["cases"]
 SOLVED = [case for case in STEPS if not case["expected"]["status"].startswith("must_raise")]
 GIVEN = ("gram", "losses", "preference", "eps_mu", "relax")
 REFUSED = [case for case in STEPS if case["expected"]["status"] == "must_raise"]
@@ -56,7 +53,7 @@ def test_epo_equals_the_golden_steps(case):
         ((np.eye(3), [1.0, 1.0], [0.5, 0.5]), "expected a gram matrix"),
     ],
 )
-def test_what_is_no_gram_matrix_no_losses_or_no_ray_is_refused(arguments, expected):
+def test_invalid_arguments_of_epo_are_refused(arguments, expected):
     with pytest.raises(ValueError, match=expected):
         epo_weights(*arguments)
 
@@ -94,12 +91,12 @@ def test_epo_in_a_run_names_the_objective_with_a_negative_loss():
     line = "combiner epo: expected losses of zero or more, found -1 of"
     with pytest.raises(ObjectiveError, match=f"{line} objective 2") as error:
         combiner.combine(np.eye(2), np.array([0.5, -1.0]), (0, 2))
-    assert error.value.place == 2
+    assert error.value.index == 2
     assert str(error.value.of("sts")) == f"{line} sts"
     assert combiner.combine(np.eye(2), np.array([1.0, 1.0]), (0, 1)).weights.sum() == 2
 
 
-def test_what_lags_behind_on_the_ray_does_not_get_worse():
+def test_balance_does_not_worsen_the_largest_scaled_loss():
     """Balance: (C alpha)_j >= 0 for the largest r_j l_j; the adjustment is orthogonal to l."""
     random = np.random.default_rng(0)
     for _ in range(200):

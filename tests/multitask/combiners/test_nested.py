@@ -1,12 +1,10 @@
 """Pull, push and cross-entropy of a task: golden values, and two levels as one mixture."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from plain import golden
 
 from losses import contrastive_objectives
 from multitask.combiners import Nested, PullPush, Setup
@@ -15,13 +13,10 @@ from multitask.methods import methods
 
 pytestmark = pytest.mark.numeric
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "epo_contrastive.json"
 THREE = ("a/cross_entropy", "a/pull", "a/push")
 
 
-@pytest.mark.parametrize(
-    "case", json.loads(GOLDEN.read_text())["cases"], ids=lambda case: case["id"]
-)
+@pytest.mark.parametrize("case", golden("epo_contrastive")["cases"], ids=lambda case: case["id"])
 def test_the_update_is_the_golden_one(case):
     """From the model of the vectors: Z = X W^T, logits = Z V^T."""
     inputs, expected = case["inputs"], case["expected"]
@@ -56,7 +51,7 @@ def test_the_update_is_the_golden_one(case):
 
 @pytest.mark.parametrize("inputs", ["contrastive", "combined"])
 @pytest.mark.parametrize("missing", [1, 2])
-def test_what_a_batch_lacks_does_not_move_and_what_it_has_does(inputs, missing):
+def test_a_batch_without_pull_or_push_uses_the_preference(inputs, missing):
     gram = np.diag([1.0, 2.0, 3.0])
     gram[missing, missing] = 0
     found = PullPush(0.3, (0.1, 0.9), inputs)(gram, np.ones(3))

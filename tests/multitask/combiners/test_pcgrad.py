@@ -1,19 +1,16 @@
 """PCGrad: golden vectors, projection in D dimensions, renaming of the tasks."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from projection import project_explicitly
+from plain import golden, project_explicitly
 
 from multitask.combiners import Setup, pcgrad_weights
 from multitask.combiners.pcgrad import PCGrad
 
 pytestmark = pytest.mark.numeric
 
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden/pcgrad.json").read_text())
+GOLDEN = golden("pcgrad")
 
 
 def random_order(generator, m):
@@ -85,7 +82,7 @@ def test_pcgrad_changes_nothing_without_a_conflict():
         np.testing.assert_array_equal(combined.weights, np.ones(m))
 
 
-def test_the_status_is_whether_anything_conflicted():
+def test_the_status_reports_conflicts():
     combiner = PCGrad().build(Setup(("a", "b")))
     conflict = np.array([[1.0, -0.5], [-0.5, 1.0]])
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).status == "no conflict"

@@ -81,7 +81,7 @@ def test_no_objective_gets_worse_to_first_order(name):
 @pytest.mark.parametrize(
     "name", sorted(set(COMBINERS) - {"uncertainty"})
 )  # it starts at 1 for any losses
-def test_equal_gradients_weigh_what_the_sum_does(name):
+def test_equal_gradients_give_the_step_of_the_sum(name):
     gradients = np.tile([3.0, -1.0, 2.0], (3, 1))
     combiner = COMBINERS[name]().build(Setup(NAMES[:3]))
     weights = combiner.combine(gradients @ gradients.T, np.ones(3), range(3)).weights
@@ -103,7 +103,7 @@ def test_weights_are_finite_for_gradients_of_zero_and_one_for_one_objective(name
 
 
 @pytest.mark.parametrize("name", COMBINERS)
-def test_a_combiner_goes_on_from_its_state_whatever_is_drawn(name):
+def test_a_combiner_continues_from_its_state(name):
     random = np.random.default_rng(3)
     first, second = (COMBINERS[name]().build(Setup(NAMES, seed)) for seed in (1, 2))
 
@@ -165,7 +165,7 @@ def test_uncertainty_brings_losses_of_any_size_to_one_weight():
     np.testing.assert_allclose(weights * losses, 1, rtol=1e-3)
 
 
-def test_a_solver_that_gives_up_is_counted_and_the_step_is_the_sum(monkeypatch):
+def test_a_failed_solver_is_counted_and_the_step_is_the_sum(monkeypatch):
     from multitask.combiners import gramian
 
     def broken(gram):

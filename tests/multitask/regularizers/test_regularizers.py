@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from common.errors import RunError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
-from multitask.errors import RunError
 from multitask.passes import EncoderPass, Part
-from multitask.regularizers.base import Clean, build_regularizers
+from multitask.regularizers.base import CleanPass, build_regularizers
 
 ROWS = np.arange(6)
 
@@ -45,7 +45,7 @@ def clean(trainer, name):
     one = EncoderPass(trainer.model, [split.batch(ROWS)], len(split.tokens))
     found = trainer.model.heads[name](*one.texts)
     loss = task.compute_losses(found, one.texts, targets)[name]
-    return Clean(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
+    return CleanPass(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
 
 
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
@@ -157,7 +157,7 @@ def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixed):
+def test_with_fixed_dropout_only_the_noise_differs(make_trainer, fixed):
     """With a ball of next to no radius the term is next to zero, unless dropout differs."""
     ball = {"smart_variant": "projected", "smart_radius": 1e-5, "smart_step_size": 1e-5}
     dropout = "fixed" if fixed else "fresh"
@@ -169,7 +169,7 @@ def test_fixed_dropout_leaves_nothing_but_the_noise_to_differ(make_trainer, fixe
 
 @pytest.mark.parametrize("norm", ["inf", "l2"])
 @pytest.mark.parametrize("variant", ["normalised", "projected"])
-def test_smart_goes_with_surgery_and_micro_batches(make_trainer, variant, norm):
+def test_smart_works_with_pcgrad_and_micro_batches(make_trainer, variant, norm):
     """Noise and term are those of the whole batch, in whatever pieces it comes."""
     found = {}
     for size in (None, 2):
@@ -200,7 +200,7 @@ def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
     close(gradient, gradient_of(model))
 
 
-def test_the_proximal_term_holds_the_model_to_a_running_mean_of_itself(make_trainer):
+def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
     trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
     teacher = trainer.regularizers["proximal"].teacher
     before = [p.clone() for p in trainer.model.parameters()]
@@ -216,7 +216,7 @@ def test_the_proximal_term_holds_the_model_to_a_running_mean_of_itself(make_trai
     assert trainer.regularizers["proximal"](clean(trainer, "sst")).value.item() > 0
 
 
-def test_while_heads_are_probed_the_teacher_is_the_model(make_trainer):
+def test_the_teacher_equals_the_model_while_heads_are_probed(make_trainer):
     """Else fine-tuning would pull the probed heads back to their random start."""
     trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, probe_epochs=1)
     trainer.train_epoch(1)

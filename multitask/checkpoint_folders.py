@@ -26,9 +26,7 @@ class CheckpointError(UserError):
 
 
 def publish(
-    folder: Path,
-    write: Callable[[Path], None],
-    config: Mapping[str, object] | None = None,
+    folder: Path, write: Callable[[Path], None], config: Mapping[str, object] | None = None
 ) -> None:
     """Let `write` fill a temporary folder, and replace `folder` by it when it is complete.
 
@@ -74,8 +72,8 @@ def newest_first(folder: Path) -> list[Path]:
 
     A checkpoint that was being replaced when the process ended has its temporary name.
     """
-    there = listed(folder)
-    steps = {replaced(path): path for path in there} | {path.name: path for path in there}
+    paths = listed(folder)
+    steps = {replaced(path): path for path in paths} | {path.name: path for path in paths}
     found = (path for name, path in steps.items() if name and STEP.fullmatch(name))
     return sorted(found, key=step_of, reverse=True)
 

@@ -6,7 +6,7 @@ the same level as those of the configuration. No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, replace
 from functools import cache
 from typing import Any
@@ -23,14 +23,11 @@ from common.settings import (
     required,
     shown,
 )
-from multitask.methods import ROLES, bases, methods, owners
+from multitask.methods import ROLES, Owners, UserMethods, bases, check_names, methods, owners
 from multitask.presets import preset_values
-from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import CustomTask
 
-Outside = Iterable[type[Settings]]
-Owners = Mapping[str, Mapping[str, Sequence[type[Settings]]]]
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
 PLAIN = "ce"  # name for no objective: the cross-entropy of the tasks
@@ -40,7 +37,7 @@ def resolved(
     settings: Mapping[str, Any],
     known: Sequence[Field[Any]],
     hints: Mapping[str, Any],
-    outside: Outside,
+    user_methods: UserMethods,
     strict: bool,
 ) -> dict[str, Any]:
     """Return the fields of a configuration from flat settings; raise SettingsError if invalid.
@@ -49,11 +46,11 @@ def resolved(
     itself. If `strict` is False, settings of methods that are not in use are ignored.
     """
     check_forms(settings, hints)
-    outside = tuple(dict.fromkeys((*outside, *outside_of(settings))))
-    check_names(outside)
+    user_methods = tuple(dict.fromkeys((*user_methods, *user_methods_in(settings))))
+    check_names(user_methods)
     given = with_tasks(settings)
-    base = preset_values(given.get("preset"), mode_asked(given, outside))
-    owned = owners(outside)
+    base = preset_values(given.get("preset"), requested_mode(given, user_methods))
+    owned = owners(user_methods)
     names = {one.name for one in known}
     for key in names & owned.keys():
         raise SettingsError(
@@ -64,19 +61,20 @@ def resolved(
         if name not in names and name not in owned:
             near = meant(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
-    objective = method("objective", given, base, outside)
+    objective = method("objective", given, base, user_methods)
     base = {**getattr(objective, "defaults", {}), **base}
     found: dict[str, Any] = {}
     for one in known:
         if one.name == "outside_tasks":
-            found[one.name] = tasks_used(given["tasks"], outside)
+            classes = {cls.name: cls for cls in user_methods if issubclass(cls, TaskOptions)}
+            found[one.name] = tuple(classes[n] for n in given["tasks"] if n in classes)
         elif one.name in METHODS and one.name != "regularizers":
-            found[one.name] = method(one.name, given, base, outside)
+            found[one.name] = method(one.name, given, base, user_methods)
         elif one.name != "regularizers":
             value = given.get(one.name, base.get(one.name, default_of(one)))
             found[one.name] = checked(one.name, hints[one.name], value)
     found["mode"] = found["mode"] or mode_of(found)
-    found["regularizers"] = regularizers(base | given, found["tasks"], outside)
+    found["regularizers"] = regularizers(base | given, found["tasks"], user_methods)
     if found["gradients"] is None:
         found["gradients"] = default_gradients(found)
     if found["similarity_scale"] == SCALE and (strict or "similarity_scale" not in given):
@@ -100,33 +98,35 @@ def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
             checked(name, hints[name], given[name])
 
 
-def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside: Outside) -> Any:
+def method(
+    role: str, given: Mapping[str, Any], base: Mapping[str, Any], user_methods: UserMethods
+) -> Any:
     """Return the method of a role with its settings: by name, as an object, or the default.
 
     Missing settings are taken from `base`; those of an object are kept.
     """
-    there = methods(role, outside)
+    known = methods(role, user_methods)
     optional = None in ROLES[role].methods
     chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
-        chosen = next(iter(there))
+        chosen = next(iter(known))
     if optional and (chosen is None or (isinstance(chosen, str) and chosen == PLAIN)):
         return None
-    if isinstance(chosen, str) and chosen in there:
-        return made(there[chosen], {**base, **given})
+    if isinstance(chosen, str) and chosen in known:
+        return build_method(known[chosen], {**base, **given})
     if isinstance(chosen, bases(role)):
         return with_settings(chosen, given)
-    names = list(there)
+    names = list(known)
     if role == "objective":  # suggest only objectives of the mode
         of_tasks, of_pretraining = bases(role)
-        fits = of_pretraining if mode_asked(given, outside) == "pretrain" else of_tasks
+        fits = of_pretraining if requested_mode(given, user_methods) == "pretrain" else of_tasks
         names = [PLAIN] * (fits is of_tasks)
-        names += [name for name, one in there.items() if issubclass(one, fits)]
+        names += [name for name, one in known.items() if issubclass(one, fits)]
     line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
     raise SettingsError(line + meant(chosen, names))
 
 
-def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
+def build_method(cls: type[Settings], given: Mapping[str, Any]) -> Any:
     """Return a method built from those settings that it has."""
     for key in required(cls):
         if key not in given:
@@ -142,7 +142,7 @@ def with_settings(one: Any, given: Mapping[str, Any]) -> Any:
 
 
 def regularizers(
-    given: Mapping[str, Any], tasks: Sequence[str], outside: Outside
+    given: Mapping[str, Any], tasks: Sequence[str], user_methods: UserMethods
 ) -> tuple[Any, ...]:
     """Return the regularisers with a weight, in the table's order; weights are then by task."""
     objects = given.get("regularizers", ())
@@ -156,12 +156,12 @@ def regularizers(
         names = ", ".join(one.name for one in objects)
         raise SettingsError(f"regularizers: expected each once, found {names}")
     found = []
-    for name, cls in methods("regularizers", outside).items():
+    for name, cls in methods("regularizers", user_methods).items():
         weight = f"{cls.prefix}weight"
         if name in by_name:
             one = with_settings(by_name[name], given)
         elif weight in given:
-            one = made(cls, given)
+            one = build_method(cls, given)
         else:
             continue
         value = one.weight
@@ -194,16 +194,12 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "tasks": tuple(names), "task_options": options, "own_tasks": own}
 
 
-def tasks_used(names: Sequence[str], outside: Outside) -> tuple[type[TaskOptions], ...]:
-    """Return those classes of `outside` that the named tasks use."""
-    classes = {one.name: one for one in outside if issubclass(one, TaskOptions)}
-    return tuple(classes[name] for name in names if name in classes)
-
-
-def mode_asked(given: Mapping[str, Any], outside: Outside) -> str:
+def requested_mode(given: Mapping[str, Any], user_methods: UserMethods) -> str:
     """Return the mode as far as the settings determine it, to select values of a preset."""
     objective = given.get("objective")
-    named = methods("objective", outside).get(objective) if isinstance(objective, str) else None
+    named = (
+        methods("objective", user_methods).get(objective) if isinstance(objective, str) else None
+    )
     if issubclass(named or type(objective), bases("objective")[1]):
         return "pretrain"
     mode = given.get("mode")
@@ -281,7 +277,7 @@ def of_methods(role: str, value: Any) -> dict[str, Any]:
     return {role: None} if value is None else {role: value.name, **value.values()}
 
 
-def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
+def user_methods_in(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
     """Return the classes of objects in the settings that are not in the table of methods."""
     objects = [given.get(role) for role in METHODS if role != "regularizers"]
     further = given.get("regularizers", ())
@@ -289,10 +285,10 @@ def outside_of(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
     objects += [one for one in given.get("tasks", ()) if isinstance(one, TaskOptions)]
     classes = [type(one) for one in objects if isinstance(one, Settings)]
     classes += given.get("outside_tasks", ())
-    return tuple(cls for cls in classes if cls not in inside())
+    return tuple(cls for cls in classes if cls not in built_in_classes())
 
 
 @cache
-def inside() -> frozenset[type[Settings]]:
+def built_in_classes() -> frozenset[type[Settings]]:
     """Return the classes in the table of methods."""
     return frozenset(cls for role in ROLES for cls in methods(role).values())
