@@ -20,7 +20,7 @@ def start(program: str, work: Callable[[], int | None]) -> NoReturn:
     """Run `work`, which may return an exit status, and exit the process."""
     signal.signal(signal.SIGTERM, stop)
     threading.excepthook = ignore_thread_error
-    status = ended(program, work)
+    status = run_and_report(program, work)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)  # all files are closed; unloading PyTorch would take a third of a second
@@ -38,7 +38,7 @@ def ignore_thread_error(found: threading.ExceptHookArgs) -> None:
         threading.__excepthook__(found)
 
 
-def ended(program: str, work: Callable[[], int | None]) -> int:
+def run_and_report(program: str, work: Callable[[], int | None]) -> int:
     """Return the exit status of `work`; print an error that users can fix in one line."""
     try:
         with truncation_reported(program):
@@ -46,21 +46,21 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
         sys.stdout.flush()  # here a closed pipe is handled
         return status
     except KeyboardInterrupt:
-        return tell(program, "interrupted", 130)
+        return print_error(program, "interrupted", 130)
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except UserError as error:
-        return tell(program, str(error), error.status)
+        return print_error(program, str(error), error.status)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
         needs = "out of memory: use a smaller --encoder or less text at a time"
-        return tell(program, needs, 1)
+        return print_error(program, needs, 1)
     except (OSError, SafetensorError) as error:  # a full disk, a folder removed while running
         name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
-        return tell(program, f"{name}: {reason}" if name else reason, 1)
+        return print_error(program, f"{name}: {reason}" if name else reason, 1)
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def truncation_reported(program: str) -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if issubclass(category, TruncationWarning):
-                tell(program, str(message), 0)
+                print_error(program, str(message), 0)
             else:
                 show(message, category, filename, lineno, file, line)
 
@@ -87,7 +87,7 @@ def truncation_reported(program: str) -> Iterator[None]:
         yield
 
 
-def tell(program: str, message: str, status: int) -> int:
+def print_error(program: str, message: str, status: int) -> int:
     """Print one line on standard error and return `status`."""
     print(f"{program}: {one_line(message)}", file=sys.stderr)
     return status

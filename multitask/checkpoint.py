@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from common.atomic_files import remove
-from common.json_files import fault, read_json, write_json
+from common.json_files import integrity_error, read_json, write_json
 from minbert.tensor_files import read_tensors, save_tensors
 from multitask.atomic_dirs import (
     BEST,
@@ -80,7 +80,7 @@ class Checkpoints:
         """
         every = newest_first(self.folder)
         for folder in every:
-            if found := fault(folder):
+            if found := integrity_error(folder):
                 print(f"{found}; trying the previous checkpoint", flush=True)
             else:
                 self.check(folder)

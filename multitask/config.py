@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from common.errors import SettingsError, UserError
 from common.settings import (
     Settings,
-    checked,
+    convert,
     default_of,
     hints_of,
 )
@@ -91,7 +91,7 @@ class RunConfig(RunSettings):
         for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
-        check_use(checked("use", dict[str, str], content.get("use", {})), outside)
+        check_use(convert("use", dict[str, str], content.get("use", {})), outside)
         made = object.__new__(cls)
         settings = {key: value for key, value in upgraded(content).items() if key != "use"}
         if "outside_tasks" in settings:

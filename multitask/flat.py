@@ -14,14 +14,14 @@ from typing import Any
 from common.errors import SettingsError
 from common.settings import (
     Settings,
-    checked,
+    convert,
     default_of,
     expected,
     hints_of,
-    meant,
     plain,
     required,
-    shown,
+    short_repr,
+    suggestion,
 )
 from multitask.methods import ROLES, bases, methods, owners
 from multitask.presets import preset_values
@@ -62,7 +62,7 @@ def resolved(
         )
     for name in given:
         if name not in names and name not in owned:
-            near = meant(name, [*names, *owned])
+            near = suggestion(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
     objective = method("objective", given, base, outside)
     base = {**getattr(objective, "defaults", {}), **base}
@@ -74,7 +74,7 @@ def resolved(
             found[one.name] = method(one.name, given, base, outside)
         elif one.name != "regularizers":
             value = given.get(one.name, base.get(one.name, default_of(one)))
-            found[one.name] = checked(one.name, hints[one.name], value)
+            found[one.name] = convert(one.name, hints[one.name], value)
     found["mode"] = found["mode"] or mode_of(found)
     found["regularizers"] = regularizers(base | given, found["tasks"], outside)
     if found["gradients"] is None:
@@ -94,10 +94,12 @@ def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
             continue
         if not isinstance(several, list | tuple):
             what = "names of tasks" if name == "tasks" else name
-            raise SettingsError(f"{name}: expected a sequence of {what}, found {shown(several)}")
+            raise SettingsError(
+                f"{name}: expected a sequence of {what}, found {short_repr(several)}"
+            )
     for name in ("task_options", "own_tasks"):
         if name in given:
-            checked(name, hints[name], given[name])
+            convert(name, hints[name], given[name])
 
 
 def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside: Outside) -> Any:
@@ -122,8 +124,8 @@ def method(role: str, given: Mapping[str, Any], base: Mapping[str, Any], outside
         fits = of_pretraining if mode_asked(given, outside) == "pretrain" else of_tasks
         names = [PLAIN] * (fits is of_tasks)
         names += [name for name, one in there.items() if issubclass(one, fits)]
-    line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
-    raise SettingsError(line + meant(chosen, names))
+    line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
+    raise SettingsError(line + suggestion(chosen, names))
 
 
 def made(cls: type[Settings], given: Mapping[str, Any]) -> Any:
@@ -150,7 +152,7 @@ def regularizers(
         objects = (objects,)
     for one in objects:
         if not isinstance(one, bases("regularizers")):
-            raise SettingsError(f"regularizers: expected regularizers, found {shown(one)}")
+            raise SettingsError(f"regularizers: expected regularizers, found {short_repr(one)}")
     by_name = {one.name: one for one in objects}
     if len(by_name) < len(objects):
         names = ", ".join(one.name for one in objects)
@@ -249,7 +251,7 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             continue
         several = [cls for classes in owned[key].values() for cls in classes]
         try:
-            value = checked(key, hints_of(several[0])[several[0].by_key()[key].name], value)
+            value = convert(key, hints_of(several[0])[several[0].by_key()[key].name], value)
         except SettingsError:
             given_value = MISSING  # invalid, but the method it belongs to says more
         else:
@@ -260,7 +262,9 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
                 continue
         if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
             owner = owner_of(key, owned)
-            raise SettingsError(f"{key}: expected {owner}, found {shown(given[key])} without it")
+            raise SettingsError(
+                f"{key}: expected {owner}, found {short_repr(given[key])} without it"
+            )
 
 
 def owner_of(key: str, owned: Owners) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from common.atomic_files import alone, kind_of, remove
+from common.atomic_files import file_lock, kind_of, remove
 from common.json_files import read_json, read_sealed, write_json
 from multitask.atomic_dirs import (
     BEST,
@@ -199,7 +199,7 @@ class RunFolder:
         with ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                mine = stack.enter_context(alone(self.path / "run", wait=False))
+                mine = stack.enter_context(file_lock(self.path / "run", wait=False))
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
             if not mine:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from common.errors import UserError
-from common.settings import Count, FromOne, Name, Settings, setting
+from common.settings import AtLeastOne, Count, Name, Settings, setting
 from multitask.randomness import generator
 
 
@@ -159,7 +159,7 @@ class SquareRoot(Sampler, name="square-root"):
 class Temperature(Sampler, name="temperature"):
     """Probabilities proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
 
-    temperature: FromOne = setting(
+    temperature: AtLeastOne = setting(
         5.0, help="T of size^(1/T)", source="Arivazhagan et al., 2019", metavar="T"
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples")

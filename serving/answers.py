@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from common.errors import harmless
+from common.errors import escape_unsafe
 from tasks.labelled_files import files_of
 from tasks.readers import to_number
 from tasks.text_files import DataError
@@ -118,7 +118,7 @@ def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
 def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
     """Return the fields of a row, with control characters escaped if the file is a terminal."""
     fields = list(row)
-    return [harmless(str(one)) for one in fields] if file.isatty() else fields
+    return [escape_unsafe(str(one)) for one in fields] if file.isatty() else fields
 
 
 def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:

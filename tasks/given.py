@@ -11,7 +11,7 @@ from typing import Any
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
-from common.settings import meant, plain, shown
+from common.settings import plain, short_repr, suggestion
 from tasks import TASKS, TaskOptions
 from tasks.described import NAME, Described, checked_description, parse_description
 from tasks.task_inference import settle
@@ -62,14 +62,14 @@ def task(
             return TASKS[first](**options)
         if "=" not in first:
             line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
-            raise SettingsError(line + meant(first, TASKS))
+            raise SettingsError(line + suggestion(first, TASKS))
         if options:
             line = f"expected inside the description, found {next(iter(options))} outside of it"
             raise SettingsError(f"options: {line}")
         own, _, _ = first.partition("=")
         return OwnTask(settle(own, parse_description(first)))
     if not isinstance(first, Iterable):
-        raise SettingsError(f"texts: expected a name or a list of texts, found {shown(first)}")
+        raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(first)}")
     rows = [texts_of(one) for one in first]
     given_labels = plain(list(() if labels is None else labels))
     if len(given_labels) != len(rows):
@@ -77,10 +77,10 @@ def task(
         raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
     for one in given_labels:
         if not isinstance(one, str | int | float):
-            raise SettingsError(f"labels: expected texts or numbers, found {shown(one)}")
+            raise SettingsError(f"labels: expected texts or numbers, found {short_repr(one)}")
     if not NAME.fullmatch(name):
         line = "expected lower-case letters, digits, hyphens and underscores"
-        raise SettingsError(f"name: {line}, found {shown(name)}")
+        raise SettingsError(f"name: {line}, found {short_repr(name)}")
     widths = sorted({len(one) for one in rows}) or [1]
     if len(widths) > 1 or widths[0] not in (1, 2):
         found = " and ".join(map(str, widths))
@@ -107,5 +107,5 @@ def texts_of(row: Any) -> tuple[str, ...]:
     """Return a text or a pair of texts as a tuple; raise SettingsError for anything else."""
     texts = (row,) if isinstance(row, str) else row
     if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
-        raise SettingsError(f"texts: expected texts or pairs of texts, found {shown(row)}")
+        raise SettingsError(f"texts: expected texts or pairs of texts, found {short_repr(row)}")
     return tuple(texts)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from common.atomic_files import alone
+from common.atomic_files import file_lock
 from common.errors import UserError
-from common.json_files import fault
+from common.json_files import integrity_error
 from minbert import BiEncoder
 from minbert.words import read_vectors
 from multitask.run_folder import RunFolder
@@ -60,7 +60,7 @@ READERS = {
     "sst-dev-probabilities.npz": read_scores,
     "telemetry.jsonl": lambda file: list(read_steps(file)),
     "metrics.json": lambda file: read_run(run_of(file)),
-    "run.lock": lambda file: alone(file.with_suffix("")).__enter__(),
+    "run.lock": lambda file: file_lock(file.with_suffix("")).__enter__(),
 }
 
 
@@ -98,7 +98,7 @@ def test_a_named_pipe_in_the_place_of_a_file_is_refused_in_one_line(pipe, tmp_pa
 
 def test_in_a_runs_folder_and_a_sealed_one_it_is_refused_too(pipe, tmp_path):
     pipe(tmp_path / "SHA256SUMS")
-    assert "expected a regular file" in str(fault(tmp_path))
+    assert "expected a regular file" in str(integrity_error(tmp_path))
     file = pipe(tmp_path / "run" / "telemetry.jsonl")
     with pytest.raises(UserError, match=r"telemetry\.jsonl: expected a file of a run"):
         RunFolder(file.parent).run_or_nothing()

@@ -9,7 +9,7 @@ import torch
 from run_files import prediction_bytes
 
 import cli
-from common.atomic_files import alone
+from common.atomic_files import file_lock
 from multitask.atomic_dirs import fault, newest_first
 from multitask.trainer import Trainer
 
@@ -18,7 +18,7 @@ ROOT = Path(cli.__file__).parents[1]
 
 def test_the_folder_of_a_live_run_is_left_unchanged(interrupted, finished, refused, run):
     folder, command = interrupted
-    with alone(folder / "run"):
+    with file_lock(folder / "run"):
         for flags in ((), ("--resume",), ("--overwrite",)):
             line = refused(1, *command, *flags)
             assert f"{folder}: expected no running process in it, found one" in line

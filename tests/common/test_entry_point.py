@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from common.entry_point import ended
+from common.entry_point import run_and_report
 from common.errors import UnknownEncoderError, UserError
 from minbert.encoding import TruncationWarning, warn_of_truncation
 
@@ -30,18 +30,18 @@ def fail(error):
     ids=lambda value: type(value).__name__,
 )
 def test_what_a_user_can_mend_is_one_line(error, status, line, capsys):
-    assert ended("program", fail(error)) == status
+    assert run_and_report("program", fail(error)) == status
     assert capsys.readouterr().err == f"program: {line}\n"
 
 
 def test_an_error_of_ours_is_not_hidden():
     with pytest.raises(RuntimeError, match="a bug"):
-        ended("program", fail(RuntimeError("a bug")))
+        run_and_report("program", fail(RuntimeError("a bug")))
 
 
 def test_no_status_is_success():
-    assert ended("program", lambda: None) == 0
-    assert ended("program", lambda: 3) == 3
+    assert run_and_report("program", lambda: None) == 0
+    assert run_and_report("program", lambda: 3) == 3
 
 
 def python(text):
@@ -84,7 +84,7 @@ def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
     line = "program: 1 of 1,000 sentences is longer than 256 tokens and was cut\n"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ended("program", work) == 0
+        assert run_and_report("program", work) == 0
         assert capsys.readouterr() == ("", 2 * line)
         with pytest.raises(TruncationWarning):  # afterwards, warnings are as they were
             work()
@@ -92,4 +92,4 @@ def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
 
 def test_other_warnings_are_left_alone():
     with pytest.warns(UserWarning, match="another"):
-        ended("program", lambda: warnings.warn("another", stacklevel=1))
+        run_and_report("program", lambda: warnings.warn("another", stacklevel=1))

@@ -201,7 +201,7 @@ def test_an_export_that_was_being_replaced_by_a_killed_one_is_put_back(
 ):
     folder = exported("transformers")
     folder.rename(temporary_name(folder, OLD))
-    monkeypatch.setattr("common.atomic_files.alive", lambda path: False)
+    monkeypatch.setattr("common.atomic_files.owner_may_be_alive", lambda path: False)
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
     assert list(tmp_path.iterdir()) == [folder]
