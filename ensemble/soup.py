@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ensemble.select import halves
+from ensemble.merge import halves
 from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.errors import RunError

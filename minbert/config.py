@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta
 
 from common.errors import EncoderError
 
@@ -152,3 +154,12 @@ def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
         "position_embedding_type": "absolute",
         "dtype": "float32",
     }
+
+
+Precision = Literal["fp32", "bf16"]
+Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
+KernelChoice = Literal["auto", "mkl", "onednn"]
+DEVICE = "auto, cpu, cuda or cuda:N"
+Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
+LINEARS: tuple[str, ...] = get_args(Kernel)

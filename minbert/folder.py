@@ -16,8 +16,13 @@ from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder
 from minbert.pooling import POOLINGS
-from minbert.tensor_files import check_weights, save_tensors
-from minbert.weights import load_transformer, read_checkpoint, save_transformer
+from minbert.weights import (
+    check_weights,
+    load_transformer,
+    read_checkpoint,
+    save_tensors,
+    save_transformer,
+)
 
 
 @dataclass(frozen=True)

@@ -100,13 +100,13 @@ def download(repo: str, name: str, revision: str | None = None) -> Path:
     try:
         files = [file.rfilename for file in model_info(repo, revision=revision).siblings or []]
     except Exception as error:  # the library does not wrap the errors of its HTTP client
-        return cached(repo, revision) or refuse(repo, name, error)
+        return cached(repo, revision) or raise_download_error(repo, name, error)
     weights = SAFETENSORS if any(f.endswith(".safetensors") for f in files) else PICKLED
     try:
         patterns = SMALL_FILES + weights
         return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
     except Exception as error:
-        return refuse(repo, name, error)
+        return raise_download_error(repo, name, error)
 
 
 def cached(repo: str, revision: str | None) -> Path | None:
@@ -130,7 +130,7 @@ def cached(repo: str, revision: str | None) -> Path | None:
     return None
 
 
-def refuse(repo: str, name: str, error: Exception) -> NoReturn:
+def raise_download_error(repo: str, name: str, error: Exception) -> NoReturn:
     """Raise EncoderError with one line on why the hub's files are not available."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, ValueError):

@@ -58,7 +58,7 @@ class Tokenizer:
             GrowingArray(np.int8),
             GrowingArray(np.int64),
         )
-        cut = GrowingArray(np.bool_)
+        truncated = GrowingArray(np.bool_)
         for begin in range(0, len(texts), CHUNK):
             inputs: list[Any] = self.cased(texts[begin : begin + CHUNK])
             if pairs is not None:
@@ -66,13 +66,13 @@ class Tokenizer:
             found = self.backend.encode_batch_fast(inputs)
             ids.append(np.concatenate([np.array(one.ids, np.int32) for one in found]))
             lengths.append(np.array([len(one.ids) for one in found], np.int64))
-            cut.append(np.array([bool(one.overflowing) for one in found]))
+            truncated.append(np.array([bool(one.overflowing) for one in found]))
             if pairs is not None:
                 segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in found]))
         return TokenLists(
             ids=ids.array(),
             offsets=np.concatenate([[0], np.cumsum(lengths.array(), dtype=np.int64)]),
-            cut=cut.array(),
+            truncated=truncated.array(),
             segments=None if pairs is None or not len(texts) else segments.array(),
         )
 

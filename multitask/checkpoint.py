@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from common.atomic_files import remove
 from common.json_files import integrity_error, read_json, write_json
-from minbert.tensor_files import read_tensors, save_tensors
+from minbert.weights import read_tensors, save_tensors
 from multitask.atomic_dirs import (
     BEST,
     CheckpointError,

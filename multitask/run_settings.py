@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from common.settings import Count, Name, NonNegativeInt, Positive, Seed, Settings, setting
-from minbert.arithmetic import Device, KernelChoice, Precision
+from minbert.config import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
 from multitask.combiners.base import Combiner
 from multitask.flat import SCALE

@@ -35,7 +35,7 @@ OWN = (
 )
 
 
-class Padded(nn.Module):
+class PooledModel(nn.Module):
     """A model of transformers, followed by the run's pooling and normalisation."""
 
     def __init__(self, model: nn.Module, pooling: str, normalize: bool) -> None:
@@ -74,7 +74,7 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
         loaded: Any = AutoModel.from_pretrained(
             place, attn_implementation="eager", add_pooling_layer=False
         )
-    padded = Padded(loaded.eval(), model.pooling, model.normalize).eval()
+    padded = PooledModel(loaded.eval(), model.pooling, model.normalize).eval()
     ids = torch.ones(2, 8, dtype=torch.long)
     mask = torch.ones_like(ids)
     mask[1, 5:] = 0

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from losses import contrastive_objectives, ideal_points, simcse_loss, supcon_loss
+from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Outputs, Task
 from tasks.labelled_files import Source
@@ -39,7 +39,7 @@ def linear(task: Task, settings: LS) -> Task:
     """
     assert task.kind.classes is not None
     first, second = settings.preference
-    lowest = ideal_points(settings.temperature, task.kind.classes)
+    lowest = lower_bounds(settings.temperature, task.kind.classes)
 
     def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
         pull, push = both(texts, targets, settings.temperature)
@@ -54,7 +54,7 @@ def linear(task: Task, settings: LS) -> Task:
 def apart(task: Task, settings: EPO) -> Task:
     """Return a task with cross-entropy, pull and push as separate objectives, for a combiner."""
     assert task.kind.classes is not None
-    lowest = ideal_points(settings.temperature, task.kind.classes)
+    lowest = lower_bounds(settings.temperature, task.kind.classes)
 
     def one(place: int) -> Loss:
         return lambda outputs, texts, targets: (

@@ -45,10 +45,10 @@ def remember_linear(kernel: str) -> None:
     """What `auto` finds in this cache, in processes of any number of threads."""
     import torch
 
-    from minbert.linear import LinearChoice, remember, this_machine
+    from minbert.linear import LinearChoice, this_machine, write_cache
 
     choices = {}
     for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):
         with mock.patch.object(torch, "get_num_threads", lambda threads=threads: threads):
             choices[this_machine()] = LinearChoice(kernel, "as requested")
-    remember(choices)
+    write_cache(choices)

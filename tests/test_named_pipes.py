@@ -15,7 +15,7 @@ from minbert.words import read_vectors
 from multitask.run_folder import RunFolder
 from multitask.telemetry import Telemetry, read_steps
 from reports.store import read_run
-from serving.mining import embeddings_of, sentences_of
+from serving.mining import embeddings_of, read_sentence_list
 from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch
@@ -49,7 +49,7 @@ READERS = {
     **dict.fromkeys(ENCODER, from_pretrained),
     "glove.txt": lambda file: read_vectors(file, ["a"]),
     "ids-sst-train.csv": lambda file: build_task("sst").read(file.parent, "train"),
-    "own.txt": sentences_of,
+    "own.txt": read_sentence_list,
     "own.jsonl": lambda file: list(rows_by_name(file, ["a"])),
     "own.parquet": lambda file: list(rows_by_name(file, ["a"])),
     "columns.parquet": lambda file: columns_of(file, False),

@@ -62,9 +62,9 @@ def choices(settings, name):
 def test_choices_equal_the_registries():
     from losses import smart
     from losses.super_loss import VARIANTS
-    from minbert.arithmetic import LINEARS
     from minbert.batching import NOISE_PLACES
     from minbert.bi_encoder import PRECISIONS
+    from minbert.config import LINEARS
     from minbert.pooling import POOLINGS
     from tasks import TASK_NAMES
     from tasks.cs224n import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS

@@ -8,7 +8,7 @@ import pytest
 
 from common.entry_point import run_and_report
 from common.errors import UnknownEncoderError, UserError
-from minbert.encoding import TruncationWarning, warn_of_truncation
+from minbert.bi_encoder import TruncationWarning, warn_of_truncation
 
 
 def fail(error):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ensemble import majority_vote
-from ensemble.merge import METHODS, merge
-from ensemble.select import halves
+from ensemble.merge import METHODS, halves, merge
 from tasks import build_task
 from tasks.predictions import PredictionError, Scores
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ensemble.select import greedy_selection, halves, selected
+from ensemble.merge import greedy_selection, halves, selected
 
 
 def accuracy_on(labels):

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from loss_cases import drawn, every_batch, golden, mean, tensor
 
 from losses import super_loss
-from losses.super_loss import VARIANTS, hardest
+from losses.super_loss import VARIANTS, select_hard_negatives
 
 pytestmark = pytest.mark.numeric
 
@@ -105,7 +105,7 @@ def test_it_falls_when_a_class_comes_together_and_when_classes_part(variant, see
 def test_of_equally_near_negatives_the_first_count():
     cosines = torch.tensor([[0.1, 0.5, 0.5, 0.5]], requires_grad=True)
     for choice in ({"top_k": 1}, {"least": torch.tensor(0.9)}, {"top_fraction": 0.2}):
-        values, count = hardest(cosines, **choice)
+        values, count = select_hard_negatives(cosines, **choice)
         assert count.tolist() in (1, [1])
         (gradient,) = torch.autograd.grad(values.exp().sum(), cosines)
         assert gradient[0].nonzero().tolist() == [[1]]

@@ -18,7 +18,7 @@ def token_lists(rows, segments=None):
     return TokenLists(
         ids=flat(rows, np.int32),
         offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
-        cut=np.zeros(len(rows), np.bool_),
+        truncated=np.zeros(len(rows), np.bool_),
         segments=None if segments is None else flat(segments, np.int8),
     )
 
@@ -41,7 +41,9 @@ def test_pack_equals_a_naive_loop(rows, data):
     assert batch.longest == max(map(len, expected))
     assert batch.sequence.tolist() == [s for s, row in enumerate(expected) for _ in row]
     assert batch.positions.tolist() == [p for row in expected for p in range(len(row))]
-    assert batch.owner.tolist() == [s % len(picked) for s, row in enumerate(expected) for _ in row]
+    assert batch.example_index.tolist() == [
+        s % len(picked) for s, row in enumerate(expected) for _ in row
+    ]
     parts = batch.split(torch.arange(len(expected)))
     assert torch.equal(torch.stack(parts).flatten(), torch.arange(len(expected)))
     assert len(parts) == len(texts)

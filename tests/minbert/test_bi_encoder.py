@@ -9,14 +9,13 @@ import torch
 from safetensors.torch import load_file
 from tolerances import assert_near, encoder_terms
 
-from common.errors import EncoderError
+from common.errors import EncoderError, TruncationWarning
 from minbert import BiEncoder, bi_encoder, encoding
-from minbert.encoding import TruncationWarning
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
 
 # One of TEXTS is longer than the limit.
-pytestmark = pytest.mark.filterwarnings("ignore::minbert.encoding.TruncationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::common.errors.TruncationWarning")
 
 KINDS = ("BertModel", "BertForMaskedLM", "RobertaModel", "XLMRobertaModel")
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more

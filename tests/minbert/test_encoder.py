@@ -11,11 +11,10 @@ from tolerances import assert_near, encoder_terms, gradient_terms, rounding
 
 from minbert import BiEncoder
 from minbert import linear as kernels
-from minbert.arithmetic import LINEARS
 from minbert.batching import NOISE_PLACES, bucketed_batches, pack
-from minbert.config import EncoderConfig
+from minbert.bi_encoder import in_bfloat16
+from minbert.config import LINEARS, EncoderConfig
 from minbert.encoder import random_encoder
-from minbert.encoding import in_bfloat16
 from minbert.linear import has_onednn
 from minbert.weights import to_checkpoint
 

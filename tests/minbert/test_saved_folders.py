@@ -29,7 +29,7 @@ def test_all_files_of_a_folder_get_the_permissions_of_new_files(tmp_path, mask):
 FILLS = """
 import resource, sys, torch
 from pathlib import Path
-from minbert.tensor_files import save_tensors
+from minbert.weights import save_tensors
 from minbert.tokenizer import load_tokenizer
 import minbert
 folder = Path(sys.argv[1])

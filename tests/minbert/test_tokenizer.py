@@ -162,8 +162,8 @@ def test_texts_that_are_cut_are_those_longer_than_the_limit(folder, monkeypatch,
     pairs = [texts[::-1]] if paired else []
     long = load_tokenizer(folder, "bert", 10_000)(texts, *pairs)
     short = load_tokenizer(folder, "bert", 12)(texts, *pairs)
-    assert not long.cut.any()
-    assert short.cut.tolist() == (long.lengths > 12).tolist()
-    assert 0 < short.cut.sum() < len(texts)
+    assert not long.truncated.any()
+    assert short.truncated.tolist() == (long.lengths > 12).tolist()
+    assert 0 < short.truncated.sum() < len(texts)
     rows = np.array([len(texts) - 1, 0, 3])
-    assert short.at(rows).cut.tolist() == short.cut[rows].tolist()
+    assert short.select(rows).truncated.tolist() == short.truncated[rows].tolist()

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from serving.demo import Bounds, server_of
+from serving.demo import ConnectionLimits, server_of
 
 NEVER = 3600.0  # seconds: longer than any test
 WAIT = 60  # seconds after which a server that does not answer fails the test
@@ -34,10 +34,10 @@ async def app(scope, receive, send):
 
 
 @contextmanager
-def served(bounds):
+def served(limits):
     """The port of a server on this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = server_of(app, bounds)
+        server = server_of(app, limits)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -58,7 +58,7 @@ def answer(connection):
 
 @pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
 def test_a_request_that_is_not_finished_in_time_ends(sent, capsys):
-    with served(Bounds(seconds=0.2)) as port, connect(port) as slow:
+    with served(ConnectionLimits(seconds=0.2)) as port, connect(port) as slow:
         slow.sendall(sent)
         assert answer(slow).endswith(
             b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -67,7 +67,7 @@ def test_a_request_that_is_not_finished_in_time_ends(sent, capsys):
 
 
 def test_more_connections_than_may_be_are_refused_with_one_line(capsys):
-    with served(Bounds(connections=3, seconds=NEVER)) as port, ExitStack() as held:
+    with served(ConnectionLimits(connections=3, seconds=NEVER)) as port, ExitStack() as held:
         idle = [held.enter_context(connect(port)) for _ in range(3)]
         idle[0].sendall(REQUEST[:-2])
         for _ in range(20):

@@ -6,10 +6,10 @@ import torch
 from tolerances import assert_near, encoder_terms
 
 import cli
-from minbert.encoding import TruncationWarning
+from common.errors import TruncationWarning
 from multitask.errors import RunError
 from serving import MultiTaskModel
-from serving.together import concatenated
+from serving.model import concatenated
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -126,7 +126,7 @@ def test_distinct_sequences(model):
     rows, which = tokens.distinct()
     assert rows.tolist() == [0, 1, 4]
     assert which.tolist() == [0, 1, 0, 1, 2]
-    assert tokens.at(rows).ids.tolist() == tokenizer(["a", "b", "c"]).ids.tolist()
+    assert tokens.select(rows).ids.tolist() == tokenizer(["a", "b", "c"]).ids.tolist()
     assert torch.is_inference_mode_enabled() is False
 
 

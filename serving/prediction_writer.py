@@ -33,7 +33,7 @@ SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
 
 
 @dataclass(frozen=True)
-class Answers:
+class PredictionOptions:
     """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
     `label` is the column with the labels of one task, from which its metrics are computed. With
@@ -47,11 +47,11 @@ class Answers:
     separator: str = "\t"
 
 
-def write_answers(
+def write_predictions(
     run: str,
     source: RowFile,
     file: TextIO,
-    wanted: Answers,
+    wanted: PredictionOptions,
     machine: RunConfig,
     outside: tuple[type[Settings], ...] = (),
 ) -> tuple[int, float, str]:
@@ -86,23 +86,25 @@ def write_answers(
             if not count:
                 texts = source.columns or ("text", "other text")[: len(window[0])]
                 header = [*texts, *columns(found, wanted.probabilities)]
-                writer.writerow(shown_in(file, ["index", "prediction"] if wanted.glue else header))
+                writer.writerow(
+                    escape_row(file, ["index", "prediction"] if wanted.glue else header)
+                )
             if targets is not None and task:
                 values.append(found[task.name].values)
             if task and wanted.glue:
-                writer.writerows(submitted(task, found[task.name], indices))
+                writer.writerows(glue_rows(task, found[task.name], indices))
             else:
                 for place, row in enumerate(window):
-                    line = [*row, *answers(found, place, wanted.probabilities)]
-                    writer.writerow(shown_in(file, line))
+                    line = [*row, *prediction_fields(found, place, wanted.probabilities)]
+                    writer.writerow(escape_row(file, line))
             file.flush()
             count += len(window)
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
-    judged = shown(task, values, targets) if task and targets is not None else ""
+    judged = metrics_table(task, values, targets) if task and targets is not None else ""
     return count, loaded, judged
 
 
-def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
+def only_task(wanted: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
     """Return the one task that the labels or the GLUE submission belong to."""
     from multitask.errors import RunError
 
@@ -115,13 +117,13 @@ def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
     return model.tasks_by_name[names[0]]
 
 
-def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
+def escape_row(file: TextIO, row: Iterable[object]) -> list[object]:
     """Return the fields of a row, with control characters escaped if the file is a terminal."""
     fields = list(row)
     return [escape_unsafe(str(one)) for one in fields] if file.isatty() else fields
 
 
-def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
+def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
     """Return rows of an index and a prediction, with classes written as in GLUE's files."""
     from tasks import DECLARED
 
@@ -141,7 +143,7 @@ def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
     return names
 
 
-def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
+def prediction_fields(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
     """Return the predictions of one row."""
     values: list[Any] = []
     for one in found.values():
@@ -151,7 +153,7 @@ def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> li
     return values
 
 
-def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
+def metrics_table(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
     """Return the task's metrics over the rows with a label, as a table."""
     from reports.tables import text_table
 
