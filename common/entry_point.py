@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn
 
 from safetensors import SafetensorError
 
@@ -32,10 +32,10 @@ def stop(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def ignore_thread_error(found: threading.ExceptHookArgs) -> None:
+def ignore_thread_error(args: threading.ExceptHookArgs) -> None:
     """Ignore an OSError (full disk) in TensorBoard's thread: its next write raises it again."""
-    if not isinstance(found.exc_value, OSError):
-        threading.__excepthook__(found)
+    if not isinstance(args.exc_value, OSError):
+        threading.__excepthook__(args)
 
 
 def run_and_report(program: str, work: Callable[[], int | None]) -> int:
@@ -69,21 +69,14 @@ def truncation_reported(program: str) -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def report(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def report(message: Warning | str, category: type[Warning], *place: Any) -> None:
             if issubclass(category, TruncationWarning):
                 print_error(program, str(message), 0)
             else:
-                show(message, category, filename, lineno, file, line)
+                show(message, category, *place)
 
         warnings.simplefilter("always", TruncationWarning)
-        warnings.showwarning = report
+        warnings.showwarning = report  # type: ignore[assignment]
         yield
 
 

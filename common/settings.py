@@ -12,10 +12,10 @@ It becomes a frozen data class. msgspec checks types and ranges. This module doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
@@ -90,10 +90,10 @@ class Settings:
             if "ClassVar" not in str(hint) and key not in known and hasattr(base, key):
                 line = f"class {cls.__name__}: {key}: expected another name for a setting"
                 raise SettingsError(f"{line}, found one that {base.__name__} already has")
-        own = get_annotations(cls).values()
-        # A class without settings of its own reuses the data class of its only base: creating
-        # data classes takes most of the import time.
-        adds = any("ClassVar" not in str(one) for one in own) or len(cls.__bases__) > 1
+        # A class that adds no settings reuses the data class of its only base: creating data
+        # classes takes most of the import time.
+        hints = get_annotations(cls).values()
+        adds = any("ClassVar" not in str(hint) for hint in hints) or len(cls.__bases__) > 1
         if adds or not is_dataclass(cls):
             dataclass(frozen=True)(cls)
 
@@ -118,14 +118,8 @@ class Settings:
         return {key: getattr(self, one.name) for key, one in self.by_key().items()}
 
 
-def hints_of(cls: Any) -> dict[str, Any]:
-    """Return the type of each field, with its range."""
-    return cached_hints(cls)
-
-
-@cache
-def cached_hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
+# The type of each field of a class, with its range.
+hints_of: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 
 
 def default_of(one: Field[Any]) -> Any:
@@ -229,13 +223,13 @@ def suggestion(value: Any, names: Iterable[str]) -> str:
 
 def names_of(hint: Any) -> tuple[str, ...]:
     """Return the choices of a Literal type, or of the Literal types inside a union or tuple."""
-    found: list[str] = []
+    names: list[str] = []
     for one in alternatives(hint):
         if get_origin(one) is Literal:
-            found += map(str, get_args(one))
+            names += map(str, get_args(one))
         elif get_origin(one) is tuple:
-            found += names_of(get_args(one)[0])
-    return tuple(found)
+            names += names_of(get_args(one)[0])
+    return tuple(names)
 
 
 def expected(hint: Any) -> str:
@@ -262,13 +256,8 @@ def expected_one(hint: Any) -> str:
         return "True or False"
     if isinstance(kind, inspect.TupleType | inspect.VarTupleType):
         several = expected(get_args(hint)[0]).replace("one of", "some of")
-        plurals = (
-            ("a whole number", "whole numbers"),
-            ("a number", "numbers"),
-            ("a name", "names"),
-        )
-        for one, many in plurals:
-            several = several.replace(one, many)
+        for one in ("whole number", "number", "name"):
+            several = several.replace(f"a {one}", f"{one}s")
         count = f"{len(kind.item_types)} " if isinstance(kind, inspect.TupleType) else ""
         return f"{count}{several}"
     return "a printable string" if kind == inspect.StrType() else "another kind of value"

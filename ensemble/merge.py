@@ -91,7 +91,7 @@ def merge(
 
 def merged(table: Aligned, chosen: list[int], kind: Scoring, method: str) -> Scores:
     """Merge one split's scores of the chosen models."""
-    scores = selected(table.values, chosen).astype(np.float32)
+    scores = average(table.values[chosen]).astype(np.float32)
     if method == "vote" and scores.ndim == 2:
         predictions = majority_vote(table.predictions, table.values)
     else:
@@ -123,11 +123,6 @@ def greedy_selection(
         if values[winner] > best_score:
             best, best_score = list(chosen), values[winner]
     return best
-
-
-def selected(scores: np.ndarray, chosen: list[int]) -> np.ndarray:
-    """Return the mean of the chosen models in float64."""
-    return average([scores[model] for model in chosen])
 
 
 def halves(ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,8 +12,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-NORMS = ("inf", "l2")
-VARIANTS = ("normalised", "projected")
 GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
 
 
@@ -73,10 +71,10 @@ def token_norm(noise: Tensor, norm: str) -> Tensor:
 def example_norm(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
     """Return, for each token, the norm of its whole example's noise (T, 1)."""
     tokens = token_norm(noise, norm).squeeze(-1)
-    found = tokens.new_zeros(int(owner.max()) + 1)
+    examples = tokens.new_zeros(int(owner.max()) + 1)
     if norm == "inf":
-        return found.scatter_reduce(0, owner, tokens, "amax")[owner, None]
-    return found.scatter_add(0, owner, tokens.square()).sqrt()[owner, None]
+        return examples.scatter_reduce(0, owner, tokens, "amax")[owner, None]
+    return examples.scatter_add(0, owner, tokens.square()).sqrt()[owner, None]
 
 
 def project(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> Tensor:

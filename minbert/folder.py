@@ -21,7 +21,7 @@ from minbert.weights import (
     load_transformer,
     read_checkpoint,
     save_tensors,
-    save_transformer,
+    to_checkpoint,
 )
 
 
@@ -171,9 +171,10 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]
 def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
     """Write `config.json` and `model.safetensors`; transformers opens those of a transformer."""
     if isinstance(encoder, Encoder):
-        write_json(folder / "config.json", config_to_transformers(encoder.config))
-        save_transformer(encoder, folder)
-        return
-    write_json(folder / "config.json", encoder.config.to_json())
-    tensors = {n: value.detach().cpu().contiguous() for n, value in encoder.state_dict().items()}
+        config, tensors = config_to_transformers(encoder.config), to_checkpoint(encoder)
+    else:
+        state = encoder.state_dict().items()
+        config = encoder.config.to_json()
+        tensors = {name: value.detach().cpu().contiguous() for name, value in state}
+    write_json(folder / "config.json", config)
     save_tensors(tensors, folder / "model.safetensors", {"format": "pt"})

@@ -251,8 +251,3 @@ def load_transformer(folder: Path, config: EncoderConfig) -> tuple[Encoder, list
         encoder = Encoder(config)
     encoder.load_state_dict(state, assign=True)
     return encoder.requires_grad_(True), extras
-
-
-def save_transformer(encoder: Encoder, folder: Path) -> None:
-    """Write `model.safetensors` with the tensor names of transformers."""
-    save_tensors(to_checkpoint(encoder), folder / "model.safetensors", {"format": "pt"})

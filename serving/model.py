@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -149,38 +150,22 @@ class MultiTaskModel:
         `count` is called with the number of rows of each window, for a progress bar. The warning
         of `predict` is issued after the last row.
         """
-        window: list[tuple[str, ...]] = []
-        number, cut = 0, 0
-        for number, row in enumerate(rows, 1):
-            if window and len(row) != len(window[0]):
-                raise RunError(
-                    f"row {number}: expected as many texts as in the rows before, "
-                    f"{len(window[0])}, found {len(row)}"
-                )
-            window.append(row)
-            if len(window) == WINDOW:
-                found, shortened = self.predict_rows(window, tasks, precision, count)
-                cut += shortened
-                yield window, found
-                window = []
-        if window:
-            found, shortened = self.predict_rows(window, tasks, precision, count)
-            cut += shortened
+        done, cut, remaining = 0, 0, iter(rows)
+        while window := list(islice(remaining, WINDOW)):
+            for number, row in enumerate(window, done + 1):
+                if len(row) != len(window[0]):
+                    raise RunError(
+                        f"row {number}: expected as many texts as in the rows before, "
+                        f"{len(window[0])}, found {len(row)}"
+                    )
+            columns = list(zip(*window, strict=True))
+            names = self.chosen(tasks, len(columns))
+            found, shortened = self.predict_window(columns, names, precision)
+            done, cut = done + len(window), cut + shortened
+            if count is not None:
+                count(len(window))
             yield window, found
-        warn_of_truncation(cut, number, "rows", self.model.bi_encoder.tokenizer.max_tokens)
-
-    def predict_rows(
-        self,
-        rows: list[tuple[str, ...]],
-        tasks: Sequence[str] | None,
-        precision: str,
-        count: Callable[[int], object] | None,
-    ) -> tuple[dict[str, Prediction], int]:
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        found = self.predict_window(columns, self.chosen(tasks, len(columns)), precision)
-        if count is not None:
-            count(len(rows))
-        return found
+        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
         """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
@@ -259,11 +244,11 @@ def embed_tasks(
     found: dict[str, tuple[Tensor, ...]] = {}
     groups: dict[tuple[str | None, bool], list[str]] = {}
     for name, texts in tokens.items():
-        own = name if model.pooling_of(name) is not None else None
-        groups.setdefault((own, texts[0].segments is not None), []).append(name)
-    for (own, _), names in groups.items():
-        every = [one for name in names for one in tokens[name]]
-        vectors = iter(embed_once(model, encoder, every, own))
+        separate = name if model.pooling_of(name) is not None else None
+        groups.setdefault((separate, texts[0].segments is not None), []).append(name)
+    for (separate, _), names in groups.items():
+        texts = [one for name in names for one in tokens[name]]
+        vectors = iter(embed_once(model, encoder, texts, separate))
         found |= {name: tuple(next(vectors) for _ in tokens[name]) for name in names}
     return found
 
@@ -274,13 +259,9 @@ def embed_once(
     """Return the embeddings (n, H) of each list of sequences; encode equal sequences once."""
     tokens = concatenated(several)
     rows, which = tokens.distinct()
+    pooling = model.pooling_of(task), model.embedding_width(task)
     vectors = model.bi_encoder.encode_window(
-        encoder,
-        tokens.select(rows),
-        False,
-        lambda done: None,
-        model.pooling_of(task),
-        model.embedding_width(task),
+        encoder, tokens.select(rows), False, lambda done: None, *pooling
     )
     spread = torch.from_numpy(vectors[which]).to(model.bi_encoder.device)
     return list(spread.split([len(one) for one in several]))

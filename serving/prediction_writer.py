@@ -183,7 +183,10 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
         if text in files.blank:
             found.append(np.nan)
         elif classes is None:
-            found.append(number_of(text, where))
+            value = to_number(text)
+            if value is None:
+                raise DataError(f"{where}: expected a number, found {text!r}")
+            found.append(value)
         elif text in names and to_number(text) is None:
             found.append(float(names.index(text)))
         else:
@@ -196,10 +199,3 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
     if np.isnan(targets).all():
         raise DataError(f"{task.name}: expected a row with a label, found none")
     return targets
-
-
-def number_of(text: str, where: str) -> float:
-    value = to_number(text)
-    if value is None:
-        raise DataError(f"{where}: expected a number, found {text!r}")
-    return value

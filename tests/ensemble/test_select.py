@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ensemble.merge import greedy_selection, halves, selected
+from ensemble import average
+from ensemble.merge import greedy_selection, halves
 
 
 def accuracy_on(labels):
@@ -23,10 +24,10 @@ def test_every_choice_is_the_best_there_was_and_none_is_below_the_best_member(po
     scores, labels = pool
     score = accuracy_on(labels)
     best = max(score(one) for one in scores)
-    assert score(selected(scores, greedy_selection(scores, score))) >= best
+    assert score(average(scores[greedy_selection(scores, score)])) >= best
     chosen = greedy_selection(scores, score, rounds=4)
     for size in range(1, len(chosen) + 1):
-        values = [score(selected(scores, [*chosen[: size - 1], one])) for one in range(6)]
+        values = [score(average(scores[[*chosen[: size - 1], one]])) for one in range(6)]
         assert chosen[size - 1] == int(np.argmax(values))
 
 
@@ -36,7 +37,7 @@ def test_a_model_may_be_chosen_twice():
     other = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
     chosen = greedy_selection(np.stack([good, other]), accuracy_on(labels))
     assert sorted(chosen) == [0, 0, 1]
-    assert accuracy_on(labels)(selected(np.stack([good, other]), chosen)) == 1
+    assert accuracy_on(labels)(average(np.stack([good, other])[chosen])) == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 1000])

@@ -56,13 +56,6 @@ def test_pack_equals_a_naive_loop(rows, data):
         assert batch.segments.tolist() == first + [0] * (len(batch.ids) - len(first))
 
 
-def test_token_lists_know_their_lengths():
-    tokens = token_lists([[1, 2, 3], [4], [5, 6]])
-    assert len(tokens) == 3
-    assert tokens.lengths.tolist() == [3, 1, 2]
-    assert tokens.token_index(np.array([2, 0])).tolist() == [4, 5, 0, 1, 2]
-
-
 def test_two_texts_need_an_even_number_of_sequences():
     with pytest.raises(ValueError, match="multiple of 2 sequences, found 3"):
         Batch(lengths=torch.tensor([1, 1, 1]), ids=torch.tensor([1, 2, 3]), texts=2)

@@ -6,7 +6,6 @@ import numpy as np
 import peer_models
 import pytest
 import torch
-from safetensors.torch import load_file
 from tolerances import assert_near, encoder_terms
 
 from common.errors import EncoderError, TruncationWarning
@@ -207,21 +206,6 @@ def test_a_folder_that_sentence_transformers_saved(tmp_path, pooling, lower):
         atol=TOLERANCE,
         rtol=0,
     )
-
-
-@pytest.mark.slow
-def test_minilm_survives_saving(minilm, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
-    minilm.save_pretrained(tmp_path)
-    texts = TEXTS[:12]
-    assert np.array_equal(BiEncoder.from_pretrained(tmp_path).encode(texts), minilm.encode(texts))
-    peer = SentenceTransformer(str(tmp_path), device="cpu")
-    np.testing.assert_allclose(minilm.encode(texts), peer.encode(texts), atol=TOLERANCE, rtol=0)
-    original = load_file(find_folder("minilm") / "model.safetensors")
-    saved = load_file(tmp_path / "model.safetensors")
-    assert set(original) - set(saved) == set(minilm.skipped_tensors)
-    assert all(torch.equal(tensor, original[name]) for name, tensor in saved.items())
 
 
 def test_sentences_that_are_cut_are_counted_in_one_warning(tiny, monkeypatch):

@@ -169,17 +169,6 @@ def test_bfloat16_is_near_float32_of_transformers(tmp_path, native, monkeypatch)
         assert (ours.float() - peer_states(peer, **inputs)).square().mean().sqrt() <= 5e-2
 
 
-@pytest.mark.numeric
-@torch.no_grad()
-def test_a_sentence_does_not_depend_on_its_neighbours(tiny):
-    model = tiny.eval()
-    tokens = model.tokenizer(peer_models.SENTENCES)
-    together = model.encoder(all_rows(tokens)).split(tokens.lengths.tolist())
-    for row, states in enumerate(together):
-        separate = model.encoder(pack([tokens], torch.tensor([row]).numpy()))
-        assert_near(states, separate, encoder_terms(model.encoder.config, len(states)))
-
-
 def test_a_batch_that_the_encoder_cannot_take_is_refused(tiny):
     tokens = tiny.tokenizer(["x"])
     ids = torch.full((129,), int(tokens.ids[0]))

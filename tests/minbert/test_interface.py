@@ -72,32 +72,3 @@ def test_both_texts_of_a_pair_in_one_pass(model):
     rows = np.array([3, 0, 7])
     both = model.embed(pack([tokens, tokens], rows))
     assert_near(both[:3], both[3:], terms(model))
-
-
-def test_a_saved_encoder_is_the_same_when_loaded(model, tmp_path):
-    model.save_pretrained(tmp_path)
-    again = BiEncoder.from_pretrained(tmp_path)
-    assert again.encoder.config == model.encoder.config
-    assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
-    assert np.array_equal(again.tokenizer(TEXTS).ids, model.tokenizer(TEXTS).ids)
-
-
-def test_dropout_comes_from_the_stream_of_the_encoder(model):
-    tokens = model.tokenizer(TEXTS)
-    batch = pack([tokens], np.arange(len(tokens)))
-    model.train()
-    stream = model.encoder.stream
-    try:
-        stream.reset(3)
-        first, second = model.embed(batch), model.embed(batch)
-        with stream.replay(1):
-            again = model.embed(batch)
-    finally:
-        model.eval()
-    assert torch.equal(first, again)
-    assert not torch.allclose(first, second)
-
-
-def test_the_tokenizer_cuts_what_is_too_long_for_the_encoder(model):
-    tokens = model.tokenizer(["a " * 5000])
-    assert tokens.lengths.max() <= model.encoder.config.max_tokens

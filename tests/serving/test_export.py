@@ -15,8 +15,6 @@ from minbert.bi_encoder import BiEncoder
 from serving import MultiTaskModel
 from serving.card import without_places
 from serving.export import export
-from tasks import build_task, data_folder
-from tasks.metrics import pearson
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
 
@@ -177,25 +175,6 @@ def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("point", range(4))
-def test_an_export_interrupted_in_any_rename_leaves_the_old_one_or_the_new_one(
-    exported, trained, monkeypatch, point
-):
-    folder, rename, count = exported("transformers"), Path.rename, iter(range(100))
-
-    def interrupts(self, target):
-        if next(count) == point:
-            raise KeyboardInterrupt
-        return rename(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", interrupts)
-        with pytest.raises(KeyboardInterrupt):
-            export(trained, folder, "sentence-transformers", overwrite=True)
-    assert (folder / "modules.json").exists() == (point == 3)
-    assert MultiTaskModel.load(folder).tasks
-
-
 def test_an_export_that_was_being_replaced_by_a_killed_one_is_put_back(
     exported, trained, tmp_path, monkeypatch
 ):
@@ -205,27 +184,3 @@ def test_an_export_that_was_being_replaced_by_a_killed_one_is_put_back(
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
     assert list(tmp_path.iterdir()) == [folder]
-
-
-@pytest.mark.slow
-def test_sentence_transformers_own_evaluators_agree_with_our_figures(exported):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.evaluation import (
-        BinaryClassificationEvaluator,
-        EmbeddingSimilarityEvaluator,
-    )
-
-    folder = exported("sentence-transformers")
-    theirs, ours = SentenceTransformer(str(folder), device="cpu"), BiEncoder.from_pretrained(folder)
-    sts, qqp = (build_task(name).read(data_folder("sample"), "dev") for name in ("sts", "qqp"))
-
-    def cosines(examples):
-        first, second = (ours.encode(text, normalize=True) for text in examples.texts)
-        return (first.astype(np.float64) * second).sum(1)
-
-    similarity = EmbeddingSimilarityEvaluator(*sts.texts, (sts.targets / 5).tolist())(theirs)
-    expected = pearson(cosines(sts), sts.targets)
-    assert similarity["pearson_cosine"] == pytest.approx(expected, abs=1e-4)
-    binary = BinaryClassificationEvaluator(*qqp.texts, qqp.targets.tolist())(theirs)
-    best = max(np.mean((cosines(qqp) >= cut) == qqp.targets) for cut in [*cosines(qqp), 2])
-    assert binary["cosine_accuracy"] == pytest.approx(best, abs=1e-4)

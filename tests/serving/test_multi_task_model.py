@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import torch
 from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import TruncationWarning
 from multitask.errors import RunError
 from serving import MultiTaskModel
-from serving.model import concatenated
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -51,14 +49,6 @@ def test_heads_together_answer_as_each_by_itself(model):
     for task in model.tasks:
         alone = model.predict(pairs, [task])[task]
         assert_near(alone.values, together[task].values, terms(model))
-
-
-def test_the_order_and_the_company_of_rows_change_nothing(model):
-    pairs = list(zip(*dev("sts").texts, strict=True))[:20]
-    values = model.predict(pairs)["sts"].values
-    backwards = model.predict(pairs[::-1])["sts"].values
-    assert_near(backwards[::-1], values, terms(model))
-    assert_near(model.predict(pairs[3:4])["sts"].values, values[3:4], terms(model))
 
 
 def test_each_distinct_text_is_encoded_once(model, monkeypatch):
@@ -118,16 +108,6 @@ def test_a_head_that_pools_tokens_itself(tmp_path):
     model = MultiTaskModel.load(run)
     found = model.predict(dev("sst").texts[0])["sst"]
     assert_near(found.probabilities, kept.values, terms(model))
-
-
-def test_distinct_sequences(model):
-    tokenizer = model.model.bi_encoder.tokenizer
-    tokens = concatenated([tokenizer(["a", "b", "a"]), tokenizer(["b", "c"])])
-    rows, which = tokens.distinct()
-    assert rows.tolist() == [0, 1, 4]
-    assert which.tolist() == [0, 1, 0, 1, 2]
-    assert tokens.select(rows).ids.tolist() == tokenizer(["a", "b", "c"]).ids.tolist()
-    assert torch.is_inference_mode_enabled() is False
 
 
 def test_rows_that_are_cut_are_counted_in_one_warning(model, monkeypatch):
