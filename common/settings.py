@@ -191,8 +191,7 @@ def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
     """Return the parts of a mapping or a sequence, as (expected type, part)."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (dict, Mapping) and isinstance(value, dict):
-        pairs = value.items()
-        return [*((arguments[0], key) for key in value), *((arguments[1], one) for _, one in pairs)]
+        return [(arguments[0], k) for k in value] + [(arguments[1], v) for v in value.values()]
     if origin is tuple and isinstance(value, list | tuple):
         every = arguments[-1] is ...
         each = arguments[:1] * len(value) if every else arguments

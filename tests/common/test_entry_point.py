@@ -29,12 +29,12 @@ def fail(error):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_a_user_can_mend_is_one_line(error, status, line, capsys):
+def test_user_errors_print_one_line(error, status, line, capsys):
     assert run_and_report("program", fail(error)) == status
     assert capsys.readouterr().err == f"program: {line}\n"
 
 
-def test_an_error_of_ours_is_not_hidden():
+def test_internal_errors_are_raised():
     with pytest.raises(RuntimeError, match="a bug"):
         run_and_report("program", fail(RuntimeError("a bug")))
 
@@ -50,7 +50,7 @@ def python(text):
     )
 
 
-def test_a_scheduler_that_asks_is_answered_in_a_line():
+def test_sigterm_prints_one_line():
     found = python(
         "import os, signal\n"
         "from common.entry_point import start\n"
@@ -61,7 +61,7 @@ def test_a_scheduler_that_asks_is_answered_in_a_line():
 
 
 @pytest.mark.parametrize(("error", "told"), [("OSError(28, 'full')", False), ("KeyError()", True)])
-def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
+def test_os_errors_of_a_thread_print_no_traceback(error, told):
     found = python(
         "import threading\n"
         "from common.entry_point import start\n"
@@ -76,7 +76,7 @@ def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
     assert ("Traceback" in found.stderr) is told
 
 
-def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
+def test_truncation_warnings_print_one_line_each(capsys):
     def work():
         for _ in range(2):
             warn_of_truncation(1, 1000, "sentences", 256)
@@ -90,6 +90,6 @@ def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
             work()
 
 
-def test_other_warnings_are_left_alone():
+def test_other_warnings_stay_unchanged():
     with pytest.warns(UserWarning, match="another"):
         run_and_report("program", lambda: warnings.warn("another", stacklevel=1))

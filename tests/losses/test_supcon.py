@@ -81,7 +81,7 @@ def test_all_three_equal_plain_loops(labels, temperature):
         close(found, expected)
 
 
-def test_no_batch_with_as_many_of_each_class_falls_below_the_ideal_points():
+def test_balanced_batches_stay_above_the_lower_bounds():
     labels = [0, 1, 2] * 4
     ideal = lower_bounds(0.3, 3)
     for seed in range(50):

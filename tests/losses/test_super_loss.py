@@ -89,7 +89,7 @@ def test_it_equals_plain_loops(labels, variant, hard):
     assert found.item() == pytest.approx(by_loops(x, y, 0.3, variant, **hard), rel=1e-9)
 
 
-def test_of_equally_near_negatives_the_first_count():
+def test_ties_between_negatives_keep_their_order():
     cosines = torch.tensor([[0.1, 0.5, 0.5, 0.5]], requires_grad=True)
     for choice in ({"top_k": 1}, {"least": torch.tensor(0.9)}, {"top_fraction": 0.2}):
         values, count = select_hard_negatives(cosines, **choice)
@@ -99,7 +99,7 @@ def test_of_equally_near_negatives_the_first_count():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_negative_of_just_the_threshold_counts(dtype):
+def test_a_cosine_equal_to_the_threshold_is_included(dtype):
     x = torch.tensor([[1, 0], [1, 0], [0.6, 0.8], [-1, 0]], dtype=dtype)
     y = torch.tensor([0, 0, 1, 1])
     nearest, both = (float(super_loss(x, y, 0.1, threshold=t)) for t in (0.6, -1.0))

@@ -85,7 +85,7 @@ def test_context_and_gradient_are_those_of_a_plain_loop(kernel, lengths, varlen)
 @pytest.mark.numeric
 @pytest.mark.parametrize("kernel", [explicit, sdpa_attention])
 @pytest.mark.parametrize("lengths", LENGTHS)
-def test_tokens_of_no_sentence_change_nothing(kernel, lengths):
+def test_padding_tokens_change_nothing(kernel, lengths):
     qkv, exact = inputs(lengths)
     rounded = AttentionLayout(exact.batch, HEADS, (64, 8))
     assert (rounded.tokens % 64, rounded.columns % 8) == (0, 0)
@@ -152,7 +152,7 @@ def test_kernel_by_device_length_and_dropout(monkeypatch):
         (torch.bfloat16, 32, (7, 5), False),
     ],
 )
-def test_what_flash_attention_can_take(monkeypatch, dtype, width, capability, expected):
+def test_flash_attention_requirements(monkeypatch, dtype, width, capability, expected):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert attention.has_varlen(torch.zeros(2, 3 * 2 * width, dtype=dtype), 2) is expected
 

@@ -87,7 +87,7 @@ def test_two_texts_in_a_sequence_carry_segments(tmp_path):
 @pytest.mark.parametrize("place", NOISE_PLACES)
 @pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
 @torch.no_grad()
-def test_noise_is_added_where_it_belongs(tmp_path, kind, place):
+def test_noise_is_added_at_its_place(tmp_path, kind, place):
     """To the words, before LayerNorm, or to the output of the embedding module, as in mt-dnn."""
     peer = peer_models.save(tmp_path, kind)
     model = load(tmp_path)
@@ -169,7 +169,7 @@ def test_bfloat16_is_near_float32_of_transformers(tmp_path, native, monkeypatch)
         assert (ours.float() - peer_states(peer, **inputs)).square().mean().sqrt() <= 5e-2
 
 
-def test_a_batch_that_the_encoder_cannot_take_is_refused(tiny):
+def test_invalid_batches_are_refused(tiny):
     tokens = tiny.tokenizer(["x"])
     ids = torch.full((129,), int(tokens.ids[0]))
     batch = type(all_rows(tokens))(lengths=torch.tensor([129]), ids=ids)

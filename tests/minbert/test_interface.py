@@ -35,7 +35,7 @@ def terms(model):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_order_and_company_do_not_matter(folder, pooling):
+def test_embeddings_do_not_depend_on_the_batch(folder, pooling):
     model = BiEncoder.from_pretrained(folder, pooling)
     together = model.encode(TEXTS)
     assert together.shape == (len(TEXTS), model.width)
@@ -46,7 +46,7 @@ def test_order_and_company_do_not_matter(folder, pooling):
         assert_near(model.encode([text])[0], together[row], terms(model))
 
 
-def test_an_empty_sentence_has_a_vector_and_no_sentence_none(model):
+def test_empty_sentences_and_empty_lists_are_encoded(model):
     assert np.isfinite(model.encode([""])).all()
     nothing = model.encode([])
     assert nothing.shape == (0, model.width)
@@ -67,7 +67,7 @@ def test_embed_is_encode_with_gradients(folder, pooling):
 
 
 @pytest.mark.numeric
-def test_both_texts_of_a_pair_in_one_pass(model):
+def test_a_pair_is_encoded_in_one_pass(model):
     tokens = model.tokenizer(TEXTS)
     rows = np.array([3, 0, 7])
     both = model.embed(pack([tokens, tokens], rows))

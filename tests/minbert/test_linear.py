@@ -47,7 +47,7 @@ def test_output_and_gradients_are_those_of_float64(kernel, shape):
 
 @pytest.mark.numeric
 @needs_onednn
-def test_the_backward_of_onednn_computes_only_what_is_wanted(monkeypatch):
+def test_onednn_computes_only_required_gradients(monkeypatch):
     calls = []
     product = kernels.onednn
     monkeypatch.setattr(kernels, "onednn", lambda *a: calls.append(a) or product(*a))
@@ -92,7 +92,7 @@ def test_autocast_keeps_master_weights_and_their_gradients_in_float32(native, mo
     assert relative_error(layer.weight.grad, x.detach().sum(0).expand(4, 8)) <= 2**-6
 
 
-def test_without_the_private_op_mkl_is_used_and_what_is_not_there_is_refused(monkeypatch):
+def test_mkl_is_used_without_the_private_op(monkeypatch):
     monkeypatch.setattr(kernels, "has_onednn", lambda: False)
     x, weight, bias, _ = case(5, 4, 3)
     assert torch.equal(linear(x, weight, bias, "onednn"), F.linear(x, weight, bias))
@@ -126,7 +126,7 @@ def test_the_faster_kernel_is_chosen_unless_it_is_a_tie_or_wrong(monkeypatch, fa
 
 
 @needs_onednn
-def test_the_choice_is_remembered_for_this_cpu_and_pytorch(monkeypatch, tmp_path):
+def test_the_choice_is_cached_per_cpu_and_pytorch_version(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     probes = []
     choice = kernels.LinearChoice("onednn", "measured")
@@ -143,7 +143,7 @@ def test_the_choice_is_remembered_for_this_cpu_and_pytorch(monkeypatch, tmp_path
 
 @needs_onednn
 @pytest.mark.parametrize("content", ["", "[]", '{"cpu": 1}', "[" * 200_000, "{machine: foo}"])
-def test_a_cache_that_is_damaged_or_cannot_be_written_is_no_fault(monkeypatch, tmp_path, content):
+def test_an_invalid_cache_is_ignored(monkeypatch, tmp_path, content):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cache_file().parent.mkdir()
     if content == "{machine: foo}":  # of this very machine, with a kernel there is not

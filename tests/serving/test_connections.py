@@ -57,7 +57,7 @@ def answer(connection):
 
 
 @pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
-def test_a_request_that_is_not_finished_in_time_ends(sent, capsys):
+def test_unfinished_requests_time_out(sent, capsys):
     with served(ConnectionLimits(seconds=0.2)) as port, connect(port) as slow:
         slow.sendall(sent)
         assert answer(slow).endswith(
@@ -66,7 +66,7 @@ def test_a_request_that_is_not_finished_in_time_ends(sent, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_more_connections_than_may_be_are_refused_with_one_line(capsys):
+def test_connections_above_the_limit_are_refused(capsys):
     with served(ConnectionLimits(connections=3, seconds=NEVER)) as port, ExitStack() as held:
         idle = [held.enter_context(connect(port)) for _ in range(3)]
         idle[0].sendall(REQUEST[:-2])

@@ -35,7 +35,7 @@ def test_it_lists_tasks_and_sentences(client):
     assert found["corpus"] == {"name": "file.txt", "size": 3}
 
 
-def test_it_predicts_what_the_model_does(client, model):
+def test_the_page_returns_the_predictions_of_the_model(client, model):
     found = client.post("/predict", json={"task": "sst", "texts": ["a film to love"]}).json()
     ours = model.predict(["a film to love"])["sst"]
     assert found["label"] == ours.labels[0]
@@ -67,14 +67,14 @@ def test_the_nearest_sentences(client):
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],
 )
-def test_bad_requests_are_refused_in_a_line(client, path, content, status, expected):
+def test_invalid_requests_are_refused(client, path, content, status, expected):
     headers = {"Content-Type": "application/json"}
     found = client.post(path, content=json.dumps(content), headers=headers)
     assert found.status_code == status
     assert expected in found.json()["error"]
 
 
-def test_bodies_that_are_no_json_or_of_unknown_length_are_refused(client):
+def test_invalid_json_and_chunked_bodies_are_refused(client):
     headers = {"Content-Type": "application/json"}
     found = client.post("/predict", content=b"{", headers=headers)
     error = {"error": "expected JSON, found something else"}
@@ -83,7 +83,7 @@ def test_bodies_that_are_no_json_or_of_unknown_length_are_refused(client):
     assert client.post("/predict", content=b"{}", headers=headers).status_code == 411
 
 
-def test_without_sentences_and_from_another_page_nothing_is_found(model):
+def test_requests_without_sentences_or_from_other_hosts_are_refused(model):
     app = make_app(model)
     here, elsewhere = (
         TestClient(app, base_url=f"http://{host}") for host in ("localhost", "attacker.example")
@@ -92,7 +92,7 @@ def test_without_sentences_and_from_another_page_nothing_is_found(model):
     assert elsewhere.get("/about").status_code == 400
 
 
-def test_more_than_may_wait_are_sent_away():
+def test_requests_above_the_queue_limit_are_refused():
     async def many():
         queue, done = Queue(3), threading.Event()
         first = [asyncio.ensure_future(queue(lambda: done.wait(60))) for _ in range(3)]
@@ -114,7 +114,7 @@ BROWSER = next(
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_shows_the_boxes_without_scrolling_aside(model, corpus, tmp_path, width):
+def test_a_browser_shows_all_sections(model, corpus, tmp_path, width):
     import uvicorn
 
     with socket.socket() as free:

@@ -29,7 +29,7 @@ def test_other_classes_than_the_first_ones_are_left_out():
     assert metrics_of(task, np.array([0, 1, 0, 1]), targets)["accuracy"] == 0.5
 
 
-def test_any_number_is_a_similarity():
+def test_similarities_are_any_numbers():
     task = build_task("sts")
     targets = targets_of(task, rows("7", "-1.5", "3", ""))
     assert targets.tolist()[:3] == [7, -1.5, 3]
