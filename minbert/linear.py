@@ -156,17 +156,17 @@ class LinearChoice:
     reason: str
 
 
-def choose_linear(wanted: str = "auto") -> LinearChoice:
+def choose_linear(kernel: str = "auto") -> LinearChoice:
     """Return the requested kernel; for `auto` the faster one, from the user's cache or measured.
 
     Raises HardwareError for an unknown kernel or one that this PyTorch lacks.
     """
-    if wanted not in ("auto", *LINEARS):
-        raise HardwareError(f"--linear: expected auto, {', '.join(LINEARS)}, found {wanted!r}")
-    if wanted == "onednn" and not has_onednn():
+    if kernel not in ("auto", *LINEARS):
+        raise HardwareError(f"--linear: expected auto, {', '.join(LINEARS)}, found {kernel!r}")
+    if kernel == "onednn" and not has_onednn():
         raise HardwareError("--linear onednn: expected a PyTorch that has this kernel, found none")
-    if wanted != "auto":
-        return LinearChoice(wanted, "as requested")
+    if kernel != "auto":
+        return LinearChoice(kernel, "as requested")
     if not has_onednn():
         return LinearChoice("mkl", "this PyTorch lacks onednn")
     cache, machine = read_cache(), this_machine()

@@ -107,13 +107,13 @@ def mine(
     n = len(rows)
     total = n * (n - 1) // 2
     scores = torch.empty(BLOCK, BLOCK)
-    with bar("mine", "pair", total if progress else None) as shown:
+    with bar("mine", "pair", total if progress else None) as progress_bar:
         for begin in range(0, n, BLOCK):
             block = rows[begin : begin + BLOCK]
             for other in range(begin, n, BLOCK):
                 compare(block, rows[other : other + BLOCK], begin, other, best, scores)
             later = n - begin - len(block)
-            shown.update(len(block) * later + len(block) * (len(block) - 1) // 2)
+            progress_bar.update(len(block) * later + len(block) * (len(block) - 1) // 2)
     first, second, cosines = best.prune()
     return Pairs(first.numpy(), second.numpy(), cosines.numpy())
 
@@ -139,6 +139,6 @@ def compare(
 
 def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[Any, Any]:
     """Return rows (q, k) and cosines (q, k) of the `count` nearest rows to each query."""
-    rows, wanted = torch.from_numpy(np.ascontiguousarray(embeddings)), torch.from_numpy(queries)
-    cosines, places = torch.topk(wanted @ rows.T, min(count, len(rows)), dim=1)
+    rows = torch.from_numpy(np.ascontiguousarray(embeddings))
+    cosines, places = torch.topk(torch.from_numpy(queries) @ rows.T, min(count, len(rows)), dim=1)
     return places.numpy(), cosines.numpy()

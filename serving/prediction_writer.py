@@ -51,7 +51,7 @@ def write_predictions(
     run: str,
     source: RowFile,
     file: TextIO,
-    wanted: PredictionOptions,
+    options: PredictionOptions,
     machine: RunConfig,
     outside: tuple[type[Settings], ...] = (),
 ) -> tuple[int, float, str]:
@@ -67,52 +67,52 @@ def write_predictions(
     model = MultiTaskModel.load(run, machine.device, machine.linear, outside)
     loaded = time.perf_counter()
     if first is None:
-        if wanted.glue:
+        if options.glue:
             raise DataError(f"{source.file}: expected rows to predict, found none")
         return 0, loaded, ""
-    task = only_task(wanted, model, len(source.columns)) if wanted.label or wanted.glue else None
-    targets = targets_of(task, source.labels(wanted.label)) if task and wanted.label else None
-    indices = iter(list(source.indices()) if wanted.glue else ())
+    task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
+    targets = targets_of(task, source.labels(options.label)) if task and options.label else None
+    indices = iter(list(source.indices()) if options.glue else ())
     values = []
 
-    writer = csv.writer(file, delimiter=wanted.separator, lineterminator="\n")
+    writer = csv.writer(file, delimiter=options.separator, lineterminator="\n")
     count = 0
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
-            chain([first], rows), wanted.tasks, machine.precision, progress.update
+            chain([first], rows), options.tasks, machine.precision, progress.update
         ):
             source.check_unchanged(version)
             if not count:
                 texts = source.columns or ("text", "other text")[: len(window[0])]
-                header = [*texts, *columns(found, wanted.probabilities)]
+                header = [*texts, *columns(found, options.probabilities)]
                 writer.writerow(
-                    escape_row(file, ["index", "prediction"] if wanted.glue else header)
+                    escape_row(file, ["index", "prediction"] if options.glue else header)
                 )
             if targets is not None and task:
                 values.append(found[task.name].values)
-            if task and wanted.glue:
+            if task and options.glue:
                 writer.writerows(glue_rows(task, found[task.name], indices))
             else:
                 for place, row in enumerate(window):
-                    line = [*row, *prediction_fields(found, place, wanted.probabilities)]
+                    line = [*row, *prediction_fields(found, place, options.probabilities)]
                     writer.writerow(escape_row(file, line))
             file.flush()
             count += len(window)
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
-    judged = metrics_table(task, values, targets) if task and targets is not None else ""
-    return count, loaded, judged
+    table = metrics_table(task, values, targets) if task and targets is not None else ""
+    return count, loaded, table
 
 
-def only_task(wanted: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
+def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
     """Return the one task that the labels or the GLUE submission belong to."""
     from multitask.errors import RunError
 
-    names = model.chosen(wanted.tasks, texts)
+    names = model.chosen(options.tasks, texts)
     if len(names) != 1:
-        flag = "--label" if wanted.label else "--glue"
+        flag = "--label" if options.label else "--glue"
         raise RunError(f"{flag}: expected one task, found {', '.join(names)}; choose by --tasks")
-    if wanted.glue and names[0] not in SUBMITTED:
+    if options.glue and names[0] not in SUBMITTED:
         raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
     return model.tasks_by_name[names[0]]
 
@@ -165,8 +165,8 @@ def metrics_table(task: Task, values: list[np.ndarray], targets: np.ndarray) -> 
 def metrics_of(task: Task, values: np.ndarray, targets: np.ndarray) -> dict[str, float]:
     """Compute the task's metrics of predictions (n,) over the rows with a label."""
     known = ~np.isnan(targets)
-    wanted = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
-    return task.kind.metrics(values[known], wanted)
+    labels = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
+    return task.kind.metrics(values[known], labels)
 
 
 def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What all tests share: a kernel, a cache of their own, and the same drawn examples anywhere."""
+"""Kernel, cache and Hypothesis settings of all tests."""
 
 import os
 from collections.abc import Iterator

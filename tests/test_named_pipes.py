@@ -1,4 +1,4 @@
-"""A named pipe in the place of a file is refused in one line: nothing waits for it without end."""
+"""A named pipe in place of a file is refused in one line and never waited for."""
 
 import os
 import shutil

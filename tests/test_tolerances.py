@@ -1,4 +1,4 @@
-"""The bound on rounding holds for the worst order of a sum, and a missing term is beyond it."""
+"""The bound on rounding holds for the worst order of a sum and detects a missing term."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How programs begin and end: one line, a status, no traceback."""
+"""Programs end with a one-line error and an exit status, without a traceback."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Examples are found by their ids, whatever order a model has them in."""
+"""Examples are aligned by their ids, in any order."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Weights averaged: the mean, what identical runs give, what a greedy soup leaves out."""
+"""Averaged weights: the mean, soups of identical runs, greedy selection."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Divergences: golden values, and that nothing is stretched."""
+"""Divergences: golden values, extreme logits, different shapes."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""LaCon's three losses: golden values, the usual mistakes not made, plain loops, small batches."""
+"""LaCon's losses: golden values, known mistakes, plain loops, small batches."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""SMART's noise: golden steps on one text and on two towers, and the ball it stays in."""
+"""SMART's noise: golden steps for single texts and pairs, and its norm."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Supervised contrastive losses: golden values, plain double loops, ideal points."""
+"""Supervised contrastive losses: golden values, plain double loops, lower bounds."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""SuperLoss: golden values, plain double loops, hard negatives, and the direction it pushes in."""
+"""SuperLoss: golden values, plain double loops, hard negatives."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Triplet and N-pair loss: golden values, plain loops over triplets, batches without any."""
+"""Triplet and N-pair loss: golden values and plain loops, also for batches without terms."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Sentences -> embeddings as sentence-transformers gives them, and folders that it opens."""
+"""Embeddings equal those of sentence-transformers, which opens saved folders."""
 
 import warnings
 
@@ -9,7 +9,7 @@ import torch
 from tolerances import assert_near, encoder_terms
 
 from common.errors import EncoderError, TruncationWarning
-from minbert import BiEncoder, bi_encoder, encoding
+from minbert import BiEncoder, bi_encoder
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
 
@@ -94,7 +94,7 @@ def test_the_folder_determines_normalisation_by_default(tiny, tmp_path):
 @pytest.mark.parametrize("budget", [1, 100, 10**6])
 def test_windows_and_batches_do_not_change_the_embeddings(tiny, monkeypatch, window, budget):
     expected = tiny.encode(TEXTS)
-    monkeypatch.setattr(encoding, "WINDOW", window)
+    monkeypatch.setattr(bi_encoder, "WINDOW", window)
     monkeypatch.setattr(bi_encoder, "batch_tokens", lambda device: budget)
     parts = list(tiny.encode_stream(iter(TEXTS)))
     assert [len(part) for part in parts[:-1]] == [window] * (len(parts) - 1)
@@ -103,7 +103,7 @@ def test_windows_and_batches_do_not_change_the_embeddings(tiny, monkeypatch, win
 
 
 def test_a_stream_is_read_one_window_at_a_time(tiny, monkeypatch):
-    monkeypatch.setattr(encoding, "WINDOW", 10)
+    monkeypatch.setattr(bi_encoder, "WINDOW", 10)
     read = []
     stream = tiny.encode_stream(read.append(text) or text for text in TEXTS)
     next(stream)
@@ -194,7 +194,7 @@ def test_a_folder_that_sentence_transformers_saved(tmp_path, pooling, lower):
 
 
 def test_truncated_sentences_are_counted_in_one_warning(tiny, monkeypatch):
-    monkeypatch.setattr(encoding, "WINDOW", 2)
+    monkeypatch.setattr(bi_encoder, "WINDOW", 2)
     limit = tiny.tokenizer.max_tokens
     whole, longer = "x " * (limit - 2), "x " * (limit - 1)
     expected = f"2 of 5 sentences are longer than {limit} tokens and were cut"

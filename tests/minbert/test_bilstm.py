@@ -1,4 +1,4 @@
-"""The BiLSTM beside PyTorch's padded one, its words and vectors, and what is wrong with a file."""
+"""The BiLSTM against PyTorch's padded LSTM; word vocabularies, vectors, invalid files."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""`config.json` in and out; what we do not compute is refused."""
+"""`config.json` is read and written; unsupported models are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every encoder keeps to, the transformer and the BiLSTM over words."""
+"""Properties of every encoder: the transformer and the BiLSTM."""
 
 import numpy as np
 import pytest

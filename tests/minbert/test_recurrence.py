@@ -1,4 +1,4 @@
-"""The written-out recurrence beside PyTorch's packed LSTM, and beside differences."""
+"""The explicit recurrence against PyTorch's packed LSTM."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Where encoders come from: names, folders, the hub; every failure is one line."""
+"""Names, folders and hub ids of encoders; errors are one line."""
 
 import builtins
 import subprocess

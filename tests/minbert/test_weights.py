@@ -1,4 +1,4 @@
-"""Checkpoints of every layout are read alike."""
+"""Checkpoints of all layouts give the same weights."""
 
 import peer_models
 import pytest

@@ -1,4 +1,4 @@
-"""Exports: opened by the libraries they are for, with the same numbers; whole or not at all."""
+"""Exports give the same numbers in other libraries and are written atomically."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""MultiTaskModel: what it says of new texts is what its run said of dev."""
+"""Predictions of MultiTaskModel equal those of its run."""
 
 import numpy as np
 import pytest

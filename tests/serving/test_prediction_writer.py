@@ -1,4 +1,4 @@
-"""Labels of a file as numbers, and the metrics of what was said of its rows."""
+"""Labels of a file as numbers, and metrics of the predictions."""
 
 import numpy as np
 import pytest

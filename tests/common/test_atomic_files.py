@@ -1,4 +1,4 @@
-"""Files are there whole or not at all, whoever else writes them."""
+"""Files and folders are replaced completely or not at all, also by several processes."""
 
 import os
 import socket
