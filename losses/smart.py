@@ -33,7 +33,7 @@ def adversarial_noise(
     added, and each token's noise is then divided by its own norm plus `guard`. For any start, every
     token's noise ends with norm `radius`, which is 1 in those implementations.
 
-    `project` follows the paper (Algorithm 1): the gradient is divided by its norm over the whole
+    `projected` follows the paper (Algorithm 1): the gradient is divided by its norm over the whole
     example, a step has length `step_size`, and the noise is projected onto the ball of `radius`,
     per number for `inf` and per example for `l2`.
 
@@ -42,7 +42,7 @@ def adversarial_noise(
     Args:
         divergence: maps noise (T, H) to a scalar distance from the predictions without noise.
         start: (T, H) random noise; at zero the divergence has no gradient.
-        owner: (T,) example of each token, from 0; required for `project`.
+        owner: (T,) example of each token, from 0; required for `projected`.
         step_size, radius: one number, or one number per token (T, 1).
     """
     noise = start.detach()
