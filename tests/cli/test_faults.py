@@ -10,7 +10,8 @@ from run_files import prediction_bytes
 
 import cli
 from common.atomic_files import file_lock
-from multitask.atomic_dirs import fault, newest_first
+from common.json_files import integrity_error
+from multitask.atomic_dirs import newest_first
 from multitask.trainer import Trainer
 
 ROOT = Path(cli.__file__).parents[1]
@@ -76,7 +77,7 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     assert "Traceback" not in found.stderr
     assert "File too large" in found.stderr.splitlines()[-1]
     assert not (folder / "metrics.json").exists()
-    assert fault(newest_first(folder / "checkpoint")[0]) is None
+    assert integrity_error(newest_first(folder / "checkpoint")[0]) is None
     assert run(*command, "--resume").returncode == 0
     assert prediction_bytes(folder) == prediction_bytes(finished[0])
 
