@@ -43,7 +43,7 @@ Positive = Annotated[float, Meta(gt=0, le=MANY)]
 NonNegative = Annotated[float, Meta(ge=0, le=MANY)]
 AtLeastOne = Annotated[float, Meta(ge=1, le=MANY)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-PositiveFraction = Annotated[float, Meta(gt=0, le=1)]
+Ratio = Annotated[float, Meta(gt=0, le=1)]  # above 0
 Cosine = Annotated[float, Meta(ge=-1, le=1)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Name = Annotated[str, Meta(pattern=r"\S", description="a name")]

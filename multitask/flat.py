@@ -93,10 +93,8 @@ def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
         if isinstance(several, Settings) and name == "regularizers":
             continue
         if not isinstance(several, list | tuple):
-            what = "names of tasks" if name == "tasks" else name
-            raise SettingsError(
-                f"{name}: expected a sequence of {what}, found {short_repr(several)}"
-            )
+            what, found = "names of tasks" if name == "tasks" else name, short_repr(several)
+            raise SettingsError(f"{name}: expected a sequence of {what}, found {found}")
     for name in ("task_options", "own_tasks"):
         if name in given:
             convert(name, hints[name], given[name])
@@ -261,10 +259,8 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             if given_value is not MISSING and not any(weights):
                 continue
         if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
-            owner = owner_of(key, owned)
-            raise SettingsError(
-                f"{key}: expected {owner}, found {short_repr(given[key])} without it"
-            )
+            owner, found = owner_of(key, owned), short_repr(given[key])
+            raise SettingsError(f"{key}: expected {owner}, found {found} without it")
 
 
 def owner_of(key: str, owned: Owners) -> str:

@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from common.errors import UserError
-from common.settings import (
-    Cosine,
-    Count,
-    Name,
-    NonNegativeInt,
-    Positive,
-    PositiveFraction,
-    Settings,
-    setting,
-)
+from common.settings import Cosine, Count, Name, NonNegativeInt, Positive, Ratio, Settings, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -242,9 +233,7 @@ class SuperLoss(ClassObjective, name="superloss"):
     hard_threshold: Cosine | None = setting(
         None, help="only negatives of at least this cosine, or else the nearest", metavar="X"
     )
-    hard_top_fraction: PositiveFraction | None = setting(
-        None, help="only the nearest share of the negatives"
-    )
+    hard_top_fraction: Ratio | None = setting(None, help="only the nearest share of the negatives")
     hard_after: NonNegativeInt = setting(
         0, help="epochs with all negatives before only the hard ones count"
     )
