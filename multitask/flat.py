@@ -259,8 +259,8 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             if given_value is not MISSING and not any(weights):
                 continue
         if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
-            owner, found = owner_of(key, owned), short_repr(given[key])
-            raise SettingsError(f"{key}: expected {owner}, found {found} without it")
+            owner, shown = owner_of(key, owned), short_repr(given[key])
+            raise SettingsError(f"{key}: expected {owner}, found {shown} without it")
 
 
 def owner_of(key: str, owned: Owners) -> str:
