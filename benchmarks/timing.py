@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from minbert.arithmetic import LINEARS
+from minbert.config import LINEARS
 from minbert.linear import choose_linear, has_onednn, linear
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers

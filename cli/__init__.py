@@ -9,9 +9,9 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
-from common.entry_point import ended
+from common.entry_point import run_and_report
 from common.errors import SettingsError, one_line
-from common.settings import Settings, meant
+from common.settings import Settings, suggestion
 
 MODES = {
     "single": "train one task",
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         unknown = re.match(r"unrecognized arguments: --?([\w-]+)", message)
         if unknown:
             known = [flag.lstrip("-") for flag in self._option_string_actions]
-            message += meant(unknown[1], known).replace("mean ", "mean --")
+            message += suggestion(unknown[1], known).replace("mean ", "mean --")
         self.exit(2, f"run.py: {one_line(message)} (see --help)\n")
 
 
@@ -80,8 +80,8 @@ def main(argv: list[str]) -> int:
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
-        front.error(line + meant(chosen.mode, MODES))
-    return ended("run.py", lambda: run_mode(chosen.mode, rest))
+        front.error(line + suggestion(chosen.mode, MODES))
+    return run_and_report("run.py", lambda: run_mode(chosen.mode, rest))
 
 
 def complete(front: Parser) -> None:

@@ -70,11 +70,11 @@ def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.nd
     if args.run and args.encoder:
         parser.error("--run and --encoder: expected at most one of them")
     from minbert.bi_encoder import BiEncoder
-    from minbert.device import choose_device
+    from minbert.linear import choose_device
     from multitask.run_folder import RunFolder
-    from serving.mining import embeddings_of, sentences_of
+    from serving.mining import embeddings_of, read_sentence_list
 
-    sentences = sentences_of(Path(args.input), args.column)
+    sentences = read_sentence_list(Path(args.input), args.column)
     args.config = config = RunConfig(**parser.flags.given(args, ()))
     encoder = RunFolder(Path(args.run)).weights() if args.run else config.encoder
     model = BiEncoder.from_pretrained(encoder, config.pooling, config.linear)

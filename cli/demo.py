@@ -54,12 +54,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             f"--mode demo: expected the package {error.name}, found none: "
             "pip install -r requirements-extras.txt"
         ) from error
-    from serving.mining import embeddings_of, sentences_of
+    from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
 
     machine = RunConfig(**parser.flags.given(args, ()))
     corpus = None
-    sentences = sentences_of(Path(args.input), args.column) if args.input else []
+    sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     if sentences:
         embeddings = embeddings_of(sentences, model.model.bi_encoder)

@@ -15,7 +15,7 @@ from typing import TextIO
 from cli.corpus import add_corpus_flags, check_output, load_corpus
 from cli.settings_flags import path, typed
 from common.settings import Cosine, Count
-from serving.answers import shown_in
+from serving.prediction_writer import escape_row
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         for one, other, cosine in zip(*pairs, strict=True):
             texts = sentences[one], sentences[other]
             row = [f"{cosine:.4f}", one + 1, other + 1, *texts]
-            writer.writerow(shown_in(file, row))
+            writer.writerow(escape_row(file, row))
 
     if target is None:
         write(sys.stdout)

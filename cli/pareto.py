@@ -12,7 +12,7 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import typed
 from cli.training import config_of, run_control, settings_file, training_flags
 from common.errors import SettingsError
-from common.settings import meant
+from common.settings import suggestion
 from multitask.combiners.base import Combiner
 from tasks import TASK_NAMES
 
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     known = parser.flags.methods["combiner"]
     args.combiner = args.combiner or from_file.get("combiner", known[0])
     if args.combiner not in known:
-        found = f"found {args.combiner!r}{meant(args.combiner, known)}"
+        found = f"found {args.combiner!r}{suggestion(args.combiner, known)}"
         raise SettingsError(f"combiner: expected one of {', '.join(known)}, {found}")
     config = config_of(args, parser, parser.flags, tasks, mode="pareto")
 

@@ -78,7 +78,7 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     from common.atomic_files import atomic_writer
-    from serving.answers import Answers, write_answers
+    from serving.prediction_writer import PredictionOptions, write_predictions
     from serving.row_file import RowFile
 
     if args.column and not args.input:
@@ -98,18 +98,18 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     quoted = args.quotes != "no" and not args.glue
     source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
     comma = target is not None and target.suffix.lower() == ".csv"
-    wanted = Answers(
+    wanted = PredictionOptions(
         args.tasks, args.label, bool(args.glue), args.probabilities, "," if comma else "\t"
     )
     if target is None:
         if args.overwrite:
             parser.error("--overwrite: expected --output FILE, found none")
-        write_answers(args.run, source, sys.stdout, wanted, machine, parser.outside)
+        write_predictions(args.run, source, sys.stdout, wanted, machine, parser.outside)
         return 0
     check_output(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
     begin = time.perf_counter()
     with atomic_writer(target) as file:
-        count, loaded, judged = write_answers(
+        count, loaded, judged = write_predictions(
             args.run, source, file, wanted, machine, parser.outside
         )
     rate = count / (time.perf_counter() - loaded)

@@ -13,7 +13,7 @@ from typing import Any
 
 from cli.settings_flags import path, typed
 from common.settings import Count, Positive
-from minbert.arithmetic import PRECISIONS
+from minbert.config import PRECISIONS
 from multitask.run_settings import Limit
 from studies import STUDIES, find_study
 

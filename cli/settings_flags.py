@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
 
 from common.errors import SettingsError
-from common.settings import Settings, alternatives, checked, default_of, hints_of, names_of
+from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES
 from multitask.settings_by_name import PLAIN
@@ -275,7 +275,7 @@ def typed(hint: Any) -> Callable[[str], Any]:
 
     def parse(text: str) -> Any:
         try:
-            return checked("", hint, read(text))
+            return convert("", hint, read(text))
         except SettingsError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from error
 

@@ -10,7 +10,7 @@ from typing import Any
 from cli.settings_flags import Flags
 from cli.training import settings_file
 from common.errors import SettingsError, UserError
-from common.settings import meant
+from common.settings import suggestion
 from tasks import TASK_NAMES
 from tasks.described import NAME, parse_description
 
@@ -95,7 +95,9 @@ def resolve_tasks(
     for one in given:
         if isinstance(one, str) and one not in known:
             expected = f"one of {', '.join(TASK_NAMES)}, or an own task {FORM}"
-            raise SettingsError(f"{flag}: expected {expected}, found {one!r}{meant(one, known)}")
+            raise SettingsError(
+                f"{flag}: expected {expected}, found {one!r}{suggestion(one, known)}"
+            )
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:

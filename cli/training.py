@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import Flags, of_tasks, path, typed
-from common.entry_point import tell
+from common.entry_point import print_error
 from common.errors import SettingsError
 from common.progress import is_main_process
-from common.settings import Count, Name, Settings, checked
+from common.settings import Count, Name, Settings, convert
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.methods import check_use, methods
@@ -145,7 +145,7 @@ def config_of(
     """Build the configuration from the flags of a mode; raise SettingsError if it is invalid."""
     given = flags.given(args, tasks)
     from_file = settings_file(args)
-    check_use(checked("use", dict[str, str], from_file.pop("use", {})), parser.outside)
+    check_use(convert("use", dict[str, str], from_file.pop("use", {})), parser.outside)
     if from_file.get("mode", mode["mode"]) != mode["mode"]:
         raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
     if getattr(args, "pcgrad", False):
@@ -171,8 +171,8 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
         content = (
             upgraded(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
         )
-        checked("tasks", tuple[Name, ...], content.get("tasks", ()))
-        checked("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
+        convert("tasks", tuple[Name, ...], content.get("tasks", ()))
+        convert("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
         args.from_file = content
     return dict(args.from_file)
 
@@ -191,7 +191,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
         result = complete(config, folder, control)
     except KeyboardInterrupt:
         line = "interrupted; --resume continues from the last checkpoint, if there is one"
-        return tell("run.py", line, 130)
+        return print_error("run.py", line, 130)
     from reports.summary import summary
 
     print()

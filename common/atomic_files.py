@@ -55,7 +55,7 @@ def kind_of(path: Path) -> str | None:
     return match["kind"] if match else None
 
 
-def alive(path: Path) -> bool:
+def owner_may_be_alive(path: Path) -> bool:
     """Return whether the process of a temporary name may be alive; on another machine it may."""
     match = TEMPORARY.fullmatch(path.name)
     if match is None or match["machine"] != machine() or os.name == "nt":
@@ -158,7 +158,7 @@ def recover(target: Path) -> None:
     Paths of running processes and of other programs stay unchanged.
     """
     for path in temporaries(target.parent, target.name):
-        if alive(path):
+        if owner_may_be_alive(path):
             continue
         with suppress(OSError):  # cleared by another process, or no permission
             if kind_of(path) == OLD and not target.exists():
@@ -213,7 +213,7 @@ def check_regular(file: Path, error_class: type[UserError] = UserError) -> None:
 
 
 @contextmanager
-def alone(file: Path, wait: bool = True) -> Iterator[bool]:
+def file_lock(file: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock FILE.lock and yield True; without `wait`, yield False if another holds it.
 
     The lock ends with the process at the latest. The empty file stays: if it were deleted, two

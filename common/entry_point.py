@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn
 
 from safetensors import SafetensorError
 
@@ -20,7 +20,7 @@ def start(program: str, work: Callable[[], int | None]) -> NoReturn:
     """Run `work`, which may return an exit status, and exit the process."""
     signal.signal(signal.SIGTERM, stop)
     threading.excepthook = ignore_thread_error
-    status = ended(program, work)
+    status = run_and_report(program, work)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)  # all files are closed; unloading PyTorch would take a third of a second
@@ -32,13 +32,13 @@ def stop(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def ignore_thread_error(found: threading.ExceptHookArgs) -> None:
+def ignore_thread_error(args: threading.ExceptHookArgs) -> None:
     """Ignore an OSError (full disk) in TensorBoard's thread: its next write raises it again."""
-    if not isinstance(found.exc_value, OSError):
-        threading.__excepthook__(found)
+    if not isinstance(args.exc_value, OSError):
+        threading.__excepthook__(args)
 
 
-def ended(program: str, work: Callable[[], int | None]) -> int:
+def run_and_report(program: str, work: Callable[[], int | None]) -> int:
     """Return the exit status of `work`; print an error that users can fix in one line."""
     try:
         with truncation_reported(program):
@@ -47,22 +47,22 @@ def ended(program: str, work: Callable[[], int | None]) -> int:
         return status
     except KeyboardInterrupt as interrupt:
         if error := user_error_before(interrupt):
-            return tell(program, str(error), error.status)
-        return tell(program, "interrupted", 130)
+            return print_error(program, str(error), error.status)
+        return print_error(program, "interrupted", 130)
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except UserError as error:
-        return tell(program, str(error), error.status)
+        return print_error(program, str(error), error.status)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
         needs = "out of memory: use a smaller --encoder or less text at a time"
-        return tell(program, needs, 1)
+        return print_error(program, needs, 1)
     except (OSError, SafetensorError) as error:  # a full disk, a folder removed while running
         name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
-        return tell(program, f"{name}: {reason}" if name else reason, 1)
+        return print_error(program, f"{name}: {reason}" if name else reason, 1)
 
 
 def user_error_before(interrupt: BaseException) -> UserError | None:
@@ -82,25 +82,18 @@ def truncation_reported(program: str) -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def report(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def report(message: Warning | str, category: type[Warning], *place: Any) -> None:
             if issubclass(category, TruncationWarning):
-                tell(program, str(message), 0)
+                print_error(program, str(message), 0)
             else:
-                show(message, category, filename, lineno, file, line)
+                show(message, category, *place)
 
         warnings.simplefilter("always", TruncationWarning)
-        warnings.showwarning = report
+        warnings.showwarning = report  # type: ignore[assignment]
         yield
 
 
-def tell(program: str, message: str, status: int) -> int:
+def print_error(program: str, message: str, status: int) -> int:
     """Print one line on standard error and return `status`."""
     print(f"{program}: {one_line(message)}", file=sys.stderr)
     return status

@@ -25,17 +25,17 @@ class UserError(ValueError):
 
 def one_line(text: str) -> str:
     """Return the text in one line, with single spaces and unsafe characters escaped."""
-    return harmless(" ".join(text.split()))
+    return escape_unsafe(" ".join(text.split()))
 
 
-def harmless(text: str) -> str:
+def escape_unsafe(text: str) -> str:
     """Escape characters that are unsafe for a terminal as Python does, for example `\\x1b`."""
     if text.isprintable():
         return text
-    return "".join(repr(c)[1:-1] if harmful(c) else c for c in text)
+    return "".join(repr(c)[1:-1] if is_unsafe(c) else c for c in text)
 
 
-def harmful(letter: str) -> bool:
+def is_unsafe(letter: str) -> bool:
     """Return whether a character is a control, surrogate, unassigned or direction character."""
     return category(letter) in ("Cc", "Cs", "Cn") or letter in TURNS
 

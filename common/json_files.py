@@ -14,7 +14,7 @@ from common.errors import EncoderError, UserError
 SUMS = "SHA256SUMS"  # sha256sum's format: `sha256sum --check SHA256SUMS` makes the same check
 
 
-def fault(folder: Path) -> str | None:
+def integrity_error(folder: Path) -> str | None:
     """Return what is wrong with a sealed folder, in one line; None for an intact one.
 
     The file of checksums is compared as a whole, so that any changed byte of it is found, too.
@@ -28,7 +28,7 @@ def fault(folder: Path) -> str | None:
     except OSError as error:
         return f"{folder / SUMS}: cannot be read: {error.strerror}"
     try:
-        found = sums(folder).encode()
+        found = checksums(folder).encode()
     except OSError as error:
         return f"{error.filename}: cannot be read: {error.strerror}"
     if written == found:
@@ -36,7 +36,7 @@ def fault(folder: Path) -> str | None:
     return f"{folder}: damaged: its files and their {SUMS} do not agree"
 
 
-def sums(folder: Path) -> str:
+def checksums(folder: Path) -> str:
     """Return one line `sha256  name` per file of a folder, sorted by name."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
     return "".join(f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files)

@@ -12,10 +12,10 @@ It becomes a frozen data class. msgspec checks types and ranges. This module doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import (
@@ -38,12 +38,12 @@ from common.errors import SettingsError
 MANY = 1_000_000
 CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
 Count = Annotated[int, Meta(ge=1, le=MANY)]
-Whole = Annotated[int, Meta(ge=0, le=MANY)]
+NonNegativeInt = Annotated[int, Meta(ge=0, le=MANY)]
 Positive = Annotated[float, Meta(gt=0, le=MANY)]
-FromZero = Annotated[float, Meta(ge=0, le=MANY)]
-FromOne = Annotated[float, Meta(ge=1, le=MANY)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Part = Annotated[float, Meta(gt=0, le=1)]
+NonNegative = Annotated[float, Meta(ge=0, le=MANY)]
+AtLeastOne = Annotated[float, Meta(ge=1, le=MANY)]
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+Ratio = Annotated[float, Meta(gt=0, le=1)]  # above 0
 Cosine = Annotated[float, Meta(ge=-1, le=1)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Name = Annotated[str, Meta(pattern=r"\S", description="a name")]
@@ -90,16 +90,16 @@ class Settings:
             if "ClassVar" not in str(hint) and key not in known and hasattr(base, key):
                 line = f"class {cls.__name__}: {key}: expected another name for a setting"
                 raise SettingsError(f"{line}, found one that {base.__name__} already has")
-        own = get_annotations(cls).values()
-        # A class without settings of its own reuses the data class of its only base: creating
-        # data classes takes most of the import time.
-        adds = any("ClassVar" not in str(one) for one in own) or len(cls.__bases__) > 1
+        # A class that adds no settings reuses the data class of its only base: creating data
+        # classes takes most of the import time.
+        hints = get_annotations(cls).values()
+        adds = any("ClassVar" not in str(hint) for hint in hints) or len(cls.__bases__) > 1
         if adds or not is_dataclass(cls):
             dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         for key, one in self.by_key().items():
-            value = checked(key, hints_of(type(self))[one.name], getattr(self, one.name))
+            value = convert(key, hints_of(type(self))[one.name], getattr(self, one.name))
             object.__setattr__(self, one.name, value)
         for fault in self.faults():
             raise SettingsError(fault)
@@ -118,14 +118,8 @@ class Settings:
         return {key: getattr(self, one.name) for key, one in self.by_key().items()}
 
 
-def hints_of(cls: Any) -> dict[str, Any]:
-    """Return the type of each field, with its range."""
-    return cached_hints(cls)
-
-
-@cache
-def cached_hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls, include_extras=True)
+# The type of each field of a class, with its range.
+hints_of: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 
 
 def default_of(one: Field[Any]) -> Any:
@@ -138,7 +132,7 @@ def required(cls: type[Settings]) -> Iterator[str]:
     return (key for key, one in cls.by_key().items() if default_of(one) is MISSING)
 
 
-def checked(name: str, hint: Any, value: Any) -> Any:
+def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
     Lists can replace tuples, integers can replace floats, and NumPy numbers can replace Python's.
@@ -148,7 +142,7 @@ def checked(name: str, hint: Any, value: Any) -> Any:
     if isinstance(value, set | frozenset):
         raise SettingsError(f"{name}: expected {expected(hint)}, found a set, which has no order")
     if (text := next(unprintable(value), None)) is not None:
-        raise SettingsError(f"{name}: expected a printable string, found {shown(text)}")
+        raise SettingsError(f"{name}: expected a printable string, found {short_repr(text)}")
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError:
@@ -197,8 +191,7 @@ def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
     """Return the parts of a mapping or a sequence, as (expected type, part)."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (dict, Mapping) and isinstance(value, dict):
-        pairs = value.items()
-        return [*((arguments[0], key) for key in value), *((arguments[1], one) for _, one in pairs)]
+        return [(arguments[0], k) for k in value] + [(arguments[1], v) for v in value.values()]
     if origin is tuple and isinstance(value, list | tuple):
         every = arguments[-1] is ...
         each = arguments[:1] * len(value) if every else arguments
@@ -217,11 +210,11 @@ def accepts(hint: Any, value: Any) -> bool:
 
 def mismatch(hint: Any, value: Any) -> str:
     """Return what was expected and found, with a suggestion for a misspelt name."""
-    line = f"expected {expected(hint)}, found {shown(value)}"
-    return line + meant(value, names_of(hint))
+    line = f"expected {expected(hint)}, found {short_repr(value)}"
+    return line + suggestion(value, names_of(hint))
 
 
-def meant(value: Any, names: Iterable[str]) -> str:
+def suggestion(value: Any, names: Iterable[str]) -> str:
     """Return the end of a message with the most similar name; empty if no name is similar."""
     near = get_close_matches(value, list(names), 1, CUTOFF) if isinstance(value, str) else []
     return f"; did you mean {near[0]}?" if near else ""
@@ -229,13 +222,13 @@ def meant(value: Any, names: Iterable[str]) -> str:
 
 def names_of(hint: Any) -> tuple[str, ...]:
     """Return the choices of a Literal type, or of the Literal types inside a union or tuple."""
-    found: list[str] = []
+    names: list[str] = []
     for one in alternatives(hint):
         if get_origin(one) is Literal:
-            found += map(str, get_args(one))
+            names += map(str, get_args(one))
         elif get_origin(one) is tuple:
-            found += names_of(get_args(one)[0])
-    return tuple(found)
+            names += names_of(get_args(one)[0])
+    return tuple(names)
 
 
 def expected(hint: Any) -> str:
@@ -262,13 +255,8 @@ def expected_one(hint: Any) -> str:
         return "True or False"
     if isinstance(kind, inspect.TupleType | inspect.VarTupleType):
         several = expected(get_args(hint)[0]).replace("one of", "some of")
-        plurals = (
-            ("a whole number", "whole numbers"),
-            ("a number", "numbers"),
-            ("a name", "names"),
-        )
-        for one, many in plurals:
-            several = several.replace(one, many)
+        for one in ("whole number", "number", "name"):
+            several = several.replace(f"a {one}", f"{one}s")
         count = f"{len(kind.item_types)} " if isinstance(kind, inspect.TupleType) else ""
         return f"{count}{several}"
     return "a printable string" if kind == inspect.StrType() else "another kind of value"
@@ -289,7 +277,7 @@ def brief(number: float | None) -> str:
     return str(int(number)) if number is not None and number == int(number) else str(number)
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Format a value for a message; shorten it if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

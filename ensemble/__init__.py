@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ensemble.average import average
-from ensemble.vote import majority_vote
+from ensemble.vote import average, majority_vote
 
 __all__ = ["average", "majority_vote"]

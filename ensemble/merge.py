@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
+from zlib import crc32
 
 import numpy as np
 
 from ensemble.alignment import Aligned, aligned
-from ensemble.select import greedy_selection, halves, selected
-from ensemble.vote import majority_vote
+from ensemble.vote import average, majority_vote
 from tasks.predictions import PredictionError, Scores
 
 METHODS = ("vote", "average", "greedy")
@@ -91,9 +91,44 @@ def merge(
 
 def merged(table: Aligned, chosen: list[int], kind: Scoring, method: str) -> Scores:
     """Merge one split's scores of the chosen models."""
-    scores = selected(table.values, chosen).astype(np.float32)
+    scores = average(table.values[chosen]).astype(np.float32)
     if method == "vote" and scores.ndim == 2:
         predictions = majority_vote(table.predictions, table.values)
     else:
         predictions = kind.predictions(scores)
     return Scores(table.ids, scores, table.targets, predictions)
+
+
+ROUNDS = 25
+
+
+def greedy_selection(
+    scores: np.ndarray, score: Callable[[np.ndarray], float], rounds: int = ROUNDS
+) -> list[int]:
+    """Return the models of (M, N, ...) whose mean has the best score, with repetitions.
+
+    Selection starts with the best single model and adds, with replacement, the model that gives the
+    best score (Caruana et al., 2004, sections 2 and 2.2), the first in a tie. The best ensemble of
+    all rounds is returned, the smallest in a tie; it never scores below its best member.
+    """
+    chosen: list[int] = []
+    best: list[int] = []
+    best_score = -np.inf
+    total = np.zeros(scores.shape[1:])
+    for _ in range(rounds):
+        values = [score((total + one) / (len(chosen) + 1)) for one in scores.astype(np.float64)]
+        winner = int(np.argmax(values))
+        chosen.append(winner)
+        total = total + scores[winner]
+        if values[winner] > best_score:
+            best, best_score = list(chosen), values[winner]
+    return best
+
+
+def halves(ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Split the examples in halves by their ids, independent of their order; return the rows."""
+    order = np.array(
+        sorted(range(len(ids)), key=lambda row: (crc32(f"{seed} {ids[row]}".encode()), ids[row]))
+    )
+    middle = (len(ids) + 1) // 2
+    return np.sort(order[:middle]), np.sort(order[middle:])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError
-from ensemble.select import halves
+from ensemble.merge import halves
 from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.evaluation import Metrics, score_split, selection_score

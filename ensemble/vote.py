@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -47,3 +49,15 @@ def summed_probabilities(probabilities: ArrayLike, shape: tuple[int, ...]) -> np
             f"found {values.shape}"
         )
     return values.sum(0)
+
+
+def average(scores: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
+    """Average models x examples (M, N) or models x examples x classes (M, N, C) in float64.
+
+    Raises ValueError if there is no model or the models' shapes differ.
+    """
+    values = [np.asarray(one, np.float64) for one in scores]
+    if not values or any(one.shape != values[0].shape for one in values):
+        found = ", ".join(str(one.shape) for one in values) or "none"
+        raise ValueError(f"scores: expected one shape for all models, found {found}")
+    return np.mean(values, axis=0)

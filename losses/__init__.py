@@ -8,7 +8,7 @@ from losses.lacon import (
 )
 from losses.npair import every_npair_loss, npair_loss
 from losses.pairs import pair_contrastive_loss
-from losses.pull_push import contrastive_objectives, ideal_points
+from losses.pull_push import contrastive_objectives, lower_bounds
 from losses.simcse import simcse_loss, triplet_margin_loss
 from losses.smart import adversarial_noise
 from losses.supcon import supcon_loss
@@ -19,10 +19,10 @@ __all__ = [
     "adversarial_noise",
     "contrastive_objectives",
     "every_npair_loss",
-    "ideal_points",
     "instance_centered_loss",
     "label_centered_loss",
     "label_embedding_regularizer",
+    "lower_bounds",
     "npair_loss",
     "pair_contrastive_loss",
     "simcse_loss",

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from losses.supcon import nothing
+from losses.supcon import zero_loss
 
 
 def instance_centered_loss(
@@ -55,7 +55,7 @@ def label_centered_loss(
     own = labels[None] == torch.arange(len(logits), device=labels.device)[:, None]  # (C, N)
     present = own.any(1)
     if int(present.sum()) < 2:
-        return nothing(instances)
+        return zero_loss(instances)
     logits, own = logits[present], own[present]
     others = logits.masked_fill(own, -torch.inf).logsumexp(1, keepdim=True)
     return torch.where(own, others - logits, 0).sum(1).mean()
@@ -69,6 +69,6 @@ def label_embedding_regularizer(label_embeddings: Tensor) -> Tensor:
     unit = F.normalize(label_embeddings, dim=-1)
     count = len(unit)
     if count < 2:
-        return nothing(label_embeddings)
+        return zero_loss(label_embeddings)
     different = ~torch.eye(count, dtype=torch.bool, device=unit.device)
     return torch.expm1(1 + (unit @ unit.T)[different]).mean()

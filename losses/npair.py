@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from losses.supcon import nothing
+from losses.supcon import zero_loss
 
 
 def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
@@ -19,7 +19,7 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
     pairs = [rows[:2] for label in labels.unique() if len(rows := (labels == label).nonzero()) > 1]
     if not pairs:
-        return nothing(embeddings)
+        return zero_loss(embeddings)
     anchors, positives = torch.stack(pairs).squeeze(-1).T
     logits = vectors[anchors] @ vectors[positives].T
     return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
@@ -37,4 +37,4 @@ def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Ten
         rows = turns == turn
         if (labels[rows].unique(return_counts=True)[1] > 1).sum() > 1:
             terms.append(npair_loss(embeddings[rows], labels[rows], normalize))
-    return torch.stack(terms).mean() if terms else nothing(embeddings)
+    return torch.stack(terms).mean() if terms else zero_loss(embeddings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from losses.supcon import nothing
+from losses.supcon import zero_loss
 
 
 def contrastive_objectives(
@@ -18,7 +18,7 @@ def contrastive_objectives(
     of one example has no pull; a batch of one class has no push. An objective without terms is 0
     with a zero gradient.
 
-    Both lie within +/- 1 / temperature; `ideal_points` gives their lower bounds.
+    Both lie within +/- 1 / temperature; `lower_bounds` gives their lower bounds.
 
     Args:
         embeddings: (N, H), of unit length.
@@ -31,8 +31,8 @@ def contrastive_objectives(
     pull = class_mean(logits, same & ~itself, sizes)
     push = class_mean(logits, ~same, sizes)
     return (
-        nothing(embeddings) if pull is None else -pull,
-        nothing(embeddings) if push is None else push,
+        zero_loss(embeddings) if pull is None else -pull,
+        zero_loss(embeddings) if push is None else push,
     )
 
 
@@ -50,7 +50,7 @@ def class_mean(logits: Tensor, chosen: Tensor, sizes: Tensor) -> Tensor | None:
     return (weights * nearness).sum() / weights.sum()
 
 
-def ideal_points(temperature: float, classes: int) -> tuple[float, float]:
+def lower_bounds(temperature: float, classes: int) -> tuple[float, float]:
     """Return the lowest values of (pull, push), which a simplex of the classes reaches.
 
     The bound of push follows from Jensen's inequality and the length of the sum of the class means,

@@ -12,8 +12,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-NORMS = ("inf", "l2")
-VARIANTS = ("normalised", "projected")
 GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
 
 
@@ -54,37 +52,37 @@ def adversarial_noise(
         noise = noise.detach()
         if variant == "normalised":
             noise = noise + step_size * gradient
-            noise = radius * noise / (size(noise, norm) + guard)
+            noise = radius * noise / (token_norm(noise, norm) + guard)
         elif owner is None:
             raise ValueError("owner: expected the example of each token, found none")
         else:
-            noise = noise + step_size * gradient / positive(example_size(gradient, owner, norm))
-            noise = projected(noise, owner, radius, norm)
+            noise = noise + step_size * gradient / positive(example_norm(gradient, owner, norm))
+            noise = project(noise, owner, radius, norm)
     return noise.detach()
 
 
-def size(noise: Tensor, norm: str) -> Tensor:
+def token_norm(noise: Tensor, norm: str) -> Tensor:
     """Return the norm of each token's noise (T, 1)."""
     return torch.linalg.vector_norm(
         noise, ord=float("inf") if norm == "inf" else 2, dim=-1, keepdim=True
     )
 
 
-def example_size(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
+def example_norm(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
     """Return, for each token, the norm of its whole example's noise (T, 1)."""
-    tokens = size(noise, norm).squeeze(-1)
-    found = tokens.new_zeros(int(owner.max()) + 1)
+    tokens = token_norm(noise, norm).squeeze(-1)
+    examples = tokens.new_zeros(int(owner.max()) + 1)
     if norm == "inf":
-        return found.scatter_reduce(0, owner, tokens, "amax")[owner, None]
-    return found.scatter_add(0, owner, tokens.square()).sqrt()[owner, None]
+        return examples.scatter_reduce(0, owner, tokens, "amax")[owner, None]
+    return examples.scatter_add(0, owner, tokens.square()).sqrt()[owner, None]
 
 
-def projected(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> Tensor:
+def project(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> Tensor:
     """Return the nearest noise within the ball."""
     if norm == "inf":
         bound = torch.as_tensor(radius, dtype=noise.dtype, device=noise.device)
         return noise.maximum(-bound).minimum(bound)
-    return noise * (radius / positive(example_size(noise, owner, norm))).clamp(max=1)
+    return noise * (radius / positive(example_norm(noise, owner, norm))).clamp(max=1)
 
 
 def positive(numbers: Tensor) -> Tensor:

@@ -30,13 +30,13 @@ def supcon_loss(
     counts = positive.sum(1)
     anchors = counts > 0
     if not anchors.any():
-        return nothing(embeddings)
+        return zero_loss(embeddings)
     all_others = logits.masked_fill(itself, -torch.inf).logsumexp(1)
     nearness = torch.where(positive, logits, 0).sum(1) / counts.clamp(min=1)
     terms = (all_others - nearness)[anchors]
     return terms.mean() if reduction == "mean" else terms.sum()
 
 
-def nothing(embeddings: Tensor) -> Tensor:
+def zero_loss(embeddings: Tensor) -> Tensor:
     """Return a loss of 0 with a zero gradient, for a batch without terms."""
     return embeddings.sum() * 0

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from losses.supcon import nothing
+from losses.supcon import zero_loss
 
 VARIANTS = ("algorithm1", "equation8")
 
@@ -46,7 +46,7 @@ def super_loss(
     order = labels.argsort(stable=True)
     sizes = labels[order].unique_consecutive(return_counts=True)[1].tolist()
     if len(sizes) < 2:
-        return nothing(embeddings)
+        return zero_loss(embeddings)
     grouped = embeddings.index_select(0, order)
     logits = grouped @ grouped.T / temperature
     # Divided like the cosines, so that a cosine equal to the threshold counts.
@@ -64,11 +64,11 @@ def super_loss(
             turns = torch.cat([places[begin:], places[: begin - size]]).argsort(stable=True)
             others = others[:, turns[:negatives]]
         near = positives_of(own, positives, variant == "equation8")
-        far, count = hardest(others, top_k, least, top_fraction)
+        far, count = select_hard_negatives(others, top_k, least, top_fraction)
         pulled.append(near.logsumexp(1) - math.log(near.shape[1]))
         pushed.append(far.logsumexp(1) - count.log())
     if not pulled:
-        return nothing(embeddings)
+        return zero_loss(embeddings)
     # -log(p / (p + n)) from log p and log n
     terms = -F.logsigmoid(torch.cat(pulled) - torch.cat(pushed))
     if variant == "equation8":
@@ -91,7 +91,7 @@ def positives_of(logits: Tensor, most: int | None, itself: bool) -> Tensor:
     return torch.cat([logits.diagonal()[:, None], others], 1) if itself else others
 
 
-def hardest(
+def select_hard_negatives(
     logits: Tensor,
     top_k: int | None = None,
     least: Tensor | None = None,

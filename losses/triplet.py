@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from losses.supcon import nothing
+from losses.supcon import zero_loss
 
 REDUCTIONS = ("active", "all")
 
@@ -38,7 +38,7 @@ def triplet_loss(
     positive = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
     triplets = (positive.sum(1) * (~same).sum(1)).sum()
     if not triplets:
-        return nothing(embeddings)
+        return zero_loss(embeddings)
     ordered = distances.masked_fill(same, torch.inf).sort(1).values
     sums = F.pad(ordered.masked_fill(ordered.isinf(), 0).cumsum(1), (1, 0))
     reach = distances + margin

@@ -40,24 +40,24 @@ class AttentionLayout:
     """Mapping between packed tokens and the padded (S, L) grid for attention's matrix products.
 
     Built once per batch and shared by the layers; index tensors are computed only when needed.
-    The number of tokens and of grid columns are rounded up to multiples of `steps`. The resulting
+    The number of tokens and of grid columns are rounded up to `multiples`. The resulting
     `tokens` include padding tokens after those of the batch, to which no sequence attends.
     """
 
-    def __init__(self, batch: Batch, heads: int, steps: tuple[int, int] = (1, 1)) -> None:
+    def __init__(self, batch: Batch, heads: int, multiples: tuple[int, int] = (1, 1)) -> None:
         self.batch, self.heads = batch, heads
-        self.tokens = round_up(batch.tokens, steps[0])
-        self.rows, self.columns = len(batch.lengths), round_up(batch.longest, steps[1])
+        self.tokens = round_up(batch.tokens, multiples[0])
+        self.rows, self.columns = len(batch.lengths), round_up(batch.longest, multiples[1])
         self.full = self.rows * self.columns == batch.tokens
 
     @cached_property
-    def inside(self) -> Tensor:
+    def token_mask(self) -> Tensor:
         """Mask of the grid cells that hold a token (S, L)."""
         columns = torch.arange(self.columns, device=self.batch.device)
         return columns < self.batch.device_lengths[:, None]
 
     @cached_property
-    def home(self) -> Tensor:
+    def token_rows(self) -> Tensor:
         """Row of each token and head in a (S A L, D) matrix (T A,)."""
         batch = self.batch
         heads = torch.arange(self.heads, device=batch.device)
@@ -65,7 +65,7 @@ class AttentionLayout:
         return (blocks * self.columns + batch.positions[:, None]).flatten()
 
     @cached_property
-    def sources(self) -> tuple[Tensor, Tensor, Tensor]:
+    def qkv_rows(self) -> tuple[Tensor, Tensor, Tensor]:
         """Rows of q, k and v in packed qkv (T 3 A, D), in the order of a (S A L, D) matrix.
 
         A padding cell repeats the first token of its sequence. As a key it is masked; as a query
@@ -73,7 +73,7 @@ class AttentionLayout:
         """
         batch, heads = self.batch, self.heads
         columns = torch.arange(self.columns, device=batch.device)
-        token = batch.starts[:, None] + torch.where(self.inside, columns, 0)  # (S, L)
+        token = batch.starts[:, None] + torch.where(self.token_mask, columns, 0)  # (S, L)
         head = torch.arange(heads, device=batch.device)[:, None]  # (A, 1)
         query = (token[:, None] * (3 * heads) + head).flatten()  # (S A L,)
         return query, query + heads, query + 2 * heads
@@ -83,8 +83,8 @@ class AttentionLayout:
         """Attention mask (S A, 1, L): -inf for padding cells, else 0; None without padding."""
         if self.full:
             return None
-        mask = torch.zeros(self.inside.shape, device=self.batch.device)
-        mask = mask.masked_fill(~self.inside, -torch.inf)  # (S, L)
+        mask = torch.zeros(self.token_mask.shape, device=self.batch.device)
+        mask = mask.masked_fill(~self.token_mask, -torch.inf)  # (S, L)
         return mask.repeat_interleave(self.heads, 0)[:, None]
 
     def split(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -103,14 +103,14 @@ class AttentionLayout:
         """Gather packed tokens: (S A, L, D) -> (T, A D), with zeros for padding tokens."""
         cells = grid.reshape(-1, grid.shape[-1])  # (S A L, D)
         rows = cells.new_empty(self.tokens * self.heads, cells.shape[1])
-        torch.index_select(cells, 0, self.home, out=rows[: len(self.home)])
-        rows[len(self.home) :] = 0
+        torch.index_select(cells, 0, self.token_rows, out=rows[: len(self.token_rows)])
+        rows[len(self.token_rows) :] = 0
         return rows.view(self.tokens, -1)
 
 
-def round_up(number: int, step: int) -> int:
-    """Round up to a multiple of `step`."""
-    return -(-number // step) * step
+def round_up(number: int, multiple: int) -> int:
+    """Round up to a multiple of `multiple`."""
+    return -(-number // multiple) * multiple
 
 
 class ToHeads(torch.autograd.Function):
@@ -120,7 +120,7 @@ class ToHeads(torch.autograd.Function):
     def forward(ctx: Any, qkv: Tensor, layout: AttentionLayout) -> tuple[Tensor, ...]:
         ctx.layout = layout
         rows = qkv.reshape(layout.tokens * 3 * layout.heads, -1)
-        return tuple(layout.to_grid(rows.index_select(0, source)) for source in layout.sources)
+        return tuple(layout.to_grid(rows.index_select(0, source)) for source in layout.qkv_rows)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
@@ -139,9 +139,9 @@ class FromHeads(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         layout = ctx.layout
-        rows = grad.reshape(layout.tokens * layout.heads, -1)[: len(layout.home)]  # (T A, D)
+        rows = grad.reshape(layout.tokens * layout.heads, -1)[: len(layout.token_rows)]  # (T A, D)
         cells = layout.rows * layout.heads * layout.columns
-        grid = rows.new_zeros(cells, rows.shape[1]).index_copy(0, layout.home, rows)
+        grid = rows.new_zeros(cells, rows.shape[1]).index_copy(0, layout.token_rows, rows)
         return layout.to_grid(grid), None
 
 

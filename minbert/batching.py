@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +21,13 @@ class TokenLists:
     """Token ids of n sequences, concatenated.
 
     `ids` (total,) int32; `offsets` (n + 1,) int64: sequence i is `ids[offsets[i]:offsets[i + 1]]`;
-    `cut` (n,) bool: sequences that were cut to the tokenizer's limit; `segments` (total,) int8 or
-    None: token types of two texts joined in one sequence.
+    `truncated` (n,) bool: sequences that were cut to the tokenizer's limit; `segments` (total,)
+    int8 or None: token types of two texts joined in one sequence.
     """
 
     ids: np.ndarray
     offsets: np.ndarray
-    cut: np.ndarray
+    truncated: np.ndarray
     segments: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -37,29 +38,26 @@ class TokenLists:
         """Number of tokens of each sequence, special tokens included (n,)."""
         return np.diff(self.offsets)
 
-    def at(self, rows: np.ndarray) -> TokenLists:
+    def select(self, rows: np.ndarray) -> TokenLists:
         """Return the sequences `rows`, in that order."""
         index = self.token_index(rows)
         return TokenLists(
             self.ids[index],
             np.concatenate([[0], np.cumsum(self.lengths[rows])]),
-            self.cut[rows],
+            self.truncated[rows],
             None if self.segments is None else self.segments[index],
         )
 
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of distinct sequences (d,), and each sequence's index in them (n,)."""
-        seen: dict[bytes, int] = {}
-        rows: list[int] = []
-        which = np.empty(len(self), np.int64)
-        for row in range(len(self)):
-            key = self.ids[self.offsets[row] : self.offsets[row + 1]].tobytes()
+        first: dict[bytes, int] = {}  # the content of a sequence -> its first row
+        firsts = np.empty(len(self), np.int64)
+        for row, tokens in enumerate(map(slice, self.offsets[:-1], self.offsets[1:])):
+            key = self.ids[tokens].tobytes()
             if self.segments is not None:
-                key += self.segments[self.offsets[row] : self.offsets[row + 1]].tobytes()
-            which[row] = seen.setdefault(key, len(rows))
-            if which[row] == len(rows):
-                rows.append(row)
-        return np.array(rows, np.int64), which
+                key += self.segments[tokens].tobytes()
+            firsts[row] = first.setdefault(key, row)
+        return np.unique(firsts, return_inverse=True)
 
     def token_index(self, rows: np.ndarray) -> np.ndarray:
         """Return the indices in `ids` of these sequences' tokens, in the order of `rows`."""
@@ -116,7 +114,7 @@ class Batch:
     @cached_property
     def device_lengths(self) -> Tensor:
         """`lengths` on the device of the tokens (S,)."""
-        return moved(self.lengths, self.device)
+        return to_device(self.lengths, self.device)
 
     @cached_property
     def boundaries(self) -> Tensor:
@@ -134,7 +132,7 @@ class Batch:
         return torch.repeat_interleave(self.device_lengths, output_size=self.tokens)
 
     @cached_property
-    def owner(self) -> Tensor:
+    def example_index(self) -> Tensor:
         """Example of each token, for all texts of the example (T,)."""
         return self.sequence % self.examples
 
@@ -149,17 +147,17 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the same batch with its tokens on `device`."""
-        if self.device == torch.device(device):
+        device = torch.device(device)
+        if self.device == device:
             return self
+        tensors = {"ids": self.ids, "segments": self.segments, "noise": self.noise}
+        moved: dict[str, Any] = {
+            k: to_device(t, device) for k, t in tensors.items() if t is not None
+        }
+        return replace(self, **moved)
 
-        def there(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else moved(tensor, torch.device(device))
 
-        ids = moved(self.ids, torch.device(device))
-        return replace(self, ids=ids, segments=there(self.segments), noise=there(self.noise))
-
-
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return the tensor on `device`; copies to a GPU are asynchronous, from pinned memory."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
@@ -168,21 +166,19 @@ def moved(tensor: Tensor, device: torch.device) -> Tensor:
 
 def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
     """Pack the examples `rows` of each text's sequences into one batch, first texts first."""
-    index = [tokens.token_index(rows) for tokens in texts]
-    ids = np.concatenate([tokens.ids[i] for tokens, i in zip(texts, index, strict=True)])
-    lengths = np.concatenate([tokens.lengths[rows] for tokens in texts])
+
+    def joined(parts: list[np.ndarray]) -> Tensor:
+        return torch.from_numpy(np.concatenate(parts).astype(np.int64))
+
+    index = [(tokens, tokens.token_index(rows)) for tokens in texts]
     segments = None
     if any(tokens.segments is not None for tokens in texts):
-        segments = np.concatenate(
-            [
-                np.zeros(len(i), np.int8) if tokens.segments is None else tokens.segments[i]
-                for tokens, i in zip(texts, index, strict=True)
-            ]
-        )
+        kinds = ((tokens.segments, i) for tokens, i in index)
+        segments = joined([np.zeros(len(i)) if kind is None else kind[i] for kind, i in kinds])
     return Batch(
-        lengths=torch.from_numpy(lengths.astype(np.int64)),
-        ids=torch.from_numpy(ids.astype(np.int64)),
-        segments=None if segments is None else torch.from_numpy(segments.astype(np.int64)),
+        lengths=joined([tokens.lengths[rows] for tokens in texts]),
+        ids=joined([tokens.ids[i] for tokens, i in index]),
+        segments=segments,
         texts=len(texts),
     )
 

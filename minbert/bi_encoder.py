@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.errors import EncoderError
+from common.errors import EncoderError, TruncationWarning
 from common.progress import bar
-from minbert.arithmetic import PRECISIONS
-from minbert.batching import Batch, TokenLists, moved, pack, sorted_batches
-from minbert.config import EncoderConfig
-from minbert.encoder import random_encoder
-from minbert.encoding import batch_tokens, in_bfloat16, warn_of_truncation, windows
+from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
+from minbert.config import PRECISIONS, EncoderConfig
+from minbert.encoder import Encoder, random_encoder
 from minbert.folder import (
     AnyEncoder,
     SentenceSettings,
@@ -60,7 +60,7 @@ class BiEncoder(nn.Module):
     def from_pretrained(
         cls, name_or_path: str | Path, pooling: str | None = None, linear: str = "auto"
     ) -> BiEncoder:
-        """Load a named encoder, a local folder or a hub id.
+        """Load a named encoder, a local folder or a hub id, in evaluation mode.
 
         Args:
             name_or_path: `minilm`, `bert-base-uncased`, `roberta-base`, `tiny`; a folder in the
@@ -70,30 +70,28 @@ class BiEncoder(nn.Module):
             linear: the float32 kernel on a CPU, `mkl` or `onednn`; `auto` for the faster one,
                 measured once per CPU, PyTorch version and number of threads.
 
-        Returns the model in evaluation mode, as transformers does.
-
         Raises:
             EncoderError: with one line that names the invalid file or tensor.
         """
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
-        said = read_sentence_settings(folder)
-        max_tokens = min(said.max_tokens or config.max_tokens, config.max_tokens)
-        tokenizer = load_tokenizer(folder, config.family, max_tokens, said.lower)
+        settings = read_sentence_settings(folder)
+        max_tokens = min(settings.max_tokens or config.max_tokens, config.max_tokens)
+        tokenizer = load_tokenizer(folder, config.family, max_tokens, settings.lower)
         if tokenizer.vocab_size > config.vocab_size:
             raise EncoderError(
                 f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
                 f"found a tokenizer with {tokenizer.vocab_size}"
             )
         encoder: AnyEncoder
-        skipped: list[str] = []
+        skipped: list[str]
         if str(name_or_path) == "tiny" and isinstance(config, EncoderConfig):
-            encoder = random_encoder(config)
+            encoder, skipped = random_encoder(config), []
         else:
             encoder, skipped = load_encoder(folder, config)
         encoder.use_linear(choose_linear(linear).kernel)
-        pooling = pooling or said.pooling or "mean"
-        return cls(encoder, tokenizer, pooling, said.normalize, skipped).eval()
+        pooling = pooling or settings.pooling or "mean"
+        return cls(encoder, tokenizer, pooling, settings.normalize, skipped).eval()
 
     @property
     def width(self) -> int:
@@ -139,7 +137,7 @@ class BiEncoder(nn.Module):
             progress: whether to show a progress bar with sentences/s.
 
         Warns:
-            minbert.encoding.TruncationWarning: with the number of sentences that were cut to
+            common.errors.TruncationWarning: with the number of sentences that were cut to
                 `tokenizer.max_tokens`.
         """
         result = np.empty((len(sentences), self.width), np.float32)
@@ -186,10 +184,11 @@ class BiEncoder(nn.Module):
         encoder = in_bfloat16(self.encoder) if precision == "bf16" else self.encoder
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
-            for texts in windows(sentences):
+            iterator = iter(sentences)
+            while texts := list(islice(iterator, WINDOW)):
                 tokens = self.tokenizer(texts)
-                found = self.encode_window(encoder, tokens, normalize, progress.update)
-                yield found, int(tokens.cut.sum())
+                window = self.encode_window(encoder, tokens, normalize, progress.update)
+                yield window, int(tokens.truncated.sum())
 
     @torch.inference_mode()
     def encode_window(
@@ -211,7 +210,7 @@ class BiEncoder(nn.Module):
         try:
             for rows in sorted_batches(tokens.lengths, batch_tokens(self.device)):
                 embeddings = self.pooled(encoder, pack([tokens], rows), pool)
-                result[moved(torch.from_numpy(rows), self.device)] = embeddings
+                result[to_device(torch.from_numpy(rows), self.device)] = embeddings
                 count(len(rows))
         finally:
             encoder.train(training)
@@ -226,15 +225,44 @@ class BiEncoder(nn.Module):
         folder.mkdir(parents=True, exist_ok=True)
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)
-        write_sentence_settings(
-            folder,
-            SentenceSettings(
-                self.pooling, self.normalize, self.tokenizer.max_tokens, self.tokenizer.lower
-            ),
-            self.width,
-        )
+        limit = self.tokenizer.max_tokens, self.tokenizer.lower
+        settings = SentenceSettings(self.pooling, self.normalize, *limit)
+        write_sentence_settings(folder, settings, self.width)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Autocast matrix products to bfloat16 for `bf16` only; weights stay float32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+WINDOW = 8192  # sentences held in memory and sorted together
+
+
+def batch_tokens(device: torch.device) -> int:
+    """Return the cells per batch: few on a CPU, to fit its caches; many on a GPU, to fill it."""
+    return 2048 if device.type == "cpu" else 65536
+
+
+def in_bfloat16(encoder: AnyEncoder) -> Encoder:
+    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM."""
+    if not isinstance(encoder, Encoder):
+        raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
+    state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
+    with torch.device("meta"):
+        half = Encoder(encoder.config)
+    half.load_state_dict(state, assign=True)
+    if encoder.compiled:
+        half.compile_layers(encoder.compiled)
+    return half.eval()
+
+
+def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:
+    """Return `12 of 8,544 train texts are longer than 256 tokens and were cut`."""
+    longer, were = ("is", "was") if cut == 1 else ("are", "were")
+    return f"{cut:,} of {total:,} {texts} {longer} longer than {max_tokens} tokens and {were} cut"
+
+
+def warn_of_truncation(cut: int, total: int, texts: str, max_tokens: int) -> None:
+    """Warn the caller's caller if any texts were cut."""
+    if cut:
+        warnings.warn(truncation(cut, total, texts, max_tokens), TruncationWarning, stacklevel=3)

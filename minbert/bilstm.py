@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from common.errors import EncoderError
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
+from minbert.encoder import TokenEncoder, add_noise, empty_embedding
 from minbert.recurrence import bidirectional_states, pytorch_states
-from minbert.token_encoder import add_noise, begin_pass, empty_embedding
 
 MODEL_TYPE = "bilstm"
 
@@ -37,11 +37,11 @@ class BiLSTMConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "dropout":
-                right = isinstance(value, int | float) and 0 <= value < 1
+                valid = isinstance(value, int | float) and 0 <= value < 1
                 expected = "a number from 0 to below 1"
             else:
-                right, expected = isinstance(value, int) and value >= 1, "a whole number from 1"
-            if not right or isinstance(value, bool):
+                valid, expected = isinstance(value, int) and value >= 1, "a whole number from 1"
+            if not valid or isinstance(value, bool):
                 raise EncoderError(f"{field.name}: expected {expected}, found {value!r}")
 
     @property
@@ -60,14 +60,13 @@ class BiLSTMConfig:
 
 def config_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
     """Read what `to_json` wrote; raise EncoderError for a missing or unknown key."""
+    settings = {key: value for key, value in content.items() if key != "model_type"}
     known = {field.name for field in fields(BiLSTMConfig)}
-    given = {key: value for key, value in content.items() if key != "model_type"}
-    for key in given:
-        if key not in known:
-            raise EncoderError(f"expected the settings of a BiLSTM, found {key!r}")
-    if "vocab_size" not in given:
+    if unknown := [key for key in settings if key not in known]:
+        raise EncoderError(f"expected the settings of a BiLSTM, found {unknown[0]!r}")
+    if "vocab_size" not in settings:
         raise EncoderError("vocab_size: expected a whole number from 1, found none")
-    return BiLSTMConfig(**given)
+    return BiLSTMConfig(**settings)
 
 
 class WordEmbeddings(nn.Module):
@@ -86,16 +85,12 @@ class WordEmbeddings(nn.Module):
         return add_noise(self.word(batch.ids), batch, "words")
 
 
-class BiLSTM(nn.Module):
-    """Encoder of tokens into states of both directions (T, 2U), in the order of the batch.
-
-    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
-    """
+class BiLSTM(TokenEncoder):
+    """Encoder of tokens into states of both directions (T, 2U), in the order of the batch."""
 
     def __init__(self, config: BiLSTMConfig) -> None:
-        super().__init__()
+        super().__init__(config.max_tokens)
         self.config = config
-        self.stream = DropoutStream()
         self.embeddings = WordEmbeddings(config, self.stream)
         widths = [config.embedding_size] + [config.hidden_size] * (config.num_layers - 1)
         self.layers = nn.ModuleList(
@@ -104,7 +99,7 @@ class BiLSTM(nn.Module):
         self.dropout = Dropout(config.dropout, self.stream)
 
     def forward(self, batch: Batch) -> Tensor:
-        begin_pass(self, batch)
+        self.begin_pass(batch)
         orders, sizes = by_time(batch)
         hidden = self.embeddings(batch)
         # PyTorch's LSTM is faster without gradients, and for equal lengths, where it uses oneDNN.
@@ -130,11 +125,11 @@ def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
     """
     ranks = torch.empty_like(batch.lengths)
     ranks[batch.lengths.argsort(descending=True, stable=True)] = torch.arange(len(ranks))
-    own = ranks.to(batch.device)[batch.sequence]
+    rank = ranks.to(batch.device)[batch.sequence]  # (T,)
     lengths = batch.device_lengths[batch.sequence]
     places = torch.stack([batch.positions, lengths - 1 - batch.positions])
     steps = torch.arange(batch.longest)
-    return (places * len(ranks) + own).argsort(1), (batch.lengths[:, None] > steps).sum(0)
+    return (places * len(ranks) + rank).argsort(1), (batch.lengths[:, None] > steps).sum(0)
 
 
 def random_bilstm(config: BiLSTMConfig, seed: int = 0) -> BiLSTM:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta
 
 from common.errors import EncoderError
 
@@ -59,21 +61,15 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         for name, kind, low, high in CHECKS:
             value = getattr(self, name)
-            right = isinstance(value, int) if kind is int else isinstance(value, int | float)
-            if not right or isinstance(value, bool) or not low <= value <= high:
+            valid = isinstance(value, int) if kind is int else isinstance(value, int | float)
+            if not valid or isinstance(value, bool) or not low <= value <= high:
                 what = "a whole number" if kind is int else "a number"
                 span = f"from {low:,} to {high:,}"
                 raise EncoderError(
                     f"{TRANSFORMERS_KEYS[name]}: expected {what} {span}, found {value!r}"
                 )
-        if self.model_type not in MODEL_TYPES:
-            raise EncoderError(
-                f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {self.model_type!r}"
-            )
-        if self.activation not in ACTIVATIONS:
-            raise EncoderError(
-                f"hidden_act: expected one of {', '.join(ACTIVATIONS)}, found {self.activation!r}"
-            )
+        check_choice("model_type", self.model_type, MODEL_TYPES)
+        check_choice("hidden_act", self.activation, ACTIVATIONS)
         if self.hidden_size % self.num_heads:
             raise EncoderError(
                 f"hidden_size: expected a multiple of {self.num_heads} attention heads, "
@@ -93,6 +89,12 @@ class EncoderConfig:
     def max_tokens(self) -> int:
         """Maximum length of a sequence."""
         return self.max_positions - self.position_offset
+
+
+def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
+    """Raise EncoderError for a value of `config.json` that is not one of the choices."""
+    if value not in tuple(choices):
+        raise EncoderError(f"{key}: expected one of {', '.join(choices)}, found {value!r}")
 
 
 # Our field -> its key in Hugging Face's config.json; an absent key means transformers' default.
@@ -126,16 +128,13 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
     a decoder, an unknown activation.
     """
     model_type = content.get("model_type")
-    if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
-        raise EncoderError(
-            f"model_type: expected one of {', '.join(MODEL_TYPES)}, found {model_type!r}"
-        )
+    check_choice("model_type", model_type, MODEL_TYPES)
     positions = content.get("position_embedding_type", "absolute")
     if positions not in (None, "absolute"):
         raise EncoderError(f"position_embedding_type: expected 'absolute', found {positions!r}")
     if content.get("is_decoder"):
         raise EncoderError("is_decoder: expected false (an encoder), found true")
-    fields = dict(TYPE_DEFAULTS[model_type])
+    fields = dict(TYPE_DEFAULTS[str(model_type)])
     fields |= {
         ours: content[theirs]
         for ours, theirs in TRANSFORMERS_KEYS.items()
@@ -152,3 +151,12 @@ def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
         "position_embedding_type": "absolute",
         "dtype": "float32",
     }
+
+
+Precision = Literal["fp32", "bf16"]
+Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
+KernelChoice = Literal["auto", "mkl", "onednn"]
+DEVICE = "auto, cpu, cuda or cuda:N"
+Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
+LINEARS: tuple[str, ...] = get_args(Kernel)

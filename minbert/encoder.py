@@ -17,8 +17,43 @@ from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
-from minbert.linear import Linear, shape_steps
-from minbert.token_encoder import add_noise, begin_pass, empty_embedding
+from minbert.linear import Linear, shape_multiples
+
+
+class TokenEncoder(nn.Module):
+    """Base class of encoders, which turn a batch of T tokens into states (T, H).
+
+    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
+    """
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__()
+        self.max_tokens, self.stream = max_tokens, DropoutStream()
+
+    def begin_pass(self, batch: Batch) -> None:
+        """Begin a forward pass; raise ValueError for a sequence that is too long."""
+        if batch.longest > self.max_tokens:
+            raise ValueError(
+                f"sequence: expected at most {self.max_tokens} tokens, found {batch.longest}"
+            )
+        if self.training:
+            self.stream.next_pass()
+
+
+def empty_embedding(rows: int, width: int) -> nn.Embedding:
+    """Return an embedding with uninitialised weights.
+
+    PyTorch's initialisation would be overwritten, and on the meta device it loads the compiler.
+    """
+    return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
+
+
+def add_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
+    """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
+    if batch.noise is None or batch.noise_place != place:
+        return vectors
+    return vectors + batch.noise
+
 
 ACTIVATION_FUNCTIONS = {
     "gelu": F.gelu,
@@ -97,24 +132,20 @@ class Layer(nn.Module):
         return self.output_norm(self.dropout.add(hidden, self.down(wide)))
 
 
-class Encoder(nn.Module):
-    """Encoder of tokens into hidden states (T, H) of the last layer.
-
-    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
-    """
+class Encoder(TokenEncoder):
+    """Encoder of tokens into hidden states (T, H) of the last layer."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        super().__init__()
+        super().__init__(config.max_tokens)
         self.config = config
-        self.stream = DropoutStream()
         self.compiled: str | Callable[..., Any] | None = None
         self.embeddings = Embeddings(config, self.stream)
         self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
     def forward(self, batch: Batch) -> Tensor:
-        begin_pass(self, batch)
+        self.begin_pass(batch)
         hidden = self.embeddings(batch)
-        layout = AttentionLayout(batch, self.config.num_heads, shape_steps(hidden))
+        layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
         for layer in self.layers:

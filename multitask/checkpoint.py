@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from common.atomic_files import remove
-from common.json_files import fault, read_json, write_json
-from minbert.tensor_files import read_tensors, save_tensors
+from common.json_files import integrity_error, read_json, write_json
+from minbert.weights import read_tensors, save_tensors
 from multitask.checkpoint_folders import (
     BEST,
     CheckpointError,
@@ -152,7 +152,7 @@ class Checkpoints:
         """
         every = newest_first(self.folder)
         for folder in every:
-            if found := fault(folder):
+            if found := integrity_error(folder):
                 print(f"{found}; trying the previous checkpoint", flush=True)
             else:
                 self.check(folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 from common import atomic_files
 from common.atomic_files import NEW, OLD, atomic_path, kind_of, remove, target_name
 from common.errors import UserError
-from common.json_files import SUMS, fault, sums, write_json
+from common.json_files import SUMS, checksums, integrity_error, write_json
 
 BEST = "best"  # folder of the best epoch's weights, in that of the checkpoints
 STEP = re.compile(r"step-\d+")
@@ -50,7 +50,7 @@ def published(folder: Path) -> Path | None:
     """
     for candidate in (folder, *(p for p in listed(folder.parent) if replaced(p) == folder.name)):
         if candidate.exists():
-            if found := fault(candidate):
+            if found := integrity_error(candidate):
                 raise CheckpointError(found)
             return candidate
     return None
@@ -109,4 +109,4 @@ def listed(folder: Path) -> list[Path]:
 
 def seal(folder: Path) -> None:
     """Write the checksums of a folder's files."""
-    (folder / SUMS).write_bytes(sums(folder).encode())
+    (folder / SUMS).write_bytes(checksums(folder).encode())

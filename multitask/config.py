@@ -11,7 +11,7 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
-from common.settings import Settings, checked, default_of, hints_of
+from common.settings import Settings, convert, default_of, hints_of
 from multitask.methods import UserMethods, check_use, defaults_of, methods, owners, sources
 from multitask.rules import faults
 from multitask.run_settings import RunSettings, legacy_config, upgraded
@@ -81,7 +81,7 @@ class RunConfig(RunSettings):
         for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
-        check_use(checked("use", dict[str, str], content.get("use", {})), user_methods)
+        check_use(convert("use", dict[str, str], content.get("use", {})), user_methods)
         config = object.__new__(cls)
         settings = {key: value for key, value in upgraded(content).items() if key != "use"}
         if "outside_tasks" in settings:

@@ -11,7 +11,7 @@ from torch import Tensor
 from common.errors import RunError
 from common.progress import bar
 from minbert.batching import sorted_batches
-from minbert.encoding import batch_tokens
+from minbert.bi_encoder import batch_tokens
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Task

@@ -14,7 +14,7 @@ from minbert.bi_encoder import BiEncoder, autocast
 from minbert.dropout import Dropout, DropoutStream
 from minbert.folder import load_encoder
 from minbert.pooling import Pool
-from minbert.tensor_files import check_weights, read_tensors, save_tensors
+from minbert.weights import check_weights, read_tensors, save_tensors
 from multitask.checkpoint_folders import CheckpointError
 from tasks.base import Task
 from tasks.heads import PoolsTokens

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
-from common.settings import FromZero, Positive, Settings, Share, setting
+from common.settings import Fraction, NonNegative, Positive, Settings, setting
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +38,7 @@ class Optimizer(Settings):
 class AdamW(Optimizer, name="adamw"):
     """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
 
-    weight_decay: FromZero = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
+    weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
         import torch
@@ -60,7 +60,7 @@ class AdamW(Optimizer, name="adamw"):
 class LrSchedule(Settings):
     """The change of the learning rates over a run."""
 
-    warmup: Share = setting(0.1, help="share of the steps over which the learning rates rise")
+    warmup: Fraction = setting(0.1, help="share of the steps over which the learning rates rise")
 
     def factor(self, step: int, total: int) -> float:
         """Return the share of the peak rate in step `step` (from 0) of `total`."""

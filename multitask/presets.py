@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import meant, shown
+from common.settings import short_repr, suggestion
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ PRESETS = {
 def preset_of(name: Any) -> Preset:
     """Return the preset of a name; raise SettingsError for any other value."""
     if not isinstance(name, str) or name not in PRESETS:
-        line = f"preset: expected one of {', '.join(PRESETS)}, found {shown(name)}"
-        raise SettingsError(line + meant(name, PRESETS))
+        line = f"preset: expected one of {', '.join(PRESETS)}, found {short_repr(name)}"
+        raise SettingsError(line + suggestion(name, PRESETS))
     return PRESETS[name]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
-from common.settings import meant, shown
+from common.settings import short_repr, suggestion
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
@@ -101,7 +101,7 @@ def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:
     """Yield a sentence for each name that is not one of the run's tasks."""
     for name in names:
         if c.tasks and name not in c.tasks:
-            yield f"{key}: expected one of {', '.join(c.tasks)}, found {shown(name)}"
+            yield f"{key}: expected one of {', '.join(c.tasks)}, found {short_repr(name)}"
 
 
 def mixing_rules(c: RunConfig) -> Iterator[str]:
@@ -149,7 +149,7 @@ def task_name_rules(c: RunConfig) -> Iterator[str]:
     for name in c.tasks:
         if name not in known:
             line = f"tasks: expected one of {', '.join(known)}, found {name!r}"
-            yield line + meant(name, known)
+            yield line + suggestion(name, known)
         if c.tasks.count(name) > 1:
             yield f"tasks: expected each task once, found {name} twice"
     for task, options in c.task_options.items():

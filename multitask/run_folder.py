@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from common.atomic_files import alone, kind_of, remove
+from common.atomic_files import file_lock, kind_of, remove
 from common.errors import RunError
 from common.json_files import read_json, read_sealed, write_json
 from multitask.checkpoint_folders import (
@@ -198,7 +198,7 @@ class RunFolder:
         with ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                acquired = stack.enter_context(alone(self.path / "run", wait=False))
+                acquired = stack.enter_context(file_lock(self.path / "run", wait=False))
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
             if not acquired:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from common.errors import RunError
-from common.settings import Count, Name, Positive, Seed, Settings, Whole, setting
-from minbert.arithmetic import Device, KernelChoice, Precision
+from common.settings import Count, Name, NonNegativeInt, Positive, Seed, Settings, setting
+from minbert.config import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
 from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
@@ -91,7 +91,7 @@ class RunSettings(Settings):
         path=True,
     )
     freeze_encoder: bool = setting(False, help="train only the heads", group="training")
-    probe_epochs: Whole = setting(
+    probe_epochs: NonNegativeInt = setting(
         0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
     )
     per_class: bool = setting(
@@ -147,7 +147,7 @@ class RunSettings(Settings):
         help="the epoch whose weights are kept: the best on dev, or the last",
         group="training",
     )
-    measured_examples: Whole = setting(
+    measured_examples: NonNegativeInt = setting(
         0, help="training examples per task whose loss is measured at the end"
     )
     seed: Seed = setting(11711, help="random seed", group="training", common=True)

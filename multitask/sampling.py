@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from common.errors import RunError, UserError
-from common.settings import Count, FromOne, Name, Settings, setting
+from common.settings import AtLeastOne, Count, Name, Settings, setting
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -161,7 +161,7 @@ class SquareRoot(Sampler, name="square-root"):
 class Temperature(Sampler, name="temperature"):
     """Probabilities proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
 
-    temperature: FromOne = setting(
+    temperature: AtLeastOne = setting(
         5.0, help="T of size^(1/T)", source="Arivazhagan et al., 2019", metavar="T"
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples")

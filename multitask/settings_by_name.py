@@ -14,14 +14,14 @@ from typing import Any
 from common.errors import SettingsError
 from common.settings import (
     Settings,
-    checked,
+    convert,
     default_of,
     expected,
     hints_of,
-    meant,
     plain,
     required,
-    shown,
+    short_repr,
+    suggestion,
 )
 from multitask.methods import ROLES, Owners, UserMethods, bases, check_names, methods, owners
 from multitask.presets import preset_values
@@ -59,7 +59,7 @@ def resolved(
         )
     for name in given:
         if name not in names and name not in owned:
-            near = meant(name, [*names, *owned])
+            near = suggestion(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
     objective = method("objective", given, base, user_methods)
     base = {**getattr(objective, "defaults", {}), **base}
@@ -72,7 +72,7 @@ def resolved(
             found[one.name] = method(one.name, given, base, user_methods)
         elif one.name != "regularizers":
             value = given.get(one.name, base.get(one.name, default_of(one)))
-            found[one.name] = checked(one.name, hints[one.name], value)
+            found[one.name] = convert(one.name, hints[one.name], value)
     found["mode"] = found["mode"] or mode_of(found)
     found["regularizers"] = regularizers(base | given, found["tasks"], user_methods)
     if found["gradients"] is None:
@@ -91,11 +91,11 @@ def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
         if isinstance(several, Settings) and name == "regularizers":
             continue
         if not isinstance(several, list | tuple):
-            what = "names of tasks" if name == "tasks" else name
-            raise SettingsError(f"{name}: expected a sequence of {what}, found {shown(several)}")
+            what, found = "names of tasks" if name == "tasks" else name, short_repr(several)
+            raise SettingsError(f"{name}: expected a sequence of {what}, found {found}")
     for name in ("task_options", "own_tasks"):
         if name in given:
-            checked(name, hints[name], given[name])
+            convert(name, hints[name], given[name])
 
 
 def method(
@@ -122,8 +122,8 @@ def method(
         fits = of_pretraining if requested_mode(given, user_methods) == "pretrain" else of_tasks
         names = [PLAIN] * (fits is of_tasks)
         names += [name for name, one in known.items() if issubclass(one, fits)]
-    line = f"{role}: expected one of {', '.join(names)}, found {shown(chosen)}"
-    raise SettingsError(line + meant(chosen, names))
+    line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
+    raise SettingsError(line + suggestion(chosen, names))
 
 
 def build_method(cls: type[Settings], given: Mapping[str, Any]) -> Any:
@@ -150,7 +150,7 @@ def regularizers(
         objects = (objects,)
     for one in objects:
         if not isinstance(one, bases("regularizers")):
-            raise SettingsError(f"regularizers: expected regularizers, found {shown(one)}")
+            raise SettingsError(f"regularizers: expected regularizers, found {short_repr(one)}")
     by_name = {one.name: one for one in objects}
     if len(by_name) < len(objects):
         names = ", ".join(one.name for one in objects)
@@ -245,7 +245,7 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             continue
         several = [cls for classes in owned[key].values() for cls in classes]
         try:
-            value = checked(key, hints_of(several[0])[several[0].by_key()[key].name], value)
+            value = convert(key, hints_of(several[0])[several[0].by_key()[key].name], value)
         except SettingsError:
             given_value = MISSING  # invalid, but the method it belongs to says more
         else:
@@ -255,8 +255,8 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             if given_value is not MISSING and not any(weights):
                 continue
         if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
-            owner = owner_of(key, owned)
-            raise SettingsError(f"{key}: expected {owner}, found {shown(given[key])} without it")
+            owner, shown = owner_of(key, owned), short_repr(given[key])
+            raise SettingsError(f"{key}: expected {owner}, found {shown} without it")
 
 
 def owner_of(key: str, owned: Owners) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json
-from common.settings import accepts, checked, expected, hints_of, shown
+from common.settings import accepts, convert, expected, hints_of, short_repr
 from multitask.checkpoint_folders import CONFIG, CheckpointError
 from multitask.config import RunConfig, difference, path_settings
 from multitask.methods import UserMethods, methods, owners
@@ -31,7 +31,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
     for one in fields(RunConfig):
         if one.name in content and one.name not in METHODS:
             try:
-                checked(one.name, hints_of(RunConfig)[one.name], content[one.name])
+                convert(one.name, hints_of(RunConfig)[one.name], content[one.name])
             except SettingsError as error:
                 raise RunError(str(error)) from error
     owned = owners()
@@ -39,11 +39,13 @@ def check_stored(content: Mapping[str, Any]) -> None:
         several = [one for classes in owned[key].values() for one in classes]
         hint = [hints_of(one)[one.by_key()[key].name] for one in several]
         if not any(accepts(one, content[key]) for one in hint):
-            raise RunError(f"{key}: expected {expected(hint[0])}, found {shown(content[key])}")
+            raise RunError(f"{key}: expected {expected(hint[0])}, found {short_repr(content[key])}")
     for role in METHODS:
         known = (*methods(role), *((None,) if role == "objective" else ()))
         if role in content and content[role] not in known and not content.get("use"):
-            raise RunError(f"{role}: expected the name of a method, found {shown(content[role])}")
+            raise RunError(
+                f"{role}: expected the name of a method, found {short_repr(content[role])}"
+            )
     own = content.get("own_tasks", {})
     for name, described in own.items():
         from_json(name, described)

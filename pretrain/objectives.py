@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from common.errors import UserError
-from common.settings import Cosine, Count, Name, Part, Positive, Settings, Whole, setting
+from common.settings import Cosine, Count, Name, NonNegativeInt, Positive, Ratio, Settings, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -229,8 +229,10 @@ class SuperLoss(ClassObjective, name="superloss"):
     hard_threshold: Cosine | None = setting(
         None, help="only negatives of at least this cosine, or else the nearest", metavar="X"
     )
-    hard_top_fraction: Part | None = setting(None, help="only the nearest share of the negatives")
-    hard_after: Whole = setting(0, help="epochs with all negatives before only the hard ones count")
+    hard_top_fraction: Ratio | None = setting(None, help="only the nearest share of the negatives")
+    hard_after: NonNegativeInt = setting(
+        0, help="epochs with all negatives before only the hard ones count"
+    )
 
     @property
     def hard(self) -> dict[str, Any]:

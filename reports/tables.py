@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from common.errors import harmless
+from common.errors import escape_unsafe
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 
@@ -26,7 +26,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     Each cell is one line, and control characters are escaped for the terminal.
     """
-    cells = [[harmless(cell) for cell in row] for row in (header, *rows)]
+    cells = [[escape_unsafe(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = [
         "  ".join(

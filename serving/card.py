@@ -42,11 +42,6 @@ inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
 ```"""
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
-LIBRARIES = {
-    "sentence-transformers": "sentence-transformers",
-    "transformers": "transformers",
-    "onnx": "onnx",
-}
 USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python
 from serving import MultiTaskModel
@@ -62,7 +57,7 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
     parts = [
-        f"---\nlibrary_name: {LIBRARIES[kind]}\npipeline_tag: sentence-similarity\ntags:\n"
+        f"---\nlibrary_name: {kind}\npipeline_tag: sentence-similarity\ntags:\n"
         "- sentence-transformers\n- multi-task\n---",
         f"# {' + '.join(model.tasks)} on {Path(config.encoder).name}",
         f"One encoder ({Path(config.encoder).name}, {model.model.bi_encoder.width} wide, {pooling} "
@@ -107,9 +102,9 @@ def example(model: MultiTaskModel) -> str:
 def settings(model: MultiTaskModel) -> list[list[str]]:
     """Return rows with the main settings and the data of the tasks."""
     config = model.config
-    kept = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
+    keys = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
     flat = config.flat()
-    rows = [[name.replace("_", " "), str(flat[name])] for name in kept]
+    rows = [[name.replace("_", " "), str(flat[name])] for name in keys]
     rows[1:1] = data(config)
     if config.objective is not None:
         rows.append(["objective", config.objective.name])

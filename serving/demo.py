@@ -27,11 +27,11 @@ from serving.model import MultiTaskModel
 
 ACCEPTED = 16  # length of the queue of connections that wait to be accepted
 UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
-ANSWER = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+RESPONSE = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 @dataclass
-class Bounds:
+class ConnectionLimits:
     """The maximum number of connections, and of seconds for the headers and body of a request.
 
     `reported` is true after a refused connection was logged, until all connections have ended.
@@ -42,27 +42,27 @@ class Bounds:
     reported: bool = False
 
 
-class BoundedProtocol(H11Protocol):
+class LimitedProtocol(H11Protocol):
     """uvicorn's HTTP protocol with a deadline for each request and a limit on connections.
 
     uvicorn itself waits forever for the rest of a request: its `limit_concurrency` counts only
     connections that have sent a request, `timeout_keep_alive` applies only after a response.
     """
 
-    def __init__(self, bounds: Bounds, **uvicorns: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
-        self.bounds = bounds
+        self.limits = limits
         self.deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        if len(self.connections) >= self.bounds.connections:
+        if len(self.connections) >= self.limits.connections:
             self.transport = transport
             self.refuse("503 Service Unavailable")
-            if not self.bounds.reported:
-                self.bounds.reported = True
+            if not self.limits.reported:
+                self.limits.reported = True
                 logging.getLogger("uvicorn.error").warning(
                     "%d connections are open: new ones are refused until one ends",
-                    self.bounds.connections,
+                    self.limits.connections,
                 )
             return
         super().connection_made(transport)
@@ -72,7 +72,7 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
         self.forget_deadline()
         if not self.connections:
-            self.bounds.reported = False
+            self.limits.reported = False
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -81,7 +81,7 @@ class BoundedProtocol(H11Protocol):
     def expect_request(self) -> None:
         """Start the deadline for the next complete request."""
         self.forget_deadline()
-        self.deadline = self.loop.call_later(self.bounds.seconds, self.check_request)
+        self.deadline = self.loop.call_later(self.limits.seconds, self.check_request)
 
     def check_request(self) -> None:
         if self.conn.their_state in UNFINISHED and not self.transport.is_closing():
@@ -93,13 +93,13 @@ class BoundedProtocol(H11Protocol):
             self.deadline = None
 
     def refuse(self, status: str) -> None:
-        self.transport.write(ANSWER.format(status).encode())
+        self.transport.write(RESPONSE.format(status).encode())
         self.transport.close()
 
 
-def server_of(app: Any, bounds: Bounds | None = None) -> uvicorn.Server:
+def server_of(app: Any, limits: ConnectionLimits | None = None) -> uvicorn.Server:
     """Return a server for an application; its `run(sockets=[...])` starts it."""
-    protocol = partial(BoundedProtocol, bounds or Bounds())
+    protocol = partial(LimitedProtocol, limits or ConnectionLimits())
     # No WebSockets: the application has none, and they would not be counted.
     config = uvicorn.Config(app, http=protocol, ws="none", backlog=ACCEPTED, log_level="warning")
     return uvicorn.Server(config)
@@ -141,7 +141,7 @@ class BusyError(Exception):
     """Raised when the queue of waiting requests is full."""
 
 
-class BadError(Exception):
+class InvalidRequestError(Exception):
     """An invalid request; the message is sent to the client."""
 
 
@@ -203,7 +203,7 @@ def make_app(
     @app.post("/similar")
     async def similar(request: SearchRequest) -> dict[str, Any]:
         if corpus is None:
-            raise BadError("expected a demo started with --input, found none")
+            raise InvalidRequestError("expected a demo started with --input, found none")
         check_text("query", request.query)
         rows, cosines = await turn(lambda: search(model, corpus, request))
         return {
@@ -220,9 +220,13 @@ def check(model: MultiTaskModel, request: PredictRequest) -> None:
     """Raise BadError with a one-line message for a request that the model cannot answer."""
     task = model.tasks_by_name.get(request.task)
     if task is None:
-        raise BadError(f"task: expected {', '.join(model.tasks)}, found {request.task[:40]!r}")
+        raise InvalidRequestError(
+            f"task: expected {', '.join(model.tasks)}, found {request.task[:40]!r}"
+        )
     if len(request.texts) != task.texts:
-        raise BadError(f"texts: expected {task.texts} for {task.name}, found {len(request.texts)}")
+        raise InvalidRequestError(
+            f"texts: expected {task.texts} for {task.name}, found {len(request.texts)}"
+        )
     for text in request.texts:
         check_text("texts", text)
 
@@ -236,9 +240,9 @@ def check_text(name: str, text: str) -> None:
     """Raise BadError for a text that is blank, too long or not valid Unicode."""
     found = len(text.strip())
     if not found or len(text) > LONGEST:
-        raise BadError(f"{name}: expected 1 to {LONGEST} characters, found {found}")
+        raise InvalidRequestError(f"{name}: expected 1 to {LONGEST} characters, found {found}")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise BadError(f"{name}: expected Unicode text, found half a surrogate pair")
+        raise InvalidRequestError(f"{name}: expected Unicode text, found half a surrogate pair")
 
 
 def add_refusals(app: FastAPI) -> None:
@@ -269,8 +273,8 @@ def add_refusals(app: FastAPI) -> None:
     async def nothing(request: Request, error: HTTPException) -> JSONResponse:
         return refusal(error.status_code, f"{request.url.path[:60]}: {error.detail}")
 
-    @app.exception_handler(BadError)
-    async def bad(request: Request, error: BadError) -> JSONResponse:
+    @app.exception_handler(InvalidRequestError)
+    async def bad(request: Request, error: InvalidRequestError) -> JSONResponse:
         return refusal(422, str(error))
 
     @app.exception_handler(BusyError)

@@ -32,8 +32,7 @@ def encode_file(
         # Check the weights' hash while PyTorch is imported.
         meanwhile.submit(find_folder, config.encoder)
         from minbert.bi_encoder import BiEncoder
-        from minbert.device import choose_device, warn_if_slow
-        from minbert.linear import choose_linear
+        from minbert.linear import choose_device, choose_linear, warn_if_slow
 
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)

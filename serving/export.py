@@ -35,7 +35,7 @@ OWN = (
 )
 
 
-class Padded(nn.Module):
+class PooledModel(nn.Module):
     """A model of transformers, followed by the run's pooling and normalisation."""
 
     def __init__(self, model: nn.Module, pooling: str, normalize: bool) -> None:
@@ -54,15 +54,6 @@ class Padded(nn.Module):
         return F.normalize(pooled) if self.normalize else pooled
 
 
-def check_exportable() -> None:
-    """Raise UserError if the package onnx is not installed."""
-    if util.find_spec("onnx") is None:
-        raise UserError(
-            "--format onnx: expected the package onnx, found none: "
-            "pip install -r requirements-extras.txt"
-        )
-
-
 def write_onnx(model: BiEncoder, file: Path) -> None:
     """Write the ONNX graph, in which the sizes of batch and sequence are dynamic."""
     from transformers import AutoModel
@@ -74,7 +65,7 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
         loaded: Any = AutoModel.from_pretrained(
             place, attn_implementation="eager", add_pooling_layer=False
         )
-    padded = Padded(loaded.eval(), model.pooling, model.normalize).eval()
+    padded = PooledModel(loaded.eval(), model.pooling, model.normalize).eval()
     ids = torch.ones(2, 8, dtype=torch.long)
     mask = torch.ones_like(ids)
     mask[1, 5:] = 0
@@ -107,8 +98,11 @@ def export(
     model = MultiTaskModel.load(run, "cpu", use=use)
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
         raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
-    if kind == "onnx":
-        check_exportable()
+    if kind == "onnx" and util.find_spec("onnx") is None:
+        raise UserError(
+            "--format onnx: expected the package onnx, found none: "
+            "pip install -r requirements-extras.txt"
+        )
     metrics = read_metrics(run) or {}
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
@@ -122,12 +116,12 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
     recover(folder)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder or nothing, found a file")
-    there = sorted(one.name for one in folder.iterdir()) if folder.exists() else []
-    strange = [name for name in there if name not in OWN]
-    if strange or (there and EXPORTED not in there):
-        found = (strange or there)[0]
+    content = sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+    foreign = [name for name in content if name not in OWN]
+    if foreign or (content and EXPORTED not in content):
+        found = (foreign or content)[0]
         raise UserError(f"{folder}: expected a new folder or only an export, found {found}")
-    if there and not overwrite:
+    if content and not overwrite:
         raise UserError(f"{folder}: found an export; --overwrite would replace it")
 
 
@@ -144,14 +138,10 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
         model.model.save(folder)
     # The actual pooling, which the folder of an encoder alone does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
-    write_json(folder / EXPORTED, public(config))
+    names = without_folders(config)
+    if not Path(config["encoder"]).expanduser().exists():
+        names["encoder"] = config["encoder"]  # a name of the hub
+    write_json(folder / EXPORTED, names)
     (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
     if kind == "onnx":
         write_onnx(model.model.bi_encoder, folder / "model.onnx")
-
-
-def public(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with all paths shortened to the file or folder name."""
-    found = without_folders(config)
-    local = Path(config["encoder"]).expanduser().exists()
-    return found if local else found | {"encoder": config["encoder"]}  # else a name of the hub

@@ -16,7 +16,7 @@ from minbert.bi_encoder import BiEncoder
 from tasks.tables import read_sentences
 
 
-def sentences_of(file: Path, column: str | None = None) -> list[str]:
+def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
     """Return all sentences of a file, in order; raise UserError if there are none."""
     found = list(read_sentences(file, column))
     if not found:
@@ -62,21 +62,21 @@ class Pairs(NamedTuple):
     cosines: np.ndarray
 
 
-class Best:
+class TopPairs:
     """The `count` best of all pairs offered, and the cosine below which a pair is dropped."""
 
     def __init__(self, count: int, threshold: float) -> None:
         self.count, self.threshold = count, threshold
         self.parts: list[tuple[Tensor, Tensor, Tensor]] = []
-        self.held = 0
+        self.size = 0
 
-    def offer(self, first: Tensor, second: Tensor, cosines: Tensor) -> None:
+    def add(self, first: Tensor, second: Tensor, cosines: Tensor) -> None:
         self.parts.append((first, second, cosines))
-        self.held += len(cosines)
-        if self.held > 2 * self.count + BLOCK:
-            self.keep()
+        self.size += len(cosines)
+        if self.size > 2 * self.count + BLOCK:
+            self.prune()
 
-    def keep(self) -> tuple[Tensor, Tensor, Tensor]:
+    def prune(self) -> tuple[Tensor, Tensor, Tensor]:
         """Drop all but the best pairs; of equal pairs, keep those with the smallest rows."""
         if not self.parts:
             nothing = torch.zeros(0, dtype=torch.long)
@@ -84,7 +84,7 @@ class Best:
         first, second, cosines = (torch.cat(part) for part in zip(*self.parts, strict=True))
         order = np.lexsort((second.numpy(), first.numpy(), -cosines.numpy()))[: self.count]
         kept = first[order], second[order], cosines[order]
-        self.parts, self.held = [kept], len(order)
+        self.parts, self.size = [kept], len(order)
         if len(order) == self.count:
             # Only a larger cosine can still count, or an equal one of smaller rows.
             self.threshold = max(self.threshold, float(kept[2][-1]))
@@ -103,23 +103,23 @@ def mine(
         threshold: smallest cosine of a pair.
         progress: show a progress bar with pairs/s.
     """
-    best, rows = Best(count, threshold - ROUNDING), torch.from_numpy(embeddings)
+    best, rows = TopPairs(count, threshold - ROUNDING), torch.from_numpy(embeddings)
     n = len(rows)
     total = n * (n - 1) // 2
     scores = torch.empty(BLOCK, BLOCK)
-    with bar("mine", "pair", total if progress else None) as shown:
+    with bar("mine", "pair", total if progress else None) as progress_bar:
         for begin in range(0, n, BLOCK):
             block = rows[begin : begin + BLOCK]
             for other in range(begin, n, BLOCK):
                 compare(block, rows[other : other + BLOCK], begin, other, best, scores)
             later = n - begin - len(block)
-            shown.update(len(block) * later + len(block) * (len(block) - 1) // 2)
-    first, second, cosines = best.keep()
+            progress_bar.update(len(block) * later + len(block) * (len(block) - 1) // 2)
+    first, second, cosines = best.prune()
     return Pairs(first.numpy(), second.numpy(), cosines.numpy())
 
 
 def compare(
-    block: Tensor, others: Tensor, begin: int, other: int, best: Best, scores: Tensor
+    block: Tensor, others: Tensor, begin: int, other: int, best: TopPairs, scores: Tensor
 ) -> None:
     """Offer the pairs of two blocks that reach the threshold of `best`."""
     found = scores[: len(block), : len(others)]
@@ -134,11 +134,11 @@ def compare(
         one, two = left[part : part + CHUNK], right[part : part + CHUNK]
         cosines = found[one, two]
         above = cosines >= best.threshold  # earlier parts may have raised the threshold
-        best.offer(one[above] + begin, two[above] + other, cosines[above])
+        best.add(one[above] + begin, two[above] + other, cosines[above])
 
 
 def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[Any, Any]:
     """Return rows (q, k) and cosines (q, k) of the `count` nearest rows to each query."""
-    rows, wanted = torch.from_numpy(np.ascontiguousarray(embeddings)), torch.from_numpy(queries)
-    cosines, places = torch.topk(wanted @ rows.T, min(count, len(rows)), dim=1)
+    rows = torch.from_numpy(np.ascontiguousarray(embeddings))
+    cosines, places = torch.topk(torch.from_numpy(queries) @ rows.T, min(count, len(rows)), dim=1)
     return places.numpy(), cosines.numpy()

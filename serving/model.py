@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from common.errors import RunError
-from minbert.arithmetic import PRECISIONS
 from minbert.batching import TokenLists
-from minbert.bi_encoder import BiEncoder
-from minbert.device import choose_device
-from minbert.encoding import WINDOW, in_bfloat16, warn_of_truncation
+from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16, warn_of_truncation
+from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
+from minbert.linear import choose_device
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
-from serving.together import embed_tasks
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
@@ -110,7 +110,7 @@ class MultiTaskModel:
             RunError: if a task is not in the run, or needs pairs and `texts` are single texts.
 
         Warns:
-            minbert.encoding.TruncationWarning: if rows are longer than the encoder's limit and
+            common.errors.TruncationWarning: if rows are longer than the encoder's limit and
                 are cut to it; the message gives their number.
         """
         if isinstance(texts, str):
@@ -150,38 +150,22 @@ class MultiTaskModel:
         `count` is called with the number of rows of each window, for a progress bar. The warning
         of `predict` is issued after the last row.
         """
-        window: list[tuple[str, ...]] = []
-        number, cut = 0, 0
-        for number, row in enumerate(rows, 1):
-            if window and len(row) != len(window[0]):
-                raise RunError(
-                    f"row {number}: expected as many texts as in the rows before, "
-                    f"{len(window[0])}, found {len(row)}"
-                )
-            window.append(row)
-            if len(window) == WINDOW:
-                found, shortened = self.predict_rows(window, tasks, precision, count)
-                cut += shortened
-                yield window, found
-                window = []
-        if window:
-            found, shortened = self.predict_rows(window, tasks, precision, count)
-            cut += shortened
+        done, cut, remaining = 0, 0, iter(rows)
+        while window := list(islice(remaining, WINDOW)):
+            for number, row in enumerate(window, done + 1):
+                if len(row) != len(window[0]):
+                    raise RunError(
+                        f"row {number}: expected as many texts as in the rows before, "
+                        f"{len(window[0])}, found {len(row)}"
+                    )
+            columns = list(zip(*window, strict=True))
+            names = self.chosen(tasks, len(columns))
+            found, shortened = self.predict_window(columns, names, precision)
+            done, cut = done + len(window), cut + shortened
+            if count is not None:
+                count(len(window))
             yield window, found
-        warn_of_truncation(cut, number, "rows", self.model.bi_encoder.tokenizer.max_tokens)
-
-    def predict_rows(
-        self,
-        rows: list[tuple[str, ...]],
-        tasks: Sequence[str] | None,
-        precision: str,
-        count: Callable[[int], object] | None,
-    ) -> tuple[dict[str, Prediction], int]:
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        found = self.predict_window(columns, self.chosen(tasks, len(columns)), precision)
-        if count is not None:
-            count(len(rows))
-        return found
+        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
         """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
@@ -207,7 +191,7 @@ class MultiTaskModel:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
             found[name] = prediction(task, scores)
-        cut = np.any([one.cut for several in tokens.values() for one in several], axis=0)
+        cut = np.any([one.truncated for several in tokens.values() for one in several], axis=0)
         return found, int(np.sum(cut))
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
@@ -247,4 +231,49 @@ def joined(parts: Sequence[Prediction]) -> Prediction:
         values=np.concatenate([one.values for one in parts]),
         labels=[label for one in parts for label in one.labels],
         probabilities=probabilities,
+    )
+
+
+def embed_tasks(
+    model: EncoderWithHeads, encoder: AnyEncoder, tokens: Mapping[str, Sequence[TokenLists]]
+) -> dict[str, tuple[Tensor, ...]]:
+    """Map the tokens of each task's texts, of n examples, to embeddings, each (n, H).
+
+    A task whose head pools the tokens itself is encoded in a separate pass.
+    """
+    found: dict[str, tuple[Tensor, ...]] = {}
+    groups: dict[tuple[str | None, bool], list[str]] = {}
+    for name, texts in tokens.items():
+        separate = name if model.pooling_of(name) is not None else None
+        groups.setdefault((separate, texts[0].segments is not None), []).append(name)
+    for (separate, _), names in groups.items():
+        texts = [one for name in names for one in tokens[name]]
+        vectors = iter(embed_once(model, encoder, texts, separate))
+        found |= {name: tuple(next(vectors) for _ in tokens[name]) for name in names}
+    return found
+
+
+def embed_once(
+    model: EncoderWithHeads, encoder: AnyEncoder, several: Sequence[TokenLists], task: str | None
+) -> list[Tensor]:
+    """Return the embeddings (n, H) of each list of sequences; encode equal sequences once."""
+    tokens = concatenated(several)
+    rows, which = tokens.distinct()
+    pooling = model.pooling_of(task), model.embedding_width(task)
+    vectors = model.bi_encoder.encode_window(
+        encoder, tokens.select(rows), False, lambda done: None, *pooling
+    )
+    spread = torch.from_numpy(vectors[which]).to(model.bi_encoder.device)
+    return list(spread.split([len(one) for one in several]))
+
+
+def concatenated(several: Sequence[TokenLists]) -> TokenLists:
+    """Concatenate lists of sequences; either all of them have segments or none has."""
+    lengths = np.concatenate([one.lengths for one in several])
+    segments = [one.segments for one in several if one.segments is not None]
+    return TokenLists(
+        np.concatenate([one.ids for one in several]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([one.truncated for one in several]),
+        np.concatenate(segments) if segments else None,
     )

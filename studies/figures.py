@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.atomic_files import alone
+from common.atomic_files import file_lock
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
@@ -74,7 +74,7 @@ def map_folder(runs: Path, name: str, config: RunConfig) -> Path:
 def drawn_run(config: RunConfig, runs: Path, name: str) -> Path:
     """Complete the run of a map and return its folder."""
     folder = map_folder(runs, name, config)
-    with alone(folder):
+    with file_lock(folder):
         complete(config, folder, RunControl(resume=True))
     return folder
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import alone
+from common.atomic_files import file_lock
 from common.errors import UserError
 from common.settings import accepts
 from multitask.config import RunConfig
@@ -116,7 +116,7 @@ class Results:
 
     def add(self, cell: Cell, seed: int, figures: Content, runs: Path) -> None:
         """Store the figures of a run with those of the cell's other seeds."""
-        with alone(runs / cell.name):
+        with file_lock(runs / cell.name):
             others = {str(s): found for s, (found, _) in self.with_faults(cell).items()}
             seeds = {**others, str(seed): figures}
             write_cell(self.file(cell), {"config": without_paths(cell.config), "seeds": seeds})

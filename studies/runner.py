@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import alone, atomic_write_text
+from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
 from common.json_files import digest, read_json, write_json
 from multitask.assembly import plain_tasks
@@ -129,7 +129,7 @@ def run_seed(
         if results.finished_folder(one.before, first, runs) is None:
             work_on(one.before, first, results, runs, record_drawn)
     folder = one.run_folder(seed, runs)
-    with alone(folder, wait) as mine:
+    with file_lock(folder, wait) as mine:
         if mine and seed not in results.kept(one):
             work_on(one, seed, results, runs, record_drawn)
         return mine
@@ -212,7 +212,7 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
             if config.protocol.counts_examples or split != "train":
                 drawn[key] = " ".join(examples.ids)
         file = results / f"ids-{name}-{config.protocol.name}.json"
-        with alone(locks / file.name):
+        with file_lock(locks / file.name):
             known = read_json(file, UserError) if file.exists() else {}
             for key, value in drawn.items():
                 if known.get(key, value) != value:

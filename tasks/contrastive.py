@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from losses import contrastive_objectives, ideal_points, simcse_loss, supcon_loss
+from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Outputs, Task
 from tasks.labelled_files import Source
@@ -80,7 +80,7 @@ def pull_and_push(
     assert task.kind.classes is not None
     unit = F.normalize(example_embedding(texts), dim=-1)
     pull, push = contrastive_objectives(unit, targets, temperature)
-    lowest_pull, lowest_push = ideal_points(temperature, task.kind.classes)
+    lowest_pull, lowest_push = lower_bounds(temperature, task.kind.classes)
     return pull - lowest_pull, push - lowest_push
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
-from common.settings import meant, plain, shown
+from common.settings import plain, short_repr, suggestion
 from tasks.described import NAME, TaskDescription, checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import named_label, score_label
@@ -78,7 +78,7 @@ def task(
         return TASKS[first](**options)
     if "=" not in first:
         line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
-        raise SettingsError(line + meant(first, TASKS))
+        raise SettingsError(line + suggestion(first, TASKS))
     if options:
         line = f"expected inside the description, found {next(iter(options))} outside of it"
         raise SettingsError(f"options: {line}")
@@ -90,7 +90,7 @@ def task_from_lists(
 ) -> CustomTask:
     """Store lists of texts and labels as a file and return a task that reads it."""
     if not isinstance(texts, Iterable):
-        raise SettingsError(f"texts: expected a name or a list of texts, found {shown(texts)}")
+        raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(texts)}")
     rows = [texts_of(row) for row in texts]
     labels = plain(list(() if labels is None else labels))
     if len(labels) != len(rows):
@@ -98,10 +98,10 @@ def task_from_lists(
         raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
     for label in labels:
         if not isinstance(label, str | int | float):
-            raise SettingsError(f"labels: expected texts or numbers, found {shown(label)}")
+            raise SettingsError(f"labels: expected texts or numbers, found {short_repr(label)}")
     if not NAME.fullmatch(name):
         line = "expected lower-case letters, digits, hyphens and underscores"
-        raise SettingsError(f"name: {line}, found {shown(name)}")
+        raise SettingsError(f"name: {line}, found {short_repr(name)}")
     widths = sorted({len(row) for row in rows}) or [1]
     if len(widths) > 1 or widths[0] not in (1, 2):
         found = " and ".join(map(str, widths))
@@ -128,7 +128,7 @@ def texts_of(row: Any) -> tuple[str, ...]:
     """Return a text or a pair of texts as a tuple; raise SettingsError for anything else."""
     texts = (row,) if isinstance(row, str) else row
     if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
-        raise SettingsError(f"texts: expected texts or pairs of texts, found {shown(row)}")
+        raise SettingsError(f"texts: expected texts or pairs of texts, found {short_repr(row)}")
     return tuple(texts)
 
 

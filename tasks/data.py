@@ -33,7 +33,7 @@ class Split:
     def cut(self) -> tuple[int, int]:
         """Return the number of truncated texts and of all texts; views count once."""
         texts = {id(tokens): tokens for tokens in self.tokens}.values()
-        return sum(int(one.cut.sum()) for one in texts), sum(len(one) for one in texts)
+        return sum(int(one.truncated.sum()) for one in texts), sum(len(one) for one in texts)
 
     def batch(self, rows: np.ndarray) -> Batch:
         return pack(self.tokens, rows)

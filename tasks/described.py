@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from common.atomic_files import check_regular
 from common.errors import SettingsError, UserError
-from common.settings import Name, Settings, checked, expected, hints_of, required
+from common.settings import Name, Settings, convert, expected, hints_of, required
 from tasks.registry import TASK_NAMES
 
 Kind = Literal["classification", "similarity"]
@@ -134,7 +134,7 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
     for key, hint in hints_of(TaskDescription).items():
         if key != "name":
             try:
-                checked(key, hint, content[key])
+                convert(key, hint, content[key])
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)

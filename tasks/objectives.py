@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from common.errors import UserError
-from common.settings import Count, FromZero, Positive, Settings, Share, Whole, setting
+from common.settings import (
+    Count,
+    Fraction,
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    Settings,
+    setting,
+)
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -87,7 +95,7 @@ class WithContrast(Objective, prefix="scl_"):
     """Cross-entropy with contrastive terms."""
 
     temperature: Positive = setting(TEMPERATURE, help=TEMPERATURE_HELP, source=SOURCE)
-    weight: Share = setting(
+    weight: Fraction = setting(
         WEIGHT,
         help="share of the contrastive terms; cross-entropy has the rest",
         source=SOURCE,
@@ -101,7 +109,7 @@ class WithContrast(Objective, prefix="scl_"):
 class WithPreference(WithContrast):
     """Cross-entropy with pull and push, and a preference between these two."""
 
-    preference: tuple[Share, Share] = setting(
+    preference: tuple[Fraction, Fraction] = setting(
         PREFERENCE,
         help=f"preference for pull, from 0 to 1; push has the rest (default: 0.1, {SOURCE})",
         metavar="R",
@@ -187,7 +195,9 @@ class LaCon(Objective, name="lacon"):
         help="slices of the embeddings in the term icl (default: 6 as in the paper, or the next "
         "smaller divisor of the width)",
     )
-    label_spread: FromZero = setting(0.5, help="weight of the term ler, which spreads the labels")
+    label_spread: NonNegative = setting(
+        0.5, help="weight of the term ler, which spreads the labels"
+    )
     label_terms: tuple[Term, ...] = setting(
         TERMS,
         help="terms of the loss: icl (each example against the labels), lcl (each label against "
@@ -195,7 +205,7 @@ class LaCon(Objective, name="lacon"):
         metavar="TERM",
     )
     label_start: Start = setting("random", help=START_HELP)
-    projection_layers: Whole = setting(3, help=LAYERS_HELP)
+    projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP)
     fusion: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -260,7 +270,7 @@ class Projection(Objective, name="projection"):
     """Cross-entropy after LaCon's projection head (its Table 3, "BERT w/ g")."""
 
     trains_only_heads = own_head = True
-    projection_layers: Whole = setting(3, help=LAYERS_HELP)
+    projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP)
 
     def faults(self) -> Iterator[str]:
         if not self.projection_layers:

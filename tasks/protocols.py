@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from common.errors import UserError
-from common.settings import Count, FromOne, Settings, setting
+from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.labelled_files import Source
 from tasks.readers import Examples
 from tasks.splits import DerivedSource, PartedSource, WithoutLeaks, random_split
@@ -139,7 +139,7 @@ class Imbalanced(Protocol, name="imbalanced"):
     """--shots examples of the rarest class, --imbalance times as many of the most frequent."""
 
     shots: Count | None = setting(None, help="labelled examples of the rarest class")
-    imbalance: FromOne | None = setting(
+    imbalance: AtLeastOne | None = setting(
         None, help="size of the most frequent class over the rarest"
     )
 

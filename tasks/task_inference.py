@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.errors import harmful
+from common.errors import is_unsafe
 from tasks.described import FILES, DescriptionError, TaskDescription
 from tasks.readers import to_number
 from tasks.tables import columns_of, rows_by_name
@@ -98,7 +98,7 @@ def by_commas(file: Path) -> bool:
 def check_labels(name: str, labels: Sequence[str]) -> None:
     """Raise DataError for repeated labels and labels that would break the prediction file."""
     for label in labels:
-        if not label or " , " in label or any(harmful(letter) for letter in label):
+        if not label or " , " in label or any(is_unsafe(letter) for letter in label):
             raise DataError(
                 f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
             )

@@ -1,4 +1,4 @@
-"""What all tests share: a kernel, a cache of their own, and the same drawn examples anywhere."""
+"""Kernel, cache and Hypothesis settings of all tests."""
 
 import os
 from collections.abc import Iterator
@@ -45,10 +45,10 @@ def remember_linear(kernel: str) -> None:
     """What `auto` finds in this cache, in processes of any number of threads."""
     import torch
 
-    from minbert.linear import LinearChoice, remember, this_machine
+    from minbert.linear import LinearChoice, this_machine, write_cache
 
     choices = {}
     for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):
         with mock.patch.object(torch, "get_num_threads", lambda threads=threads: threads):
             choices[this_machine()] = LinearChoice(kernel, "as requested")
-    remember(choices)
+    write_cache(choices)

@@ -1,4 +1,4 @@
-"""Files as no one should write them: strategies of Hypothesis for the readers' tests."""
+"""Hypothesis strategies for malformed files."""
 
 from __future__ import annotations
 

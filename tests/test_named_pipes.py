@@ -1,4 +1,4 @@
-"""A named pipe in the place of a file is refused in one line: nothing waits for it without end."""
+"""A named pipe in place of a file is refused in one line and never waited for."""
 
 import os
 import shutil
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from common.atomic_files import alone
+from common.atomic_files import file_lock
 from common.errors import UserError
-from common.json_files import fault
+from common.json_files import integrity_error
 from minbert import BiEncoder
 from minbert.words import read_vectors
 from multitask.run_folder import RunFolder
 from multitask.telemetry import Telemetry, read_steps
 from reports.store import read_run
-from serving.mining import embeddings_of, sentences_of
+from serving.mining import embeddings_of, read_sentence_list
 from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch
@@ -49,7 +49,7 @@ READERS = {
     **dict.fromkeys(ENCODER, from_pretrained),
     "glove.txt": lambda file: read_vectors(file, ["a"]),
     "ids-sst-train.csv": lambda file: build_task("sst").read(file.parent, "train"),
-    "own.txt": sentences_of,
+    "own.txt": read_sentence_list,
     "own.jsonl": lambda file: list(rows_by_name(file, ["a"])),
     "own.parquet": lambda file: list(rows_by_name(file, ["a"])),
     "columns.parquet": lambda file: columns_of(file, False),
@@ -60,7 +60,7 @@ READERS = {
     "sst-dev-probabilities.npz": read_scores,
     "telemetry.jsonl": lambda file: list(read_steps(file)),
     "metrics.json": lambda file: read_run(run_of(file)),
-    "run.lock": lambda file: alone(file.with_suffix("")).__enter__(),
+    "run.lock": lambda file: file_lock(file.with_suffix("")).__enter__(),
 }
 
 
@@ -98,7 +98,7 @@ def test_a_named_pipe_in_the_place_of_a_file_is_refused_in_one_line(pipe, tmp_pa
 
 def test_in_a_runs_folder_and_a_sealed_one_it_is_refused_too(pipe, tmp_path):
     pipe(tmp_path / "SHA256SUMS")
-    assert "expected a regular file" in str(fault(tmp_path))
+    assert "expected a regular file" in str(integrity_error(tmp_path))
     file = pipe(tmp_path / "run" / "telemetry.jsonl")
     with pytest.raises(UserError, match=r"telemetry\.jsonl: expected a file of a run"):
         RunFolder(file.parent).run_or_nothing()

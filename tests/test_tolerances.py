@@ -1,4 +1,4 @@
-"""The bound on rounding holds for the worst order of a sum, and a missing term is beyond it."""
+"""The bound on rounding holds for the worst order of a sum and detects a missing term."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_sums_one_term_after_the_other_are_within_the_bound(terms):
 
 @pytest.mark.parametrize("assertion", [assert_near, assert_near_in_norm])
 @pytest.mark.parametrize("found", [[np.nan, 1.0], [1.0], [1.0, 1.001]])
-def test_what_is_no_number_of_another_shape_or_too_far_is_refused(assertion, found):
+def test_nan_other_shapes_and_large_differences_fail(assertion, found):
     with pytest.raises(AssertionError):
         assertion(found, [1.0, 1.0], 10)
     with pytest.raises(AssertionError):

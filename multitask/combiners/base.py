@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from common.errors import UserError
-from common.settings import FromZero, Settings, setting
+from common.settings import NonNegative, Settings, setting
 
 ROUNDING = 1e-9  # largest difference of a preference's sum from 1
 ALONE = "one objective"  # status of a step without anything to combine
@@ -102,7 +102,7 @@ class WithPreference(Combiner):
 
     positive: ClassVar[bool] = False
     sweeps: ClassVar[bool] = False
-    preference: tuple[FromZero, ...] | None = setting(
+    preference: tuple[NonNegative, ...] | None = setting(
         None,
         metavar="W",
         help="a weight per objective, in the order of the tasks; the larger, the lower its loss",

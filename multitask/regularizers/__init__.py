@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import UserError
-from common.settings import Count, FromZero, Positive, Settings, Share, setting
+from common.settings import Count, Fraction, NonNegative, Positive, Settings, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,7 @@ class Regularizer(Settings):
     `RegularizerState` (base.py) for one run. Flags and JSON have its name before each setting.
     """
 
-    weight: FromZero | Mapping[str, FromZero] = setting(
+    weight: NonNegative | Mapping[str, NonNegative] = setting(
         factory=dict, help="weight of the term: one for all tasks, or TASK=W", metavar="W"
     )
 
@@ -103,7 +103,7 @@ class Smart(Regularizer, name="smart"):
 class Proximal(Regularizer, name="proximal"):
     """Predictions stay close to those of a running mean of the model (SMART, section 3.2)."""
 
-    momentum: Share = setting(
+    momentum: Fraction = setting(
         0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
     )
 

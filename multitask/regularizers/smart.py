@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from losses import adversarial_noise
-from losses.smart import example_size, size
+from losses.smart import example_norm, token_norm
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
@@ -72,7 +72,7 @@ class SmartTerm(RegularizerState):
             return adversarial_noise(
                 divergence,
                 self.start(clean),
-                clean.batch.owner,
+                clean.batch.example_index,
                 variant=settings.variant,
                 steps=settings.steps,
                 step_size=self.step_size(clean),
@@ -103,10 +103,10 @@ class SmartTerm(RegularizerState):
         embeddings = clean.model.bi_encoder.encoder.embeddings
         vectors = embeddings.vectors(clean.batch, self.settings.place)
         if self.settings.norm == "inf":
-            return size(vectors, "l2") / math.sqrt(vectors.shape[1])
+            return token_norm(vectors, "l2") / math.sqrt(vectors.shape[1])
         if self.settings.variant == "normalised":
-            return size(vectors, "l2")
-        return example_size(vectors, clean.batch.owner, "l2")
+            return token_norm(vectors, "l2")
+        return example_norm(vectors, clean.batch.example_index, "l2")
 
     def start(self, clean: CleanPass) -> Tensor:
         """Return normal noise (T, H) by example and step, whatever piece of a batch this is."""
@@ -124,7 +124,7 @@ class SmartTerm(RegularizerState):
         if settings.variant == "normalised":
             return START * noise
         if settings.norm == "l2":
-            noise = noise / example_size(noise, batch.owner, "l2")
+            noise = noise / example_norm(noise, batch.example_index, "l2")
         return START_SHARE * self.radius(clean) * noise
 
     def dropout(self, clean: CleanPass) -> AbstractContextManager[None]:

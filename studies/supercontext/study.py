@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from common.atomic_files import alone
+from common.atomic_files import file_lock
 from common.errors import UserError
 from multitask.assembly import plain_tasks
 from reports.tables import markdown_table
@@ -137,7 +137,7 @@ def draw_maps_of_runs(report: Report) -> bool:
         for loss, one in several.items():
             config = one.config.changed(seed=SEEDS[0])
             folder = map_folder(report.request.runs, one.name, config)
-            with alone(folder):
+            with file_lock(folder):
                 pretrain(config, folder, cells.words(setting), cells.vectors)
             found[LOSSES[loss]] = folder / "pretrained"
         (task,) = plain_tasks(one.config).values()

@@ -93,7 +93,7 @@ def test_what_cannot_be_downloaded_is_refused_in_a_line(
     assert expected in refused(status, *command)
 
 
-def test_without_a_network_the_line_names_what_works_offline(refused, tmp_path, monkeypatch):
+def test_without_a_network_the_error_names_offline_encoders(refused, tmp_path, monkeypatch):
     def unreachable(*args, **further):
         raise ConnectionError("no route")
 

@@ -106,7 +106,7 @@ def test_a_file_that_changed_meanwhile_is_refused(run, text, tmp_path, monkeypat
             file.write("more\n" * 10_000)
         return window(*args)
 
-    monkeypatch.setattr("minbert.encoding.WINDOW", 10)
+    monkeypatch.setattr("minbert.bi_encoder.WINDOW", 10)
     monkeypatch.setattr(BiEncoder, "encode_window", grow)
     found = run(*ENCODE, "--input", text, "--output", tmp_path / "a.npy")
     assert found.returncode == 1

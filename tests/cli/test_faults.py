@@ -9,8 +9,8 @@ import torch
 from run_files import prediction_bytes
 
 import cli
-from common.atomic_files import alone
-from multitask.checkpoint_folders import fault, newest_first
+from common.atomic_files import file_lock
+from multitask.checkpoint_folders import integrity_error, newest_first
 from multitask.trainer import Trainer
 
 ROOT = Path(cli.__file__).parents[1]
@@ -18,7 +18,7 @@ ROOT = Path(cli.__file__).parents[1]
 
 def test_the_folder_of_a_live_run_is_left_unchanged(interrupted, finished, refused, run):
     folder, command = interrupted
-    with alone(folder / "run"):
+    with file_lock(folder / "run"):
         for flags in ((), ("--resume",), ("--overwrite",)):
             line = refused(1, *command, *flags)
             assert f"{folder}: expected no running process in it, found one" in line
@@ -76,7 +76,7 @@ def test_a_full_disk_ends_in_one_line_and_the_run_goes_on_later(
     assert "Traceback" not in found.stderr
     assert "File too large" in found.stderr.splitlines()[-1]
     assert not (folder / "metrics.json").exists()
-    assert fault(newest_first(folder / "checkpoint")[0]) is None
+    assert integrity_error(newest_first(folder / "checkpoint")[0]) is None
     assert run(*command, "--resume").returncode == 0
     assert prediction_bytes(folder) == prediction_bytes(finished[0])
 

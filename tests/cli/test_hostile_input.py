@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from common.entry_point import ended
+from common.entry_point import run_and_report
 from common.json_files import read_json, write_json
 from multitask.config import RunConfig
 from multitask.run_folder import default_folder
@@ -168,7 +168,7 @@ def test_no_escape_of_a_name_reaches_the_terminal(capsys, place):
     def work() -> None:
         raise FileNotFoundError(2, "No such file or directory", place)
 
-    assert ended("program", work) == 1
+    assert run_and_report("program", work) == 1
     shown(capsys.readouterr().err)
     shown(text_table(["run", place], [[place, "1"]]))
 

@@ -13,7 +13,7 @@ import pytest
 
 import cli
 from serving import MultiTaskModel
-from serving.answers import answers
+from serving.prediction_writer import prediction_fields
 
 ROOT = Path(cli.__file__).parents[1]
 PREDICT = ("--mode", "predict", "--run")
@@ -348,10 +348,10 @@ def test_a_file_that_ends_early_after_a_window_is_refused(finished, run, tmp_pat
 
     def shrinking(*args):
         os.truncate(source, 64 * window)
-        return answers(*args)
+        return prediction_fields(*args)
 
     monkeypatch.setattr("serving.model.WINDOW", window)
-    monkeypatch.setattr("serving.answers.answers", shrinking)
+    monkeypatch.setattr("serving.prediction_writer.prediction_fields", shrinking)
     found = run(*PREDICT, finished[0], "--input", source, "--output", target)
     assert found.returncode == 1
     assert "found it changed" in found.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""How programs begin and end: one line, a status, no traceback."""
+"""Programs end with a one-line error and an exit status, without a traceback."""
 
 import subprocess
 import sys
@@ -6,9 +6,9 @@ import warnings
 
 import pytest
 
-from common.entry_point import ended
+from common.entry_point import run_and_report
 from common.errors import UnknownEncoderError, UserError
-from minbert.encoding import TruncationWarning, warn_of_truncation
+from minbert.bi_encoder import TruncationWarning, warn_of_truncation
 
 
 def fail(error):
@@ -29,33 +29,33 @@ def fail(error):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_a_user_can_mend_is_one_line(error, status, line, capsys):
-    assert ended("program", fail(error)) == status
+def test_user_errors_print_one_line(error, status, line, capsys):
+    assert run_and_report("program", fail(error)) == status
     assert capsys.readouterr().err == f"program: {line}\n"
 
 
 def test_a_signal_during_the_clean_up_after_an_error_does_not_hide_the_error(capsys):
     def work():
         try:
-            raise UserError("one process ended")
+            raise UserError("one process run_and_report")
         finally:
             try:
                 raise RuntimeError("connection closed")
             finally:
                 raise KeyboardInterrupt
 
-    assert ended("program", work) == 1
-    assert capsys.readouterr().err == "program: one process ended\n"
+    assert run_and_report("program", work) == 1
+    assert capsys.readouterr().err == "program: one process run_and_report\n"
 
 
 def test_an_error_of_ours_is_not_hidden():
     with pytest.raises(RuntimeError, match="a bug"):
-        ended("program", fail(RuntimeError("a bug")))
+        run_and_report("program", fail(RuntimeError("a bug")))
 
 
 def test_no_status_is_success():
-    assert ended("program", lambda: None) == 0
-    assert ended("program", lambda: 3) == 3
+    assert run_and_report("program", lambda: None) == 0
+    assert run_and_report("program", lambda: 3) == 3
 
 
 def python(text):
@@ -64,7 +64,7 @@ def python(text):
     )
 
 
-def test_a_scheduler_that_asks_is_answered_in_a_line():
+def test_sigterm_prints_one_line():
     found = python(
         "import os, signal\n"
         "from common.entry_point import start\n"
@@ -75,7 +75,7 @@ def test_a_scheduler_that_asks_is_answered_in_a_line():
 
 
 @pytest.mark.parametrize(("error", "told"), [("OSError(28, 'full')", False), ("KeyError()", True)])
-def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
+def test_os_errors_of_a_thread_print_no_traceback(error, told):
     found = python(
         "import threading\n"
         "from common.entry_point import start\n"
@@ -90,7 +90,7 @@ def test_a_thread_that_meets_a_full_disk_is_not_told_twice(error, told):
     assert ("Traceback" in found.stderr) is told
 
 
-def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
+def test_truncation_warnings_print_one_line_each(capsys):
     def work():
         for _ in range(2):
             warn_of_truncation(1, 1000, "sentences", 256)
@@ -98,12 +98,12 @@ def test_a_warning_of_cut_texts_is_one_line_each_time(capsys):
     line = "program: 1 of 1,000 sentences is longer than 256 tokens and was cut\n"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert ended("program", work) == 0
+        assert run_and_report("program", work) == 0
         assert capsys.readouterr() == ("", 2 * line)
         with pytest.raises(TruncationWarning):  # afterwards, warnings are as they were
             work()
 
 
-def test_other_warnings_are_left_alone():
+def test_other_warnings_stay_unchanged():
     with pytest.warns(UserWarning, match="another"):
-        ended("program", lambda: warnings.warn("another", stacklevel=1))
+        run_and_report("program", lambda: warnings.warn("another", stacklevel=1))

@@ -1,4 +1,4 @@
-"""Examples are found by their ids, whatever order a model has them in."""
+"""Examples are aligned by their ids, in any order."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_rows_follow_the_first_models_ids(table):
         (lambda t: replace(t, targets=t.targets + 1), "b: expected the labels of a"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(table, change, expected):
+def test_different_ids_shapes_or_labels_are_refused(table, change, expected):
     with pytest.raises(PredictionError, match=expected):
         aligned({"a": table, "b": change(table)}, argmax)
     with pytest.raises(PredictionError, match="b: expected the 8 examples of a, found 9"):

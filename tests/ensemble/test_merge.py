@@ -1,11 +1,10 @@
-"""Merging one task's models: what each method predicts, and on which examples it is scored."""
+"""Merging one task's models: votes, averages, greedy selection, and the examples of the scores."""
 
 import numpy as np
 import pytest
 
-from ensemble import majority_vote
-from ensemble.merge import METHODS, merge
-from ensemble.select import halves
+from ensemble import average, majority_vote
+from ensemble.merge import METHODS, greedy_selection, halves, merge
 from tasks import build_task
 from tasks.predictions import PredictionError, Scores
 
@@ -56,7 +55,7 @@ def test_similarities_are_averaged(pool):
     assert found.metrics["pearson"] == pytest.approx(np.corrcoef(mean, targets)[0, 1])
 
 
-def test_greedy_selection_reports_on_what_it_did_not_see(pool):
+def test_greedy_selection_reports_on_the_other_half(pool):
     kind = build_task("sst").kind
     found = merge(pool, kind, "greedy", seed=3)
     table = found.splits["dev"]
@@ -87,3 +86,52 @@ def test_an_ensemble_of_one_model_is_that_model(pool, method):
 def test_scores_without_labels_are_refused(pool):
     with pytest.raises(PredictionError, match="a: expected labels with the dev scores"):
         merge({"dev": pool["test"]}, build_task("sst").kind, "vote", seed=0)
+
+
+def accuracy_on(labels):
+    return lambda scores: float((scores.argmax(1) == labels).mean())
+
+
+@pytest.fixture(params=range(8))
+def scored_pool(request):
+    draw = np.random.default_rng(request.param)
+    labels = draw.integers(3, size=80)
+    skill = draw.uniform(0, 0.6, size=(6, 1, 1))
+    noise = draw.dirichlet(np.ones(3), size=(6, 80))
+    return skill * np.eye(3)[labels] + (1 - skill) * noise, labels
+
+
+def test_greedy_selection_takes_the_best_model_in_each_round(scored_pool):
+    scores, labels = scored_pool
+    score = accuracy_on(labels)
+    best = max(score(one) for one in scores)
+    assert score(average(scores[greedy_selection(scores, score)])) >= best
+    chosen = greedy_selection(scores, score, rounds=4)
+    for size in range(1, len(chosen) + 1):
+        values = [score(average(scores[[*chosen[: size - 1], one]])) for one in range(6)]
+        assert chosen[size - 1] == int(np.argmax(values))
+
+
+def test_a_model_may_be_chosen_twice():
+    labels = np.array([0, 0, 1])
+    good = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]])
+    other = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    chosen = greedy_selection(np.stack([good, other]), accuracy_on(labels))
+    assert sorted(chosen) == [0, 0, 1]
+    assert accuracy_on(labels)(average(np.stack([good, other])[chosen])) == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1000])
+def test_halves_cover_all_examples(count):
+    ids = np.array([f"x{i}" for i in range(count)], dtype=np.str_)
+    first, second = halves(ids, seed=3)
+    assert sorted([*first, *second]) == list(range(count))
+    assert 0 <= len(first) - len(second) <= 1
+
+
+def test_halves_do_not_depend_on_the_order_of_the_examples():
+    ids = np.array([f"x{i}" for i in range(101)])
+    order = np.random.default_rng(0).permutation(101)
+    for mine, moved in zip(halves(ids, 3), halves(ids[order], 3), strict=True):
+        assert set(ids[mine]) == set(ids[order][moved])
+    assert set(halves(ids, 3)[0]) != set(halves(ids, 4)[0])

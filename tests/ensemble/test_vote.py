@@ -1,4 +1,4 @@
-"""Majority vote: golden values, a plain loop, ties."""
+"""Majority votes and averages: golden values, a plain loop, ties, shapes."""
 
 import json
 from collections import Counter
@@ -7,14 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ensemble import majority_vote
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "ensemble_vote.json"
-CASES = json.loads(GOLDEN.read_text())["cases"]
+from ensemble import average, majority_vote
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_golden_values(case):
+def golden(topic):
+    """A mark that gives a test each `case` of a file of golden values."""
+    file = Path(__file__).parents[1] / "golden" / f"ensemble_{topic}.json"
+    cases = json.loads(file.read_text())["cases"]
+    return pytest.mark.parametrize("case", cases, ids=lambda case: case["id"])
+
+
+@golden("vote")
+def test_votes_have_the_golden_values(case):
     inputs = case["inputs"]
     found = majority_vote(inputs["predictions"], inputs.get("probabilities"))
     assert found.tolist() == case["expected"]["prediction"]
@@ -33,11 +37,13 @@ def by_hand(votes, probabilities):
 
 
 @pytest.mark.parametrize("models", range(1, 7))
-@pytest.mark.parametrize("given", [False, True])
-def test_it_equals_a_plain_loop(models, given):
+@pytest.mark.parametrize("with_probabilities", [False, True])
+def test_votes_equal_a_plain_loop(models, with_probabilities):
     draw = np.random.default_rng(models)
     votes = draw.integers(5, size=(models, 200))
-    probabilities = draw.dirichlet(np.ones(5), size=(models, 200)).round(1) if given else None
+    probabilities = (
+        draw.dirichlet(np.ones(5), size=(models, 200)).round(1) if with_probabilities else None
+    )
     found = majority_vote(votes, probabilities)
     for row in range(200):
         mine = None if probabilities is None else probabilities[:, row].tolist()
@@ -56,6 +62,25 @@ def test_it_equals_a_plain_loop(models, given):
         ([[0]], [[0.5]], "1 models x 1 examples x classes"),
     ],
 )
-def test_what_does_not_fit_is_refused(predictions, probabilities, expected):
+def test_votes_of_another_shape_are_refused(predictions, probabilities, expected):
     with pytest.raises(ValueError, match=expected):
         majority_vote(predictions, probabilities)
+
+
+@golden("average")
+def test_averages_have_the_golden_values(case):
+    found = average(case["inputs"]["scores"])
+    np.testing.assert_allclose(found, case["expected"]["mean"], rtol=1e-12, atol=1e-12)
+
+
+def test_averages_of_float32_are_computed_in_float64():
+    scores = np.random.default_rng(0).random((7, 50, 5)).astype(np.float32)
+    found = average(scores)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, scores.astype(np.float64).mean(0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("scores", [[], [[1.0, 2.0], [1.0]]])
+def test_scores_of_different_shapes_are_refused(scores):
+    with pytest.raises(ValueError, match="one shape for all models"):
+        average(scores)

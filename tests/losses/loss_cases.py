@@ -1,4 +1,4 @@
-"""What the tests of losses share: golden vectors, and drawn batches that may lack something."""
+"""Golden vectors and random batches for the tests of losses."""
 
 import json
 from pathlib import Path

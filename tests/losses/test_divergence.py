@@ -1,4 +1,4 @@
-"""Divergences: golden values, and that nothing is stretched."""
+"""Divergences: golden values, extreme logits, different shapes."""
 
 import pytest
 import torch
@@ -32,6 +32,6 @@ def test_equal_logits_give_exactly_zero_and_far_ones_stay_finite():
     assert p.grad.isfinite().all()
 
 
-def test_a_column_beside_a_row_is_refused():
+def test_different_shapes_are_refused():
     with pytest.raises(ValueError, match="expected two of the same shape, found"):
         squared_difference(torch.zeros(4), torch.zeros(4, 1))

@@ -1,4 +1,4 @@
-"""Losses and gradients are finite in float32, whatever a batch lacks."""
+"""Losses and gradients are finite in float32, also for incomplete batches."""
 
 import pytest
 import torch

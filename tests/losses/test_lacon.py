@@ -1,4 +1,4 @@
-"""LaCon's three losses: golden values, the usual mistakes not made, plain loops, small batches."""
+"""LaCon's losses: golden values, known mistakes, plain loops, small batches."""
 
 import math
 
@@ -18,7 +18,7 @@ TRAPS = {
 
 
 @golden("lacon")
-def test_values_are_the_golden_ones_and_none_of_the_traps(case):
+def test_golden_values_and_known_mistakes(case):
     inputs, expected = case["inputs"], case["expected"]
     h, anchors, labels = tensor(inputs["H"]), tensor(inputs["L"]), tensor(inputs["labels"]).long()
     found = {

@@ -1,4 +1,4 @@
-"""SMART's noise: golden steps on one text and on two towers, and the ball it stays in."""
+"""SMART's noise: golden steps for single texts and pairs, and its norm."""
 
 import pytest
 import torch
@@ -87,7 +87,7 @@ def test_noise_of_both_towers_is_the_golden_one(case):
 
 @pytest.mark.parametrize("norm", ["inf", "l2"])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_projected_noise_climbs_and_stays_in_its_ball(norm, steps):
+def test_projected_noise_increases_the_divergence_within_its_ball(norm, steps):
     torch.manual_seed(0)
     owner = torch.tensor([0, 0, 1, 1, 1, 0])
     weight = torch.randn(4, 2, dtype=torch.float64)

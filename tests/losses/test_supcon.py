@@ -1,4 +1,4 @@
-"""Supervised contrastive losses: golden values, plain double loops, ideal points."""
+"""Supervised contrastive losses: golden values, plain double loops, lower bounds."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from loss_cases import drawn, every_batch, golden, mean, tensor
 
-from losses import contrastive_objectives, ideal_points, supcon_loss
+from losses import contrastive_objectives, lower_bounds, supcon_loss
 
 pytestmark = pytest.mark.numeric
 
@@ -32,7 +32,7 @@ def test_pull_and_push_have_the_golden_values(case):
     close(pull, expected["l_pos"])
     close(push, expected["l_neg"])
     if "l_neg_shifted_ideal" in expected:
-        ideal = ideal_points(inputs["tau"], inputs["num_classes"])
+        ideal = lower_bounds(inputs["tau"], inputs["num_classes"])
         close(pull - ideal[0], expected["l_pos_shifted"])
         close(push - ideal[1], expected["l_neg_shifted_ideal"])
 
@@ -81,9 +81,9 @@ def test_all_three_equal_plain_loops(labels, temperature):
         close(found, expected)
 
 
-def test_no_batch_with_as_many_of_each_class_falls_below_the_ideal_points():
+def test_balanced_batches_stay_above_the_lower_bounds():
     labels = [0, 1, 2] * 4
-    ideal = ideal_points(0.3, 3)
+    ideal = lower_bounds(0.3, 3)
     for seed in range(50):
         x, y = drawn(labels, seed)
         pull, push = contrastive_objectives(F.normalize(x, dim=1), y, 0.3)

@@ -1,4 +1,4 @@
-"""Triplet and N-pair loss: golden values, plain loops over triplets, batches without any."""
+"""Triplet and N-pair loss: golden values and plain loops, also for batches without terms."""
 
 import itertools
 import math
@@ -65,7 +65,7 @@ def test_npairs_equal_a_plain_loop():
     assert npair_loss(x, y, False).item() == pytest.approx(mean(terms))
 
 
-def test_every_npair_is_the_mean_over_the_turns_of_the_classes():
+def test_every_npair_loss_averages_over_rounds():
     x, y = drawn([0, 0, 1, 1, 2, 1, 0, 1, 0, 2, 0, 0, 1])
     first = npair_loss(x[[0, 1, 2, 3, 4, 9]], y[[0, 1, 2, 3, 4, 9]], True)
     second = npair_loss(x[[6, 8, 5, 7]], y[[6, 8, 5, 7]], True)

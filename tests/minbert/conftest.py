@@ -1,4 +1,4 @@
-"""Folders of small random encoders, made once a session by `transformers`."""
+"""Folders of small random encoders, written once per session by `transformers`."""
 
 import json
 import shutil

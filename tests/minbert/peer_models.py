@@ -1,4 +1,4 @@
-"""Small random models that `transformers` makes and saves: what the encoder is compared with."""
+"""Small random models of `transformers`, the reference for the encoder."""
 
 import json
 import os

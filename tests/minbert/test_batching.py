@@ -1,4 +1,4 @@
-"""Packing, length buckets and the bookkeeping of a batch against naive loops."""
+"""Packing, length buckets and poolings against naive loops."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minbert.batching import Batch, TokenLists, bucketed_batches, pack, sorted_batches
+from minbert.pooling import POOLINGS
 
 sequences = st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=6), min_size=1, max_size=8)
 
@@ -18,7 +19,7 @@ def token_lists(rows, segments=None):
     return TokenLists(
         ids=flat(rows, np.int32),
         offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
-        cut=np.zeros(len(rows), np.bool_),
+        truncated=np.zeros(len(rows), np.bool_),
         segments=None if segments is None else flat(segments, np.int8),
     )
 
@@ -41,7 +42,9 @@ def test_pack_equals_a_naive_loop(rows, data):
     assert batch.longest == max(map(len, expected))
     assert batch.sequence.tolist() == [s for s, row in enumerate(expected) for _ in row]
     assert batch.positions.tolist() == [p for row in expected for p in range(len(row))]
-    assert batch.owner.tolist() == [s % len(picked) for s, row in enumerate(expected) for _ in row]
+    assert batch.example_index.tolist() == [
+        s % len(picked) for s, row in enumerate(expected) for _ in row
+    ]
     parts = batch.split(torch.arange(len(expected)))
     assert torch.equal(torch.stack(parts).flatten(), torch.arange(len(expected)))
     assert len(parts) == len(texts)
@@ -54,19 +57,12 @@ def test_pack_equals_a_naive_loop(rows, data):
         assert batch.segments.tolist() == first + [0] * (len(batch.ids) - len(first))
 
 
-def test_token_lists_know_their_lengths():
-    tokens = token_lists([[1, 2, 3], [4], [5, 6]])
-    assert len(tokens) == 3
-    assert tokens.lengths.tolist() == [3, 1, 2]
-    assert tokens.token_index(np.array([2, 0])).tolist() == [4, 5, 0, 1, 2]
-
-
 def test_two_texts_need_an_even_number_of_sequences():
     with pytest.raises(ValueError, match="multiple of 2 sequences, found 3"):
         Batch(lengths=torch.tensor([1, 1, 1]), ids=torch.tensor([1, 2, 3]), texts=2)
 
 
-def test_to_keeps_a_batch_that_is_there_and_moves_its_tokens():
+def test_a_batch_is_copied_to_another_device_only():
     batch = Batch(lengths=torch.tensor([2, 1]), ids=torch.arange(3), segments=torch.zeros(3))
     assert batch.to("cpu") is batch
     moved = batch.to("meta")
@@ -116,3 +112,36 @@ def test_no_rows_give_no_batches():
     nothing = np.zeros(0, np.int64)
     assert sorted_batches(nothing, 4) == []
     assert bucketed_batches(nothing, 4, np.random.default_rng(0)) == []
+
+
+LENGTHS = [3, 1, 7, 2]
+NAIVE = {
+    "mean": lambda states: states.sum(0) / len(states),
+    "cls": lambda states: states[0],
+    "max": lambda states: states.max(0).values,
+}
+
+
+@pytest.fixture
+def batch():
+    return Batch(lengths=torch.tensor(LENGTHS), ids=torch.zeros(sum(LENGTHS), dtype=torch.long))
+
+
+@pytest.fixture
+def hidden():
+    generator = torch.Generator().manual_seed(0)
+    states = torch.randn(sum(LENGTHS), 5, dtype=torch.float64, generator=generator)
+    return (states - 10).requires_grad_()  # all negative: a zero from padding would win a maximum
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("name", NAIVE)
+def test_a_pooling_and_its_gradient_equal_a_naive_loop(name, hidden, batch):
+    assert NAIVE.keys() == POOLINGS.keys()
+    expected = torch.stack([NAIVE[name](states) for states in hidden.split(LENGTHS)])
+    found = POOLINGS[name](hidden, batch)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    weights = torch.arange(found.numel(), dtype=torch.float64).view_as(found)
+    (ours,) = torch.autograd.grad((found * weights).sum(), hidden)
+    (naive,) = torch.autograd.grad((expected * weights).sum(), hidden)
+    torch.testing.assert_close(ours, naive, atol=1e-12, rtol=0)

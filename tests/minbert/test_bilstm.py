@@ -1,4 +1,4 @@
-"""The BiLSTM beside PyTorch's padded one, its words and vectors, and what is wrong with a file."""
+"""The BiLSTM against PyTorch's padded LSTM; word vocabularies, vectors, invalid files."""
 
 import gzip
 import json
@@ -72,14 +72,14 @@ def vectors(tmp_path):
         ("北京", "北 京"),
     ],
 )
-def test_texts_are_parted_as_gloves_are(text, words):
+def test_texts_are_split_as_in_glove(text, words):
     assert sorted(build_vocabulary([text])) == sorted(set(words.split()))
     tokens = word_tokenizer(words.split(), 50)([text])
     names = dict(enumerate((*SPECIAL, *words.split())))
     assert [names[number] for number in tokens.ids[1:-1]] == words.split()
 
 
-def test_words_begin_at_their_vectors(vectors, tmp_path):
+def test_words_are_initialised_from_vectors(vectors, tmp_path):
     summary = build_bilstm(tmp_path / "out", TEXTS, vectors, units=4)
     # Words that come once are left out, unless they have a vector.
     assert summary.startswith("5 words, 60% of them with a vector, 1 x 4 units")
@@ -105,7 +105,7 @@ def test_words_begin_at_their_vectors(vectors, tmp_path):
         (gzip.compress(b"the 1 2\n", mtime=0), "word vectors as text, found a packed file"),
     ],
 )
-def test_files_that_are_no_vectors_are_refused(tmp_path, content, expected):
+def test_invalid_vector_files_are_refused(tmp_path, content, expected):
     file = tmp_path / "glove.txt"
     file.write_bytes(content)
     with pytest.raises(EncoderError, match=expected):
@@ -164,7 +164,7 @@ def test_a_damaged_folder_is_refused(folder, settings, tensors, expected):
         BiEncoder.from_pretrained(folder)
 
 
-def test_it_trains_as_any_encoder_does(folder, tmp_path, capsys):
+def test_a_bilstm_trains_in_a_multi_task_run(folder, tmp_path, capsys):
     import cli
 
     flags = ["--encoder", str(folder), "--epochs", "1", "--limit", "40", "--lr", "1e-3"]

@@ -1,4 +1,4 @@
-"""`config.json` in and out; what we do not compute is refused."""
+"""`config.json` is read and written; unsupported models are refused."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_every_field_is_read_and_written_under_its_name(model_type):
 
 
 @pytest.mark.parametrize("model_type", ["bert", "roberta"])
-def test_absent_keys_mean_what_transformers_takes_them_for(model_type):
+def test_absent_keys_have_the_defaults_of_transformers(model_type):
     import transformers
 
     peer = getattr(transformers, PEERS[model_type])()
@@ -40,7 +40,7 @@ def test_absent_keys_mean_what_transformers_takes_them_for(model_type):
 
 
 @pytest.mark.parametrize("model_type", PEERS)
-def test_transformers_reads_what_we_write(model_type):
+def test_transformers_reads_written_configurations(model_type):
     import transformers
 
     ours = config_from_transformers({"model_type": model_type} | SHAPE)
@@ -73,7 +73,7 @@ def test_roberta_counts_positions_after_its_padding_id():
         ({"num_attention_heads": 5}, "hidden_size: expected a multiple of 5 attention heads"),
     ],
 )
-def test_models_that_are_not_computed_here_are_refused(changes, message):
+def test_unsupported_models_are_refused(changes, message):
     with pytest.raises(EncoderError) as caught:
         config_from_transformers({"model_type": "bert"} | SHAPE | changes)
     assert message in str(caught.value)

@@ -1,6 +1,10 @@
-"""What a sentence-transformers folder says beside the encoder."""
+"""Settings of a sentence-transformers folder, permissions of saved files, and a full disk."""
 
 import json
+import os
+import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -46,9 +50,7 @@ def test_a_pooling_is_read_from_old_flags_and_new_names(tmp_path, content, expec
 @pytest.mark.parametrize(
     ("limit", "expected"), [(10, 10), (40, 40), (1000, 40), (None, 40)], ids=str
 )
-def test_the_length_limit_is_obeyed_up_to_the_position_table(
-    bert_folder, edit_json, limit, expected
-):
+def test_the_length_limit_is_at_most_the_position_table(bert_folder, edit_json, limit, expected):
     edit_json(bert_folder / "sentence_bert_config.json", max_seq_length=limit, do_lower_case=False)
     model = BiEncoder.from_pretrained(bert_folder)
     assert model.tokenizer.max_tokens == expected
@@ -79,6 +81,54 @@ def test_the_length_limit_may_lie_with_the_tokenizer_and_roberta_has_fewer(
         ({"pooling_mode": "mean"}, ("Dense",), r"modules\.json: expected .* found Dense"),
     ],
 )
-def test_modules_that_are_not_computed_here_are_refused(tmp_path, pooling, kinds, expected):
+def test_unsupported_modules_are_refused(tmp_path, pooling, kinds, expected):
     with pytest.raises(EncoderError, match=expected):
         read_sentence_settings(sentence_folder(tmp_path, pooling, ("Pooling", *kinds)))
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o002])
+def test_all_files_of_a_folder_get_the_permissions_of_new_files(tmp_path, mask):
+    encoder, before = BiEncoder.from_pretrained("tiny"), os.umask(mask)
+    try:
+        encoder.save_pretrained(tmp_path / "encoder")
+        (tmp_path / "new").touch()
+    finally:
+        os.umask(before)
+    expected = stat.S_IMODE((tmp_path / "new").stat().st_mode)
+    files = [path for path in (tmp_path / "encoder").rglob("*") if path.is_file()]
+    assert "model.safetensors" in [path.name for path in files]
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in files} == dict.fromkeys(
+        (path.name for path in files), expected
+    )
+
+
+FILLS = """
+import resource, sys, torch
+from pathlib import Path
+from minbert.weights import save_tensors
+from minbert.tokenizer import load_tokenizer
+import minbert
+folder = Path(sys.argv[1])
+tokenizer = load_tokenizer(Path(minbert.__file__).with_name("tiny"), "bert", 7)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+for save in (
+    lambda: tokenizer.save(folder),
+    lambda: save_tensors({"a": torch.zeros(1000)}, folder / "model.safetensors"),
+):
+    try:
+        save()
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}")
+assert tokenizer(["one two three four five six seven eight"]).lengths.tolist() == [7]
+"""
+
+
+def test_a_full_disk_is_an_error_of_the_system_that_names_the_file(tmp_path):
+    """A limit on the size of files stands for the disk."""
+    command = [sys.executable, "-c", FILLS, str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines() == [
+        f"{tmp_path / name}: File too large" for name in ("tokenizer.json", "model.safetensors")
+    ]
+    assert list(tmp_path.iterdir()) == []

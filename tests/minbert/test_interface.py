@@ -1,4 +1,4 @@
-"""What every encoder keeps to, the transformer and the BiLSTM over words."""
+"""Properties of every encoder: the transformer and the BiLSTM."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def terms(model):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_order_and_company_do_not_matter(folder, pooling):
+def test_embeddings_do_not_depend_on_the_batch(folder, pooling):
     model = BiEncoder.from_pretrained(folder, pooling)
     together = model.encode(TEXTS)
     assert together.shape == (len(TEXTS), model.width)
@@ -46,7 +46,7 @@ def test_order_and_company_do_not_matter(folder, pooling):
         assert_near(model.encode([text])[0], together[row], terms(model))
 
 
-def test_an_empty_sentence_has_a_vector_and_no_sentence_none(model):
+def test_empty_sentences_and_empty_lists_are_encoded(model):
     assert np.isfinite(model.encode([""])).all()
     nothing = model.encode([])
     assert nothing.shape == (0, model.width)
@@ -67,37 +67,8 @@ def test_embed_is_encode_with_gradients(folder, pooling):
 
 
 @pytest.mark.numeric
-def test_both_texts_of_a_pair_in_one_pass(model):
+def test_a_pair_is_encoded_in_one_pass(model):
     tokens = model.tokenizer(TEXTS)
     rows = np.array([3, 0, 7])
     both = model.embed(pack([tokens, tokens], rows))
     assert_near(both[:3], both[3:], terms(model))
-
-
-def test_a_saved_encoder_is_the_same_when_loaded(model, tmp_path):
-    model.save_pretrained(tmp_path)
-    again = BiEncoder.from_pretrained(tmp_path)
-    assert again.encoder.config == model.encoder.config
-    assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
-    assert np.array_equal(again.tokenizer(TEXTS).ids, model.tokenizer(TEXTS).ids)
-
-
-def test_dropout_comes_from_the_stream_of_the_encoder(model):
-    tokens = model.tokenizer(TEXTS)
-    batch = pack([tokens], np.arange(len(tokens)))
-    model.train()
-    stream = model.encoder.stream
-    try:
-        stream.reset(3)
-        first, second = model.embed(batch), model.embed(batch)
-        with stream.replay(1):
-            again = model.embed(batch)
-    finally:
-        model.eval()
-    assert torch.equal(first, again)
-    assert not torch.allclose(first, second)
-
-
-def test_the_tokenizer_cuts_what_is_too_long_for_the_encoder(model):
-    tokens = model.tokenizer(["a " * 5000])
-    assert tokens.lengths.max() <= model.encoder.config.max_tokens

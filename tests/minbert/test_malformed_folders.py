@@ -1,4 +1,4 @@
-"""Everything wrong with an encoder's folder is one line with the file, and no traceback."""
+"""Invalid encoder folders cause one-line errors that name the file."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The written-out recurrence beside PyTorch's packed LSTM, and beside differences."""
+"""The explicit recurrence against PyTorch's packed LSTM."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import nn
 
 from minbert.batching import Batch
 from minbert.bilstm import BiLSTMConfig, by_time, random_bilstm
-from minbert.recurrence import Recurrence, bidirectional_states, pytorch_states
+from minbert.recurrence import bidirectional_states, pytorch_states
 
 pytestmark = pytest.mark.numeric
 
@@ -40,17 +40,6 @@ def test_states_and_all_gradients_are_pytorchs(lengths):
         strict=True,
     ):
         torch.testing.assert_close(one, other)
-
-
-def test_the_way_back_is_that_of_differences():
-    _, tokens, orders, sizes = sequences([2, 4, 1])
-    inputs = torch.randn(len(tokens), 2 * 16, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(2, 16, 4, dtype=torch.float64, requires_grad=True)
-
-    def states(inputs, weight):
-        return Recurrence.apply(inputs, weight, orders, sizes.tolist())
-
-    assert torch.autograd.gradcheck(states, (inputs, weight))
 
 
 def test_weights_that_are_not_trained_get_no_gradient():

@@ -1,14 +1,16 @@
-"""Token ids equal those of transformers' tokenizers, from every layout of files."""
+"""Token ids equal those of transformers, from every layout of files, in memory or mapped."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import peer_models
 import pytest
 
 from common.errors import EncoderError
-from minbert import tokenizer
-from minbert.tokenizer import load_tokenizer
+from minbert import BiEncoder, tokenizer
+from minbert.tokenizer import GrowingArray, load_tokenizer
 
 TEXTS = [
     *peer_models.SENTENCES,
@@ -142,7 +144,7 @@ def test_missing_files_and_pieces_are_named(folder, family, files, message):
         (["a", "\ud800"], "half a surrogate pair at 1"),
     ],
 )
-def test_what_is_no_text_is_refused_by_its_place(tiny, texts, place):
+def test_invalid_texts_are_refused_with_their_index(tiny, texts, place):
     with pytest.raises(TypeError, match=place):
         tiny.tokenizer(texts)
     with pytest.raises(TypeError, match=place):
@@ -155,15 +157,59 @@ def test_what_is_no_text_is_refused_by_its_place(tiny, texts, place):
 
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("chunk", [3, 1000])
-def test_texts_that_are_cut_are_those_longer_than_the_limit(folder, monkeypatch, paired, chunk):
+def test_texts_longer_than_the_limit_are_marked_as_truncated(folder, monkeypatch, paired, chunk):
     monkeypatch.setattr(tokenizer, "CHUNK", chunk)
     peer_models.write_wordpiece(folder)
     texts = [*TEXTS, *(f"{'cat ' * n}" for n in range(20))]
     pairs = [texts[::-1]] if paired else []
     long = load_tokenizer(folder, "bert", 10_000)(texts, *pairs)
     short = load_tokenizer(folder, "bert", 12)(texts, *pairs)
-    assert not long.cut.any()
-    assert short.cut.tolist() == (long.lengths > 12).tolist()
-    assert 0 < short.cut.sum() < len(texts)
+    assert not long.truncated.any()
+    assert short.truncated.tolist() == (long.lengths > 12).tolist()
+    assert 0 < short.truncated.sum() < len(texts)
     rows = np.array([len(texts) - 1, 0, 3])
-    assert short.at(rows).cut.tolist() == short.cut[rows].tolist()
+    assert short.select(rows).truncated.tolist() == short.truncated[rows].tolist()
+
+
+PARTS = [np.arange(5), np.zeros(0, np.int64), np.array([7, 8])]
+
+
+@pytest.mark.parametrize("most", [0, 30, 1000])
+def test_appended_parts_are_concatenated(monkeypatch, most):
+    monkeypatch.setattr(tokenizer, "IN_MEMORY", most)
+    found = GrowingArray(np.int32)
+    for part in PARTS:
+        found.append(part)
+    array = found.array()
+    assert array.dtype == np.int32
+    np.testing.assert_array_equal(array, [0, 1, 2, 3, 4, 7, 8])
+    assert (array.base is None) == (most == 1000)
+
+
+def test_no_parts_give_an_empty_array():
+    assert GrowingArray(np.int8).array().dtype == np.int8
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists this process' files")
+def test_the_temporary_file_is_deleted_with_the_array(monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tokenizer, "IN_MEMORY", 0)
+    before = len(os.listdir("/proc/self/fd"))
+    found = GrowingArray(np.int32)
+    found.append(np.arange(9))
+    array = found.array()
+    assert list(tmp_path.iterdir()) == []  # it has no name
+    del found, array
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_tokens_in_memory_and_in_a_mapped_file_are_equal(monkeypatch):
+    read = BiEncoder.from_pretrained("tiny").tokenizer
+    texts = [f"a film number {i} " * (i % 5 + 1) for i in range(5000)]
+    expected, pairs = read(texts), read(texts, texts[::-1])
+    monkeypatch.setattr(tokenizer, "IN_MEMORY", 0)
+    for one, other in ((expected, read(texts)), (pairs, read(texts, texts[::-1]))):
+        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.offsets, other.offsets)
+        if one.segments is not None:
+            np.testing.assert_array_equal(one.segments, other.segments)

@@ -1,4 +1,4 @@
-"""Checkpoints of every layout are read alike."""
+"""Checkpoints of all layouts give the same weights."""
 
 import peer_models
 import pytest
@@ -6,8 +6,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from minbert import BiEncoder
-from minbert.tensor_files import check_weights, read_tensors
-from minbert.weights import to_checkpoint
+from minbert.weights import check_weights, read_tensors, to_checkpoint
 
 
 def weights(folder):

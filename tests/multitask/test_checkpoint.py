@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from common.atomic_files import NEW, OLD, temporary_name
+from common.json_files import integrity_error
 from multitask.checkpoint import Checkpoints, load_training, save_training
 from multitask.checkpoint_folders import (
     SUMS,
     CheckpointError,
-    fault,
     newest_first,
     publish,
     published,
@@ -35,7 +35,7 @@ def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tm
 
     with pytest.raises(OSError, match="disk full"):
         publish(target, fail)
-    assert fault(target) is None
+    assert integrity_error(target) is None
     assert (published(target) / "file").read_text() == "good"
     assert [path.name for path in tmp_path.iterdir()] == ["best"]
     publish(target, write("new"))
@@ -62,7 +62,7 @@ def test_a_checkpoint_that_was_being_replaced_is_loaded(tmp_path):
     checkpoints.save(11, *trained(1), {"step": 11})
     checkpoints.forget()
     assert list(tmp_path.iterdir()) == [best]
-    assert fault(best) is None
+    assert integrity_error(best) is None
 
 
 def test_best_weights_under_an_earlier_versions_temporary_name_are_restored(tmp_path):

@@ -1,4 +1,4 @@
-"""A small trained run of every kind of head, shared by the tests of its use."""
+"""A small trained run with heads of every kind."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The page: what it answers, what it refuses, and that a browser shows it."""
+"""The demo: its answers, refused requests, limits on connections, and the page in a browser."""
 
 import asyncio
 import json
@@ -7,12 +7,13 @@ import socket
 import subprocess
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from serving.demo import BusyError, Corpus, Queue, make_app
+from serving.demo import BusyError, ConnectionLimits, Corpus, Queue, make_app, server_of
 
 SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
 
@@ -35,7 +36,7 @@ def test_it_lists_tasks_and_sentences(client):
     assert found["corpus"] == {"name": "file.txt", "size": 3}
 
 
-def test_it_predicts_what_the_model_does(client, model):
+def test_the_page_returns_the_predictions_of_the_model(client, model):
     found = client.post("/predict", json={"task": "sst", "texts": ["a film to love"]}).json()
     ours = model.predict(["a film to love"])["sst"]
     assert found["label"] == ours.labels[0]
@@ -67,14 +68,14 @@ def test_the_nearest_sentences(client):
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],
 )
-def test_bad_requests_are_refused_in_a_line(client, path, content, status, expected):
+def test_invalid_requests_are_refused(client, path, content, status, expected):
     headers = {"Content-Type": "application/json"}
     found = client.post(path, content=json.dumps(content), headers=headers)
     assert found.status_code == status
     assert expected in found.json()["error"]
 
 
-def test_bodies_that_are_no_json_or_of_unknown_length_are_refused(client):
+def test_invalid_json_and_chunked_bodies_are_refused(client):
     headers = {"Content-Type": "application/json"}
     found = client.post("/predict", content=b"{", headers=headers)
     error = {"error": "expected JSON, found something else"}
@@ -83,7 +84,7 @@ def test_bodies_that_are_no_json_or_of_unknown_length_are_refused(client):
     assert client.post("/predict", content=b"{}", headers=headers).status_code == 411
 
 
-def test_without_sentences_and_from_another_page_nothing_is_found(model):
+def test_requests_without_sentences_or_from_other_hosts_are_refused(model):
     app = make_app(model)
     here, elsewhere = (
         TestClient(app, base_url=f"http://{host}") for host in ("localhost", "attacker.example")
@@ -92,7 +93,7 @@ def test_without_sentences_and_from_another_page_nothing_is_found(model):
     assert elsewhere.get("/about").status_code == 400
 
 
-def test_more_than_may_wait_are_sent_away():
+def test_requests_above_the_queue_limit_are_refused():
     async def many():
         queue, done = Queue(3), threading.Event()
         first = [asyncio.ensure_future(queue(lambda: done.wait(60))) for _ in range(3)]
@@ -114,7 +115,7 @@ BROWSER = next(
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_shows_the_boxes_without_scrolling_aside(model, corpus, tmp_path, width):
+def test_a_browser_shows_all_sections(model, corpus, tmp_path, width):
     import uvicorn
 
     with socket.socket() as free:
@@ -142,3 +143,74 @@ def test_a_browser_shows_the_boxes_without_scrolling_aside(model, corpus, tmp_pa
         thread.join()
     for title in ("Sentiment", "Paraphrase", "Similarity", "Nearest of 3 sentences in file.txt"):
         assert f"<h2>{title}</h2>" in shown
+
+
+NEVER = 3600.0  # seconds: longer than any test
+WAIT = 60  # seconds after which a server that does not answer fails the test
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HALVES = {
+    "nothing": b"",
+    "half of the headers": REQUEST[:-4],
+    "no body": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+    "half of the headers after an answer": REQUEST + REQUEST[:-4],
+}
+
+
+async def app(scope, receive, send):
+    """Reads a request and answers with two bytes."""
+    if scope["type"] == "http":
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            if not message.get("more_body"):
+                break
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+
+@contextmanager
+def served(limits):
+    """The port of a server on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = server_of(app, limits)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(WAIT)
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=WAIT)
+
+
+def answer(connection):
+    """All that comes before the server ends the connection."""
+    return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+@pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
+def test_unfinished_requests_time_out(sent, capsys):
+    with served(ConnectionLimits(seconds=0.2)) as port, connect(port) as slow:
+        slow.sendall(sent)
+        assert answer(slow).endswith(
+            b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+    assert capsys.readouterr().err == ""
+
+
+def test_connections_above_the_limit_are_refused(capsys):
+    with served(ConnectionLimits(connections=3, seconds=NEVER)) as port, ExitStack() as held:
+        idle = [held.enter_context(connect(port)) for _ in range(3)]
+        idle[0].sendall(REQUEST[:-2])
+        for _ in range(20):
+            with connect(port) as further:
+                assert answer(further).startswith(b"HTTP/1.1 503 Service Unavailable")
+        line = "WARNING:  3 connections are open: new ones are refused until one ends\n"
+        assert capsys.readouterr().err == line
+        idle[0].sendall(REQUEST[-2:])
+        assert idle[0].recv(15) == b"HTTP/1.1 200 OK"

@@ -1,4 +1,4 @@
-"""Exports: opened by the libraries they are for, with the same numbers; whole or not at all."""
+"""Exports give the same numbers in other libraries and are written atomically."""
 
 import json
 from pathlib import Path
@@ -15,8 +15,6 @@ from minbert.bi_encoder import BiEncoder
 from serving import MultiTaskModel
 from serving.card import without_places
 from serving.export import export
-from tasks import build_task, data_folder
-from tasks.metrics import pearson
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
 
@@ -83,14 +81,14 @@ def test_onnx_runtime_gives_the_same_embeddings(model, trained, tmp_path, poolin
 
 
 @pytest.mark.parametrize("kind", ["sentence-transformers", "transformers"])
-def test_the_heads_answer_the_same(exported, model, kind):
+def test_exported_heads_give_the_same_predictions(exported, model, kind):
     pairs = [("A cat sleeps.", "A cat is asleep."), ("The sun.", "The moon.")]
     ours, theirs = model.predict(pairs), MultiTaskModel.load(exported(kind)).predict(pairs)
     for task, found in ours.items():
         np.testing.assert_array_equal(found.values, theirs[task].values)
 
 
-def test_the_card_has_data_scores_and_limits_and_no_place_of_this_machine(exported, trained):
+def test_the_card_has_data_scores_and_limits_without_local_paths(exported, trained):
     folder = exported("sentence-transformers")
     text = (folder / "README.md").read_text()
     metrics = json.loads((trained / "metrics.json").read_text())
@@ -101,7 +99,7 @@ def test_the_card_has_data_scores_and_limits_and_no_place_of_this_machine(export
         assert str(trained.parent) not in (folder / file).read_text()
 
 
-def test_the_card_has_the_objective_and_heads_that_pool_themselves(tmp_path):
+def test_the_card_has_the_objective_and_heads_with_their_own_pooling(tmp_path):
     flags = ("--mode", "multitask", "--tasks", "sst", "sts", "--objective", "lacon-fusion")
     short = ("--encoder", "tiny", "--epochs", "1", "--limit", "20")
     assert cli.main([*flags, *short, "--output", str(tmp_path / "run")]) == 0
@@ -111,7 +109,7 @@ def test_the_card_has_the_objective_and_heads_that_pool_themselves(tmp_path):
     assert "a head for each of sst, sts. The head of sst pools the tokens itself" in text
 
 
-def test_what_is_there_stays(exported, trained, tmp_path):
+def test_other_content_is_not_replaced(exported, trained, tmp_path):
     folder, mine = exported("transformers"), tmp_path / "mine"
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
@@ -126,7 +124,7 @@ def test_what_is_there_stays(exported, trained, tmp_path):
         export(trained, trained / "export", "transformers")
 
 
-def test_neighbours_of_an_export_stay(trained, tmp_path, monkeypatch):
+def test_folders_next_to_an_export_are_kept(trained, tmp_path, monkeypatch):
     for name in ("out.old", "out.tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "mine").write_text("")
@@ -138,7 +136,7 @@ def test_neighbours_of_an_export_stay(trained, tmp_path, monkeypatch):
     assert (tmp_path / "out.old" / "mine").exists()
 
 
-def test_the_command_of_a_card_names_no_folders():
+def test_the_command_of_a_card_has_no_paths():
     command = "python /a/b/run.py --task 'x=/c/d/e.csv:type=similarity' --data ../up --init ~/r/s"
     expected = "python run.py --task 'x=e.csv:type=similarity' --data up --init s"
     assert without_places(command) == expected
@@ -158,7 +156,7 @@ def test_a_bilstm_is_refused(tmp_path):
             export(run, tmp_path / "out", kind)
 
 
-def test_the_limit_of_tokens_is_kept(trained, tmp_path, monkeypatch):
+def test_the_token_limit_is_exported(trained, tmp_path, monkeypatch):
     model = MultiTaskModel.load(trained)
     model.model.bi_encoder.tokenizer.max_tokens = 6
     monkeypatch.setattr(MultiTaskModel, "load", lambda *args, **use: model)
@@ -167,7 +165,7 @@ def test_the_limit_of_tokens_is_kept(trained, tmp_path, monkeypatch):
     assert MultiTaskModel.load(tmp_path / "out").model.bi_encoder.tokenizer.max_tokens == 6
 
 
-def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
@@ -177,55 +175,10 @@ def test_a_full_disk_leaves_no_half_of_an_export(trained, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("point", range(4))
-def test_an_export_interrupted_in_any_rename_leaves_the_old_one_or_the_new_one(
-    exported, trained, monkeypatch, point
-):
-    folder, rename, count = exported("transformers"), Path.rename, iter(range(100))
-
-    def interrupts(self, target):
-        if next(count) == point:
-            raise KeyboardInterrupt
-        return rename(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", interrupts)
-        with pytest.raises(KeyboardInterrupt):
-            export(trained, folder, "sentence-transformers", overwrite=True)
-    assert (folder / "modules.json").exists() == (point == 3)
-    assert MultiTaskModel.load(folder).tasks
-
-
-def test_an_export_that_was_being_replaced_by_a_killed_one_is_put_back(
-    exported, trained, tmp_path, monkeypatch
-):
+def test_an_export_is_restored_after_a_killed_replacement(exported, trained, tmp_path, monkeypatch):
     folder = exported("transformers")
     folder.rename(temporary_name(folder, OLD))
-    monkeypatch.setattr("common.atomic_files.alive", lambda path: False)
+    monkeypatch.setattr("common.atomic_files.owner_may_be_alive", lambda path: False)
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
     assert list(tmp_path.iterdir()) == [folder]
-
-
-@pytest.mark.slow
-def test_sentence_transformers_own_evaluators_agree_with_our_figures(exported):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.evaluation import (
-        BinaryClassificationEvaluator,
-        EmbeddingSimilarityEvaluator,
-    )
-
-    folder = exported("sentence-transformers")
-    theirs, ours = SentenceTransformer(str(folder), device="cpu"), BiEncoder.from_pretrained(folder)
-    sts, qqp = (build_task(name).read(data_folder("sample"), "dev") for name in ("sts", "qqp"))
-
-    def cosines(examples):
-        first, second = (ours.encode(text, normalize=True) for text in examples.texts)
-        return (first.astype(np.float64) * second).sum(1)
-
-    similarity = EmbeddingSimilarityEvaluator(*sts.texts, (sts.targets / 5).tolist())(theirs)
-    expected = pearson(cosines(sts), sts.targets)
-    assert similarity["pearson_cosine"] == pytest.approx(expected, abs=1e-4)
-    binary = BinaryClassificationEvaluator(*qqp.texts, qqp.targets.tolist())(theirs)
-    best = max(np.mean((cosines(qqp) >= cut) == qqp.targets) for cut in [*cosines(qqp), 2])
-    assert binary["cosine_accuracy"] == pytest.approx(best, abs=1e-4)

@@ -25,7 +25,7 @@ def unit_rows(count, width=16, seed=0):
 
 @pytest.mark.parametrize("block", [3, 7, 64])
 @pytest.mark.parametrize("count", [1, 5, 40, 10_000])
-def test_the_best_pairs_of_all(monkeypatch, block, count):
+def test_the_top_pairs_equal_brute_force(monkeypatch, block, count):
     monkeypatch.setattr(mining, "BLOCK", block)
     monkeypatch.setattr(mining, "CHUNK", 50)
     embeddings = rows(50)
@@ -36,14 +36,14 @@ def test_the_best_pairs_of_all(monkeypatch, block, count):
     assert pairs.cosines.tolist() == [cosines[pair] for pair in every[:count]]
 
 
-def test_rounding_loses_no_pair_at_the_ends():
+def test_rounding_keeps_cosines_of_plus_and_minus_one():
     several = unit_rows(50, 384)
     found = mine(np.concatenate([several, several]), 1000, 1.0)
     assert {(i, i + 50) for i in range(50)} == set(zip(found.first, found.second, strict=True))
     assert len(mine(np.concatenate([several, -several]), 10_000).first) == 100 * 99 // 2
 
 
-def test_pairs_below_the_threshold_do_not_count():
+def test_pairs_below_the_threshold_are_dropped():
     pairs = mine(rows(60), 1000, threshold=0.2)
     assert len(pairs.cosines)
     assert pairs.cosines.min() >= 0.2
@@ -52,7 +52,7 @@ def test_pairs_below_the_threshold_do_not_count():
 
 
 @pytest.mark.parametrize("block", [2, 100])
-def test_of_equal_pairs_those_of_the_first_rows_count(monkeypatch, block):
+def test_ties_are_broken_by_the_smallest_rows(monkeypatch, block):
     monkeypatch.setattr(mining, "BLOCK", block)
     monkeypatch.setattr(mining, "CHUNK", 3)
     same = np.tile(np.array([[0.5, 0.25]], np.float32), (8, 1))

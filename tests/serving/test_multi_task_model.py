@@ -1,15 +1,13 @@
-"""MultiTaskModel: what it says of new texts is what its run said of dev."""
+"""Predictions of MultiTaskModel equal those of its run."""
 
 import numpy as np
 import pytest
-import torch
 from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import RunError
-from minbert.encoding import TruncationWarning
+from minbert.bi_encoder import TruncationWarning
 from serving import MultiTaskModel
-from serving.together import concatenated
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -24,7 +22,7 @@ def terms(model):
 
 
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
-def test_predictions_are_those_that_the_run_wrote(model, trained, task):
+def test_predictions_equal_those_of_the_run(model, trained, task):
     kept = read_scores(trained / "predictions" / scores_name(task, "dev"))
     columns = dev(task).texts
     texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
@@ -33,7 +31,7 @@ def test_predictions_are_those_that_the_run_wrote(model, trained, task):
     assert_near(values, kept.values, terms(model))
 
 
-def test_every_head_that_can_read_a_pair_answers(model):
+def test_pairs_are_predicted_by_all_heads(model):
     found = model.predict([("A cat sleeps.", "A cat is asleep."), ("The sun.", "The moon.")])
     assert set(found) == {"sst", "qqp", "sts", "own"}
     assert set(found["own"].labels) <= {"same", "not"}
@@ -45,20 +43,12 @@ def test_every_head_that_can_read_a_pair_answers(model):
     assert_near(alone["sst"].probabilities, found["sst"].probabilities, terms(model))
 
 
-def test_heads_together_answer_as_each_by_itself(model):
+def test_joint_and_single_predictions_are_equal(model):
     pairs = list(zip(*dev("qqp").texts, strict=True))[:30]
     together = model.predict(pairs)
     for task in model.tasks:
         alone = model.predict(pairs, [task])[task]
         assert_near(alone.values, together[task].values, terms(model))
-
-
-def test_the_order_and_the_company_of_rows_change_nothing(model):
-    pairs = list(zip(*dev("sts").texts, strict=True))[:20]
-    values = model.predict(pairs)["sts"].values
-    backwards = model.predict(pairs[::-1])["sts"].values
-    assert_near(backwards[::-1], values, terms(model))
-    assert_near(model.predict(pairs[3:4])["sts"].values, values[3:4], terms(model))
 
 
 def test_each_distinct_text_is_encoded_once(model, monkeypatch):
@@ -85,7 +75,7 @@ def test_a_stream_is_the_same_in_windows(model, monkeypatch):
         list(model.predict_stream(iter([("a", "b"), ("c",)])))
 
 
-def test_nothing_gives_nothing_and_bf16_is_near(model):
+def test_empty_input_and_bfloat16(model):
     found = model.predict([])["sst"]
     assert found.labels == []
     assert found.probabilities.shape == (0, 5)
@@ -94,7 +84,7 @@ def test_nothing_gives_nothing_and_bf16_is_near(model):
     np.testing.assert_allclose(one.values, other.values, atol=0.1)
 
 
-def test_what_cannot_be_asked_is_refused(model, tmp_path, trained):
+def test_invalid_requests_are_refused(model, tmp_path, trained):
     with pytest.raises(RunError, match="expected tasks of sst, qqp, sts, own, found mnli"):
         model.predict(["a"], ["mnli"])
     with pytest.raises(RunError, match="qqp: expected pairs of texts, found single ones"):
@@ -120,17 +110,7 @@ def test_a_head_that_pools_tokens_itself(tmp_path):
     assert_near(found.probabilities, kept.values, terms(model))
 
 
-def test_distinct_sequences(model):
-    tokenizer = model.model.bi_encoder.tokenizer
-    tokens = concatenated([tokenizer(["a", "b", "a"]), tokenizer(["b", "c"])])
-    rows, which = tokens.distinct()
-    assert rows.tolist() == [0, 1, 4]
-    assert which.tolist() == [0, 1, 0, 1, 2]
-    assert tokens.at(rows).ids.tolist() == tokenizer(["a", "b", "c"]).ids.tolist()
-    assert torch.is_inference_mode_enabled() is False
-
-
-def test_rows_that_are_cut_are_counted_in_one_warning(model, monkeypatch):
+def test_truncated_rows_are_counted_in_one_warning(model, monkeypatch):
     monkeypatch.setattr("serving.model.WINDOW", 2)
     limit = model.model.bi_encoder.tokenizer.max_tokens
     half, longer = "a " * (limit // 2), "a " * limit

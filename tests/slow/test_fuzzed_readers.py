@@ -11,7 +11,7 @@ from fuzzed_files import damaged, json_lines, sound_tables, tables, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import UserError, harmful
+from common.errors import UserError, is_unsafe
 from common.json_files import read_json
 from minbert import BiEncoder
 from minbert.words import read_vectors
@@ -38,7 +38,7 @@ def read_or_refused(file: Path, content: bytes, read: Callable[[Path], object]) 
         return read(file)
     except UserError as error:
         message = str(error)
-    assert not any(map(harmful, message))
+    assert not any(map(is_unsafe, message))
     assert len(message.splitlines()) == 1
     assert str(file) in message
     assert len(message) < 1100

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from losses import contrastive_objectives, ideal_points, supcon_loss
+from losses import contrastive_objectives, lower_bounds, supcon_loss
 from tasks import CS224N, build_task
 from tasks.contrastive import example_embedding
 from tasks.objectives import CL, EPO, LS, SCL, LaCon, with_objective
@@ -42,7 +42,7 @@ def test_linear_scalarisation_golden(case):
     inputs = case["inputs"]
     preference = tuple(inputs["preference"])
     found = golden_loss(LS, inputs, inputs["embeddings_unit"], preference=preference)
-    above = np.dot(preference, ideal_points(inputs["tau"], 5))  # of SST's five classes
+    above = np.dot(preference, lower_bounds(inputs["tau"], 5))  # of SST's five classes
     expected = case["expected"]["ls_loss"] - inputs["lambda"] * above
     assert found["sst"].item() == pytest.approx(expected, rel=1e-6)
 

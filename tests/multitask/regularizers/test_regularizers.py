@@ -94,7 +94,7 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
             outputs(trainer, replace(seen.batch, noise=n)), seen.outputs.detach()
         ),
         regularizer.start(seen),
-        seen.batch.owner,
+        seen.batch.example_index,
         variant="projected",
         steps=2,
         step_size=0.05 * regularizer.norm_of_vectors(seen),
@@ -115,7 +115,7 @@ def test_start_noise_lies_within_the_ball_and_does_not_decide_the_noise(make_tra
     radius = regularizer.radius(seen)
     order = float("inf") if norm == "inf" else 2
     for example in range(len(ROWS)):
-        own = seen.batch.owner == example
+        own = seen.batch.example_index == example
         # In units of the radius, which for `inf` is one a token.
         sizes = [
             torch.linalg.vector_norm((x / radius)[own].flatten(), order) for x in (start, noise)
@@ -145,7 +145,7 @@ def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
     else:
         whole = variant == "projected"
         for example in range(len(ROWS)):
-            own = seen.batch.owner == example
+            own = seen.batch.example_index == example
             expected = vectors[own].norm() if whole else vectors[own].norm(dim=1, keepdim=True)
             torch.testing.assert_close(radius[own], (0.25 * expected).expand_as(radius[own]))
     with torch.no_grad():

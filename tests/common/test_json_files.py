@@ -14,7 +14,7 @@ def read(file, required=True):
     return read_sealed(file, UserError, "run it again", required)
 
 
-def test_what_is_written_comes_back_without_the_seal(tmp_path):
+def test_written_content_is_read_without_the_checksum(tmp_path):
     write_sealed(tmp_path / "x.json", CONTENT)
     expected = json.loads(json.dumps(CONTENT))
     assert read(tmp_path / "x.json") == expected
@@ -41,7 +41,7 @@ def test_any_edit_is_refused(tmp_path, changes):
             read(tmp_path / "x.json", required)
 
 
-def test_one_without_a_seal_is_refused_where_it_is_required(tmp_path):
+def test_a_missing_checksum_is_refused_if_required(tmp_path):
     write_json(tmp_path / "x.json", {"a": 1})
     assert read(tmp_path / "x.json", required=False) == {"a": 1}
     with pytest.raises(UserError, match=r"x\.json: expected its sha256 .* found none; run it"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from common.errors import harmless
+from common.errors import escape_unsafe
 from tasks.labelled_files import files_of
 from tasks.readers import to_number
 from tasks.text_files import DataError
@@ -33,7 +33,7 @@ SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
 
 
 @dataclass(frozen=True)
-class Answers:
+class PredictionOptions:
     """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
     `label` is the column with the labels of one task, from which its metrics are computed. With
@@ -47,11 +47,11 @@ class Answers:
     separator: str = "\t"
 
 
-def write_answers(
+def write_predictions(
     run: str,
     source: RowFile,
     file: TextIO,
-    wanted: Answers,
+    options: PredictionOptions,
     machine: RunConfig,
     outside: tuple[type[Settings], ...] = (),
 ) -> tuple[int, float, str]:
@@ -67,61 +67,63 @@ def write_answers(
     model = MultiTaskModel.load(run, machine.device, machine.linear, outside)
     loaded = time.perf_counter()
     if first is None:
-        if wanted.glue:
+        if options.glue:
             raise DataError(f"{source.file}: expected rows to predict, found none")
         return 0, loaded, ""
-    task = only_task(wanted, model, len(source.columns)) if wanted.label or wanted.glue else None
-    targets = targets_of(task, source.labels(wanted.label)) if task and wanted.label else None
-    indices = iter(list(source.indices()) if wanted.glue else ())
+    task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
+    targets = targets_of(task, source.labels(options.label)) if task and options.label else None
+    indices = iter(list(source.indices()) if options.glue else ())
     values = []
 
-    writer = csv.writer(file, delimiter=wanted.separator, lineterminator="\n")
+    writer = csv.writer(file, delimiter=options.separator, lineterminator="\n")
     count = 0
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
-            chain([first], rows), wanted.tasks, machine.precision, progress.update
+            chain([first], rows), options.tasks, machine.precision, progress.update
         ):
             source.check_unchanged(version)
             if not count:
                 texts = source.columns or ("text", "other text")[: len(window[0])]
-                header = [*texts, *columns(found, wanted.probabilities)]
-                writer.writerow(shown_in(file, ["index", "prediction"] if wanted.glue else header))
+                header = [*texts, *columns(found, options.probabilities)]
+                writer.writerow(
+                    escape_row(file, ["index", "prediction"] if options.glue else header)
+                )
             if targets is not None and task:
                 values.append(found[task.name].values)
-            if task and wanted.glue:
-                writer.writerows(submitted(task, found[task.name], indices))
+            if task and options.glue:
+                writer.writerows(glue_rows(task, found[task.name], indices))
             else:
                 for place, row in enumerate(window):
-                    line = [*row, *answers(found, place, wanted.probabilities)]
-                    writer.writerow(shown_in(file, line))
+                    line = [*row, *prediction_fields(found, place, options.probabilities)]
+                    writer.writerow(escape_row(file, line))
             file.flush()
             count += len(window)
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
-    judged = shown(task, values, targets) if task and targets is not None else ""
-    return count, loaded, judged
+    table = metrics_table(task, values, targets) if task and targets is not None else ""
+    return count, loaded, table
 
 
-def only_task(wanted: Answers, model: MultiTaskModel, texts: int) -> Task:
+def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
     """Return the one task that the labels or the GLUE submission belong to."""
     from common.errors import RunError
 
-    names = model.chosen(wanted.tasks, texts)
+    names = model.chosen(options.tasks, texts)
     if len(names) != 1:
-        flag = "--label" if wanted.label else "--glue"
+        flag = "--label" if options.label else "--glue"
         raise RunError(f"{flag}: expected one task, found {', '.join(names)}; choose by --tasks")
-    if wanted.glue and names[0] not in SUBMITTED:
+    if options.glue and names[0] not in SUBMITTED:
         raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
     return model.tasks_by_name[names[0]]
 
 
-def shown_in(file: TextIO, row: Iterable[object]) -> list[object]:
+def escape_row(file: TextIO, row: Iterable[object]) -> list[object]:
     """Return the fields of a row, with control characters escaped if the file is a terminal."""
     fields = list(row)
-    return [harmless(str(one)) for one in fields] if file.isatty() else fields
+    return [escape_unsafe(str(one)) for one in fields] if file.isatty() else fields
 
 
-def submitted(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
+def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
     """Return rows of an index and a prediction, with classes written as in GLUE's files."""
     from tasks import DECLARED
 
@@ -141,7 +143,7 @@ def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
     return names
 
 
-def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
+def prediction_fields(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
     """Return the predictions of one row."""
     values: list[Any] = []
     for one in found.values():
@@ -151,7 +153,7 @@ def answers(found: dict[str, Prediction], place: int, probabilities: bool) -> li
     return values
 
 
-def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
+def metrics_table(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
     """Return the task's metrics over the rows with a label, as a table."""
     from reports.tables import text_table
 
@@ -163,8 +165,8 @@ def shown(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
 def metrics_of(task: Task, values: np.ndarray, targets: np.ndarray) -> dict[str, float]:
     """Compute the task's metrics of predictions (n,) over the rows with a label."""
     known = ~np.isnan(targets)
-    wanted = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
-    return task.kind.metrics(values[known], wanted)
+    labels = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
+    return task.kind.metrics(values[known], labels)
 
 
 def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
@@ -181,7 +183,10 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
         if text in files.blank:
             found.append(np.nan)
         elif classes is None:
-            found.append(number_of(text, where))
+            value = to_number(text)
+            if value is None:
+                raise DataError(f"{where}: expected a number, found {text!r}")
+            found.append(value)
         elif text in names and to_number(text) is None:
             found.append(float(names.index(text)))
         else:
@@ -194,10 +199,3 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
     if np.isnan(targets).all():
         raise DataError(f"{task.name}: expected a row with a label, found none")
     return targets
-
-
-def number_of(text: str, where: str) -> float:
-    value = to_number(text)
-    if value is None:
-        raise DataError(f"{where}: expected a number, found {text!r}")
-    return value

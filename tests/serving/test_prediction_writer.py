@@ -1,9 +1,9 @@
-"""Labels of a file as numbers, and the metrics of what was said of its rows."""
+"""Labels of a file as numbers, and metrics of the predictions."""
 
 import numpy as np
 import pytest
 
-from serving.answers import metrics_of, targets_of
+from serving.prediction_writer import metrics_of, targets_of
 from tasks import build_task
 from tasks.text_files import DataError
 
@@ -29,7 +29,7 @@ def test_other_classes_than_the_first_ones_are_left_out():
     assert metrics_of(task, np.array([0, 1, 0, 1]), targets)["accuracy"] == 0.5
 
 
-def test_any_number_is_a_similarity():
+def test_similarities_are_any_numbers():
     task = build_task("sts")
     targets = targets_of(task, rows("7", "-1.5", "3", ""))
     assert targets.tolist()[:3] == [7, -1.5, 3]

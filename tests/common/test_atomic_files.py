@@ -1,4 +1,4 @@
-"""Files are there whole or not at all, whoever else writes them."""
+"""Files and folders are replaced completely or not at all, also by several processes."""
 
 import os
 import socket
@@ -46,7 +46,7 @@ def test_line_breaks_stay_as_they_are(tmp_path):
     assert (tmp_path / "text").read_bytes() == "a\nb\r\nc\u2028d".encode()
 
 
-def test_an_error_leaves_what_was_there(tmp_path):
+def test_an_error_leaves_the_old_content(tmp_path):
     file = tmp_path / "text"
     atomic_write_text(file, "before")
     with pytest.raises(TypeError), atomic_writer(file) as opened:
@@ -95,7 +95,7 @@ def test_an_error_in_any_rename_leaves_the_old_folder_or_the_new_one(
     assert not [one for one in temporaries(tmp_path) if kind_of(one) == NEW]
 
 
-def test_where_no_rename_can_be_taken_back_the_old_folder_is_kept(tmp_path, monkeypatch):
+def test_the_old_folder_is_kept_if_no_rename_can_be_undone(tmp_path, monkeypatch):
     folder = old_folder(tmp_path)
     renames_that_fail(monkeypatch, {2, 3, 4}, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
@@ -133,7 +133,7 @@ def test_a_process_killed_at_any_rename_leaves_the_old_folder_or_the_new_one(tmp
     assert (folder / "file").read_text() == "new"
 
 
-def test_a_folder_is_replaced_only_where_that_is_asked_for(tmp_path):
+def test_a_folder_is_replaced_only_with_overwrite(tmp_path):
     folder = old_folder(tmp_path)
     with pytest.raises(OSError, match="out") as error, atomic_path(folder, False) as new:
         new.mkdir()
@@ -156,7 +156,7 @@ def named(target, process):
     return mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{process}-"))
 
 
-def test_leftovers_of_dead_processes_go_at_the_next_write_of_their_target(tmp_path, dead):
+def test_temporary_files_of_dead_processes_are_removed(tmp_path, dead):
     target = tmp_path / "table.md"
     named(target, dead).write_text("half")
     named(target, dead).mkdir()
@@ -183,7 +183,7 @@ def test_an_error_of_the_disk_names_the_target(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_regular_file_is_refused_in_one_line(tmp_path, monkeypatch):
+def test_files_that_are_not_regular_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the name of a socket has to be short
     os.mkfifo("pipe")
     Path("link").symlink_to("pipe")
