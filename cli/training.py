@@ -193,7 +193,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         told = "interrupted; --resume continues from the last checkpoint, if there is one"
         return tell("run.py", told, 130)
-    from reports.summary import summary
+    from reports.store import summary
 
     print()
     print(summary(result))

@@ -7,9 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from reports.comparison_tables import sections
+from reports.comparison_tables import apart, comparison_page, disagreements, sections
 from reports.figures import all_figures, confusion_counts, svg
-from reports.page import apart, comparison_page, disagreements
 from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from tasks import CS224N, build_task, data_folder
