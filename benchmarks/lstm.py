@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from benchmarks.steps import random_rows, seconds_per_example
+from benchmarks.steps import random_rows, relative_difference, seconds_per_example
 from benchmarks.timing import in_rounds, rate_table
 from minbert.batching import TokenLists, pack
 from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm

@@ -57,8 +57,8 @@ def methods_page() -> str:
     parts = [
         "# Methods and their settings",
         "Built from the methods' own descriptions by `python -m docs.build_reference`. The first "
-        "one of a section is the default. Every setting is a flag, a keyword of `RunConfig`, and a key "
-        "of `config.json`, under the same name.",
+        "one of a section is the default. Every setting is a flag, a keyword of `RunConfig`, and a "
+        "key of `config.json`, under the same name.",
     ]
     for role in ROLES:
         if role == "tasks":

@@ -14,7 +14,8 @@ from common.errors import UserError
 from common.settings import accepts
 from multitask.config import RunConfig
 from multitask.run_folder import Figures, RunFolder
-from reports.cells import check_config, read_cell, run_of_cell, without_paths, write_cell
+from multitask.stored_config import without_paths
+from reports.cells import check_config, read_cell, run_of_cell, write_cell
 from studies.faults import Fault, fault_of
 
 Content = Mapping[str, Any]  # the figures of one run

@@ -14,7 +14,8 @@ from multitask.config import RunConfig
 from multitask.optimizer import AdamW
 from multitask.regularizers.settings import Smart
 from multitask.schedule import build_plan
-from reports.cells import without_paths, write_cell
+from multitask.stored_config import without_paths
+from reports.cells import write_cell
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, made_of

@@ -9,7 +9,8 @@ from cell_files import TODAY, keep_seeds
 from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
-from reports.cells import read_cell, without_paths, write_cell
+from multitask.stored_config import without_paths
+from reports.cells import read_cell, write_cell
 from studies import STUDIES, best, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
