@@ -61,8 +61,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 def our_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray) -> Tensor:
     """Return the states (T, 2U) of our encoder."""
-    batch = pack([tokens], rows).to(encoder.embeddings.word.weight.device)
-    return encoder(batch)
+    return encoder(pack([tokens], rows).to(encoder.embeddings.word.weight.device))
 
 
 def pytorch_states(encoder: BiLSTM, tokens: TokenLists, rows: np.ndarray, packed: bool) -> Tensor:

@@ -15,7 +15,15 @@ from ensemble.alignment import aligned
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
 from reports.figures import all_figures, svg
 from reports.store import read_run
-from reports.systems import NO_SEED, Scored, group_runs, runs_of, score_systems, task_of, tasks_of
+from reports.systems import (
+    NO_SEED,
+    ScoredSystem,
+    group_runs,
+    runs_of,
+    score_systems,
+    task_of,
+    tasks_of,
+)
 from reports.tables import Table, latex_table, markdown_table, mean_and_spread, text_table
 from tasks import data_folder
 
@@ -27,7 +35,7 @@ Sections = list[tuple[str, Table]]
 OVERALL = ("overall", "overall_plain_mean")
 
 
-def score_table(systems: Sequence[Scored]) -> Table:
+def score_table(systems: Sequence[ScoredSystem]) -> Table:
     """Return the table of all metrics over the seeds, and of gains relative to the first system."""
     columns = [(task, metric) for task in tasks_of(systems) for metric in metrics_of(task, systems)]
     totals = [name for name in OVERALL if any(one.overall_values(name) for one in systems)]
@@ -47,7 +55,7 @@ def score_table(systems: Sequence[Scored]) -> Table:
     return header, rows
 
 
-def metrics_of(task: str, systems: Sequence[Scored]) -> list[str]:
+def metrics_of(task: str, systems: Sequence[ScoredSystem]) -> list[str]:
     """Return the metrics of a task, the main metric first."""
     main = task_of(task, runs_of(systems)).kind.main_metric
     found = dict.fromkeys(
@@ -67,7 +75,7 @@ def spread(values: Sequence[float]) -> str:
     return f"{found} ({len(values)})" if len(values) > 1 else found
 
 
-def test_table(systems: Sequence[Scored]) -> Table:
+def test_table(systems: Sequence[ScoredSystem]) -> Table:
     """Return the table that compares each system with the first one on each task."""
     first, rows = systems[0], []
     for other in systems[1:]:
@@ -96,7 +104,7 @@ def mcnemar_text(found: Difference) -> str:
     return f"{p_text(found.mcnemar)} ({one if one == other else f'{one} and {other}'})"
 
 
-def cell_table(systems: Sequence[Scored]) -> Table:
+def cell_table(systems: Sequence[ScoredSystem]) -> Table:
     """Return Wilcoxon's test of each system against the first one over (task, seed) cells."""
     others = systems[1:]
     rows = [
@@ -110,7 +118,7 @@ def p_text(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
-def sections(systems: Sequence[Scored]) -> Sections:
+def sections(systems: Sequence[ScoredSystem]) -> Sections:
     """Return titles and tables of a comparison; the bootstrap of many runs is slow."""
     found = [("Scores on dev", score_table(systems))]
     if len(systems) > 1:
@@ -121,7 +129,7 @@ def sections(systems: Sequence[Scored]) -> Sections:
     return [(title, table) for title, table in found if table[1]]
 
 
-def left_out_table(one: Scored) -> Table:
+def left_out_table(one: ScoredSystem) -> Table:
     """Return a table of the dev examples on which members of an ensemble were selected."""
     rows = [
         [task, f"{count:,}", f"{count + len(one.scores[task, seeds[0]].ids):,}"]
@@ -167,11 +175,11 @@ class Disagreement:
 
     texts: tuple[str, ...]
     label: str
-    said: tuple[str, ...]
+    predictions: tuple[str, ...]
 
 
 def disagreements(
-    systems: Sequence[Scored], task: str, count: int = SHOWN
+    systems: Sequence[ScoredSystem], task: str, count: int = SHOWN
 ) -> list[Disagreement] | None:
     """Return examples on which systems predict other classes, or other similarities (2 decimals).
 
@@ -197,13 +205,13 @@ def disagreements(
     )
     assert table.targets is not None
     similarities = table.values.ndim == 2
-    distance = np.max([apart(*pair) for pair in combinations(table.values, 2)], axis=0)
+    distance = np.max([distances(*pair) for pair in combinations(table.values, 2)], axis=0)
     found: list[Disagreement] = []
     for row in np.lexsort((table.ids, -distance)):
         if (place := row_of.get(str(table.ids[row]))) is None:
             return None  # the data is not that of the runs
-        said = table.predictions[:, row]
-        shown = tuple(f"{value:z.2f}" if similarities else f"{value:.0f}" for value in said)
+        predictions = table.predictions[:, row]
+        shown = tuple(f"{value:z.2f}" if similarities else f"{value:.0f}" for value in predictions)
         if len(set(shown)) > 1:  # probabilities may differ although the class is the same
             texts = tuple(column[place] for column in examples.texts)
             found.append(Disagreement(texts, f"{table.targets[row]:g}", shown))
@@ -212,7 +220,7 @@ def disagreements(
     return found
 
 
-def apart(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+def distances(values: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return distances (N,) of similarities (N,), or total variation of probabilities (N, C)."""
     distance = np.abs(values.astype(np.float64) - others)
     return distance if distance.ndim == 1 else distance.sum(1) / 2
@@ -222,7 +230,7 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def comparison_page(
-    systems: Sequence[Scored],
+    systems: Sequence[ScoredSystem],
     tables: Sections,
     further: Mapping[str, Sequence[Figure]] | None = None,
 ) -> str:

@@ -199,27 +199,23 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
 
 
 def stored_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]:
-    """Return the losses before training, measured once and stored in `rays.json`.
+    """Return the mean losses of the encoder with new heads, stored in `rays.json`.
 
     A new measurement on another machine would differ in the last digit, and the configurations of
     finished rays would no longer match.
     """
     file = folder / "rays.json"
     if not file.exists():
-        write_json(file, {"rays": count, "losses_before": losses_before_training(config)})
+        tasks, model, splits = assemble(config)
+        train = {name: several["train"] for name, several in splits.items()}
+        losses = mean_losses(model, tasks, train, SUBSET)
+        write_json(file, {"rays": count, "losses_before": losses})
     kept = read_json(file, RunError)
     if not {"rays", "losses_before"} <= kept.keys():
         raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
     if kept["rays"] != count:
         raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
     return kept["losses_before"]
-
-
-def losses_before_training(config: RunConfig) -> dict[str, float]:
-    """Return the mean losses of the encoder with new heads, by objective."""
-    tasks, model, splits = assemble(config)
-    train = {name: several["train"] for name, several in splits.items()}
-    return mean_losses(model, tasks, train, SUBSET)
 
 
 def main() -> None:
