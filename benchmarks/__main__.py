@@ -13,17 +13,26 @@ from common.entry_point import start
 from multitask.control import environment
 from reports.tables import text_table
 
-BENCHMARKS = {
-    "encode": "embedding real sentences",
-    "train-step": "a training step on STS, 32 pairs",
-    "simcse-step": "a SimCSE step, 64 sentences in two dropout views",
-    "smart-step": "a training step with adversarial regularisation, 32 examples",
-    "contrastive-step": "a training step with contrastive terms or label embeddings, 32 examples",
-    "class-losses": "losses over the classes of a batch, forward and backward",
-    "lstm": "a BiLSTM in training, forward and backward",
-    "surgery": "a three-task step with PCGrad",
-    "all-pairs": "all pairs of 1,000 and 10,000 sentences",
-    "startup": "from process start to the first result",
+BENCHMARKS = {  # name: module and function, what is measured
+    "encode": ("encode:measure", "embedding real sentences"),
+    "train-step": ("train_steps:sts", "a training step on STS, 32 pairs"),
+    "simcse-step": ("train_steps:simcse", "a SimCSE step, 64 sentences in two dropout views"),
+    "smart-step": (
+        "train_steps:smart",
+        "a training step with adversarial regularisation, 32 examples",
+    ),
+    "contrastive-step": (
+        "train_steps:contrastive",
+        "a training step with contrastive terms or label embeddings, 32 examples",
+    ),
+    "class-losses": (
+        "class_losses:measure",
+        "losses over the classes of a batch, forward and backward",
+    ),
+    "lstm": ("lstm:measure", "a BiLSTM in training, forward and backward"),
+    "surgery": ("surgery:measure", "a three-task step with PCGrad"),
+    "all-pairs": ("encode:all_pairs", "all pairs of 1,000 and 10,000 sentences"),
+    "startup": ("startup:measure", "from process start to the first result"),
 }
 EXTRAS = {
     "share_of_limit": "of GEMM limit",
@@ -40,7 +49,7 @@ def main() -> None:
         prog="python -m benchmarks",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="\n".join(f"  {name:<12} {text}" for name, text in BENCHMARKS.items()),
+        epilog="\n".join(f"  {name:<12} {text}" for name, (_, text) in BENCHMARKS.items()),
     )
     parser.add_argument("name", choices=BENCHMARKS)
     parser.add_argument("--repetitions", type=int, default=7, help="rounds (default: 7)")
@@ -58,9 +67,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
     quiet_peers()
-    module = importlib.import_module(f"benchmarks.{args.name.replace('-', '_')}")
-    result = module.measure(args)
-    print(f"{BENCHMARKS[args.name]}, {result['unit']}, medians of {result['repetitions']}")
+    place, text = BENCHMARKS[args.name]
+    module, _, function = place.partition(":")
+    result = getattr(importlib.import_module(f"benchmarks.{module}"), function)(args)
+    print(f"{text}, {result['unit']}, medians of {result['repetitions']}")
     if "linear" in result:
         print(f"our linear layers on a CPU: {result['linear']}")
     for group, sides in result["groups"].items():

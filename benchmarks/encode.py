@@ -1,9 +1,9 @@
-"""Sentences/s of encoding real text with tokenisation, and the embeddings' similarity."""
+"""Speed and agreement of embeddings of real text; all pairs by a bi-encoder and a cross-encoder."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -12,13 +12,17 @@ import numpy as np
 import torch
 
 from benchmarks import peers
-from benchmarks.timing import described, gemm_seconds, in_rounds, rate_table, timed
+from benchmarks.timing import gemm_seconds, in_rounds, make_result, rate_table, spread, timed
 from minbert.bi_encoder import BiEncoder
 from tasks import build_task, data_folder
 
 PEER = "sentence-transformers fp32, batch 32"
 BATCH_SIZES = (16, 32, 64, 128)  # candidates for sentence-transformers' best
 LAYERS = 6
+SIZES = (1_000, 10_000)  # sentences of all pairs
+PAIRS = 512  # for timing the cross-encoder
+BLOCK = 1_000  # rows of the similarity matrix at a time
+REPETITIONS = 3  # maximum for all pairs, because a side takes half a minute
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
@@ -32,7 +36,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         groups[f"{task} dev, {len(texts)} sentences"] = compare(
             texts, model, args.precisions, args.repetitions, device
         )
-    return described(args, "sentences/s", groups)
+    return make_result(args, "sentences/s", groups)
 
 
 def compare(
@@ -115,3 +119,62 @@ def cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     one, other = one.astype(np.float64), other.astype(np.float64)
     norms = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     return (one * other).sum(1) / norms
+
+
+def all_pairs(args: argparse.Namespace) -> dict[str, Any]:
+    """Score all pairs of n sentences as a bi-encoder and as a cross-encoder with the same weights.
+
+    BEES, section 2, and Reimers and Gurevych (2019): n passes and n (n - 1) / 2 products, or one
+    pass per pair. (BEES counts 499,500 pairs for n = 10,000; this is the number for n = 1,000.) The
+    cross-encoder is timed on random pairs, and its time is scaled to all pairs. The sentences are
+    Quora training questions, at most as many as the data have.
+    """
+    model = BiEncoder.from_pretrained("minilm").to(torch.device(args.device)).eval()
+    examples = build_task("qqp").read(data_folder(args.data), "train")
+    texts = list(dict.fromkeys(text for column in examples.texts for text in column))
+    repetitions = min(args.repetitions, REPETITIONS)
+    groups = {
+        f"{size:,} sentences, {size * (size - 1) // 2:,} pairs": compare_pairs(
+            texts[:size], model, repetitions
+        )
+        for size in sorted({min(size, len(texts)) for size in SIZES})
+    }
+    return make_result(args, "seconds", groups) | {"repetitions": repetitions}
+
+
+def compare_pairs(texts: Sequence[str], model: BiEncoder, repetitions: int) -> dict[str, Any]:
+    """Return the seconds of each method, and their ratio to the bi-encoder's."""
+    pairs = len(texts) * (len(texts) - 1) // 2
+    draw = np.random.default_rng(0)
+    first, second = ([texts[i] for i in draw.integers(len(texts), size=PAIRS)] for _ in range(2))
+    found = in_rounds(
+        {
+            "bi-encoder": lambda: timed(lambda: all_similarities(model, texts)),
+            f"cross-encoder, from {PAIRS} pairs": lambda: (
+                timed(lambda: joint_embeddings(model, first, second)) * pairs / PAIRS
+            ),
+        },
+        repetitions,
+    )
+    reference = float(np.median(found["bi-encoder"]))
+    return {
+        name: spread(values) | {"ratio": float(np.median(values)) / reference}
+        for name, values in found.items()
+    }
+
+
+def all_similarities(model: BiEncoder, texts: Sequence[str]) -> float:
+    """Compute the cosines of all pairs in blocks of rows; return the largest off the diagonal."""
+    embeddings = torch.from_numpy(model.encode(texts, normalize=True))
+    largest = -1.0
+    for begin in range(0, len(embeddings), BLOCK):
+        block = embeddings[begin : begin + BLOCK] @ embeddings.T
+        block.diagonal(begin).fill_(-1)
+        largest = max(largest, float(block.max()))
+    return largest
+
+
+def joint_embeddings(model: BiEncoder, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+    """Encode two sentences as one sequence; a score would need one more product."""
+    tokens = model.tokenizer(first, second)
+    return model.encode_window(model.encoder, tokens, False, lambda _: None)

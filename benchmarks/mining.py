@@ -44,21 +44,21 @@ def sentences_of(folder: Path, count: int) -> list[str]:
     return list(found)[:count]
 
 
-def watched(command: list[str]) -> dict[str, Any]:
+def run_monitored(command: list[str]) -> dict[str, Any]:
     """Run a process; return its seconds, peak memory and output."""
     begin = time.perf_counter()
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         peaks = peaks_of(process)
-        said, told = process.communicate()
+        stdout, stderr = process.communicate()
     if process.returncode:
-        raise SystemExit(f"{command}: status {process.returncode}: {told[-1000:]}")
+        raise SystemExit(f"{command}: status {process.returncode}: {stderr[-1000:]}")
     return {
         "seconds": round(time.perf_counter() - begin, 1),
         "peak_mib": {name: round(size) for name, size in peaks.items()},
-        "said": said,
-        "told": told,
+        "stdout": stdout,
+        "stderr": stderr,
     }
 
 
@@ -94,15 +94,15 @@ def main() -> None:
         file, target = Path(place) / "sentences.txt", Path(place) / "pairs.tsv"
         file.write_text("\n".join(sentences) + "\n", "utf-8")
         mine = ["run.py", "--mode", "mine", "--input", str(file), "--top", str(args.top)]
-        ours = watched([sys.executable, *mine, "--output", str(target)])
+        ours = run_monitored([sys.executable, *mine, "--output", str(target)])
         with target.open(encoding="utf-8", newline="") as opened:
             found = list(csv.reader(opened, delimiter="\t"))[1:]
-        mining = float(ours.pop("told").strip().splitlines()[-1].split(" in ")[1].split()[0])
+        mining = float(ours.pop("stderr").strip().splitlines()[-1].split(" in ")[1].split()[0])
         peer = [sys.executable, "-m", "benchmarks.sides", "mine_with_peer"]
-        theirs = watched([*peer, str(minilm_folder()), str(file), str(args.top)])
-        parts = json.loads(theirs.pop("said").strip().splitlines()[-1])
-    ours.pop("said")
-    theirs.pop("told")
+        theirs = run_monitored([*peer, str(minilm_folder()), str(file), str(args.top)])
+        parts = json.loads(theirs.pop("stdout").strip().splitlines()[-1])
+    ours.pop("stdout")
+    theirs.pop("stderr")
     result = {
         "sentences": len(sentences),
         "pairs": len(sentences) * (len(sentences) - 1) // 2,

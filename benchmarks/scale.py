@@ -34,15 +34,15 @@ def write_pairs(file: Path, count: int, seed: int, labelled: bool = True) -> Non
     draw = np.random.default_rng(seed)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = np.array(["".join(draw.choice(letters, draw.integers(2, 9))) for _ in range(WORDS)])
-    chances = 1 / np.arange(1, WORDS + 1)
-    chances /= chances.sum()
+    probabilities = 1 / np.arange(1, WORDS + 1)
+    probabilities /= probabilities.sum()
     with file.open("w") as target:
         header = ["id", "sentence1", "sentence2"] + ["is_duplicate"] * labelled
         target.write("\t".join(header) + "\n")
         for begin in range(0, count, 10_000):
             many = min(10_000, count - begin)
             lengths = 1 + draw.poisson(LENGTH - 1, 2 * many)
-            chosen = words[draw.choice(WORDS, lengths.sum(), p=chances)]
+            chosen = words[draw.choice(WORDS, lengths.sum(), p=probabilities)]
             texts = [" ".join(one) + "?" for one in np.split(chosen, np.cumsum(lengths)[:-1])]
             labels = draw.integers(0, 2, many)
             for i in range(many):
@@ -91,10 +91,10 @@ def main() -> None:
         begin = time.perf_counter()
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
             peaks = peaks_of(process)
-            said = process.stdout.read() if process.stdout else ""
+            output = process.stdout.read() if process.stdout else ""
         if process.returncode:
             raise SystemExit(f"the run ended with status {process.returncode}")
-        started = next(line for line in said.splitlines() if line.startswith("data read"))
+        started = next(line for line in output.splitlines() if line.startswith("data read"))
         metrics = read_json(folder / "run" / "metrics.json")
         result = {
             "pairs": args.pairs,

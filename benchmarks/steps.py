@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,20 +114,21 @@ def stepper(model: Any, loss_of: Callable[[], tuple[Tensor, int]]) -> Callable[[
     return step
 
 
+def relative_difference(ours: Iterable[Tensor], theirs: Iterable[Tensor]) -> float:
+    """Return the norm of the difference of two gradients over the norm of the second."""
+    first, second = (torch.cat([one.flatten().double() for one in g]) for g in (ours, theirs))
+    return float((first - second).norm() / second.norm())
+
+
 def gradient_difference(ours: BiEncoder, peer: Any) -> float:
-    """Return the norm of the difference of two models' gradients over the norm of the peer's."""
+    """Return the relative difference of our encoder's gradient to that of transformers' model."""
     theirs = {name: p.grad for name, p in peer.named_parameters() if p.grad is not None}
     parameters = dict(ours.encoder.named_parameters())
-    apart = total = 0.0
     assert isinstance(ours.encoder, Encoder)
-    for name, names in name_table(ours.encoder.config).items():
-        grad = parameters[name].grad
-        assert grad is not None
-        for part, their_name in zip(grad.chunk(len(names)), names, strict=True):
-            expected = theirs[their_name].double()
-            apart += float((part.double() - expected).square().sum())
-            total += float(expected.square().sum())
-    return (apart / total) ** 0.5
+    table = name_table(ours.encoder.config)
+    grads = [grad for name in table if (grad := parameters[name].grad) is not None]
+    assert len(grads) == len(table)
+    return relative_difference(grads, [theirs[one] for names in table.values() for one in names])
 
 
 def plain_side(

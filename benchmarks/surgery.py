@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.peers import WIDTH, plain_model, plain_tokenizer
-from benchmarks.steps import LEARNING_RATE, plain_embeddings, tokenised
-from benchmarks.timing import described, in_rounds, seconds_table, timed
+from benchmarks.steps import LEARNING_RATE, plain_embeddings, relative_difference, tokenised
+from benchmarks.timing import in_rounds, make_result, seconds_table, timed
 from minbert.bi_encoder import BiEncoder
 from multitask.combiners import Combined, Combiner, pcgrad_weights
 from multitask.config import RunConfig
@@ -221,21 +221,19 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         result[name]["peak_mb"] = peak_memory(*key, args.data)
     for encoder in ("transformers", "ours"):
         name = f"{NAMES['surgery']}, {encoder} encoder"
-        result[name]["gradient_difference"] = difference(encoder, args.data)
-    return described(args, "seconds", {"SST 16, Quora 16 pairs, STS 16 pairs": result})
+        result[name]["gradient_difference"] = gradient_difference(encoder, args.data)
+    return make_result(args, "seconds", {"SST 16, Quora 16 pairs, STS 16 pairs": result})
 
 
-def difference(encoder: str, data: str) -> float:
+def gradient_difference(encoder: str, data: str) -> float:
     """Return the relative difference of our combined gradient, heads included, to TorchJD's."""
     gradients = []
     for method in ("surgery", "torchjd"):
         step, parts = side(encoder, method, data)
         parts.train(False)
         step(False)
-        gradients.append(torch.cat([p.grad.flatten().double() for p in parts.everything()
-                                    if p.grad is not None]))  # fmt: skip
-    ours, theirs = gradients
-    return float((ours - theirs).norm() / theirs.norm())
+        gradients.append([p.grad for p in parts.everything() if p.grad is not None])
+    return relative_difference(*gradients)
 
 
 def peak_memory(encoder: str, method: str, data: str) -> float:

@@ -63,7 +63,7 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
 
 
-def described(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> dict[str, Any]:
+def make_result(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> dict[str, Any]:
     """Return a benchmark's result: its tables, and the data and kernel of the measurement."""
     linear = choose_linear()
     return {

@@ -41,9 +41,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.atomic_files import atomic_write_text
-    from reports.comparison_tables import as_latex, as_markdown, sections
+    from reports.comparison_tables import as_latex, as_markdown, comparison_page, sections
     from reports.figures import embedding_maps
-    from reports.page import comparison_page
     from reports.store import read_run
     from reports.systems import group_runs, score_systems
     from reports.tables import text_table

@@ -40,7 +40,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     from multitask.run_folder import default_folder
     from pretrain.probe import linear_evaluation
-    from reports.merged_run import check_output, write_merged_run
+    from reports.store import check_output, write_merged_run
     from reports.tables import text_table
 
     folder = Path(args.output or default_folder(config))

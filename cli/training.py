@@ -192,7 +192,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         line = "interrupted; --resume continues from the last checkpoint, if there is one"
         return print_error("run.py", line, 130)
-    from reports.summary import summary
+    from reports.store import summary
 
     print()
     print(summary(result))

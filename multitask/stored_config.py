@@ -147,3 +147,15 @@ def read_config(content: Mapping[str, Any], file: Path, use: UserMethods = ()) -
         return RunConfig.from_json(settings, use)
     except UserError as error:
         raise RunError(f"{file}: {error}") from error
+
+
+def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as JSON for other machines: no directories, hub names as they are.
+
+    An encoder that is not a local folder is a model of the hub and keeps its full name.
+    """
+    content = config.to_json() if isinstance(config, RunConfig) else config
+    found = without_folders(content)
+    if (encoder := content.get("encoder")) and not Path(str(encoder)).expanduser().exists():
+        found["encoder"] = encoder
+    return {key: found[key] for key in content}

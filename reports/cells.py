@@ -10,8 +10,9 @@ from typing import Any
 from common.entry_point import start
 from common.errors import RunError, UserError
 from common.json_files import read_sealed, write_sealed
-from multitask.config import RunConfig, difference, path_settings
+from multitask.config import RunConfig, difference
 from multitask.run_folder import RunFolder
+from multitask.stored_config import without_paths
 from tasks.metrics import metric_error
 
 REMEDY = "delete it and run its command again"
@@ -27,18 +28,6 @@ def cell(run: Path) -> dict[str, Any]:
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
     return {"config": without_paths(folder.stored_config())} | metrics
-
-
-def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a configuration to JSON, with folders given by name only.
-
-    An encoder that is not a local folder is a model of the hub and keeps its full name.
-    """
-    found = config.to_json() if isinstance(config, RunConfig) else dict(config)
-    for key in (*path_settings(), "encoder"):
-        if found.get(key) and (key != "encoder" or Path(str(found[key])).exists()):
-            found[key] = Path(str(found[key])).name
-    return found
 
 
 def write_cell(file: Path, content: Mapping[str, Any]) -> None:

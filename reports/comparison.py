@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ensemble.alignment import aligned
-from reports.systems import Scored
+from reports.systems import ScoredSystem
 from tasks.metrics import METRICS
 
 RESAMPLES = 2000
@@ -89,12 +89,12 @@ class Difference:
     seeds: tuple[int, int]  # the seeds of these two runs
 
 
-def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
+def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Difference:
     """Compare two systems on the same dev examples, matched by their ids."""
     kind = first.system.task(task).kind
     both = (first, other)
 
-    def folder(scored: Scored, seed: int) -> str:
+    def folder(scored: ScoredSystem, seed: int) -> str:
         return str(scored.system.cells[task, seed])
 
     folders = [[folder(one, seed) for seed in one.system.seeds(task)] for one in both]
@@ -104,11 +104,11 @@ def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     table = aligned(tables, kind.predictions)
     assert table.targets is not None
     targets = table.targets
-    said = dict(zip(table.names, table.predictions, strict=True))
+    predictions = dict(zip(table.names, table.predictions, strict=True))
     score = METRICS[kind.main_metric].score
 
     def mean(several: Sequence[str], rows: np.ndarray) -> float:
-        return float(np.mean([score(said[one][rows], targets[rows]) for one in several]))
+        return float(np.mean([score(predictions[one][rows], targets[rows]) for one in several]))
 
     def difference(rows: np.ndarray) -> float:
         return mean(folders[1], rows) - mean(folders[0], rows)
@@ -116,7 +116,7 @@ def compare_on_task(first: Scored, other: Scored, task: str) -> Difference:
     seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
     p = None
     if kind.main_metric == "accuracy":
-        right = [said[folder(*run)] == targets for run in zip(both, seeds, strict=True)]
+        right = [predictions[folder(*run)] == targets for run in zip(both, seeds, strict=True)]
         p = mcnemar(*right)
     return Difference(
         system=other.system.name,
@@ -135,7 +135,7 @@ def seeds_to_pair(first: Sequence[int], other: Sequence[int]) -> tuple[int, int]
     return (min(common), min(common)) if common else (min(first), min(other))
 
 
-def relative_gain(first: Scored, other: Scored) -> float | None:
+def relative_gain(first: ScoredSystem, other: ScoredSystem) -> float | None:
     """Compute the mean relative gain of the main metrics over the common tasks, in per cent.
 
     This is the multi-task gain of Maninis et al. (2019), Eq. 2. It is None if there are no common
@@ -152,7 +152,7 @@ def relative_gain(first: Scored, other: Scored) -> float | None:
     return 100 * float(np.mean(gains)) if gains else None
 
 
-def paired_cells(first: Scored, other: Scored) -> list[float]:
+def paired_cells(first: ScoredSystem, other: ScoredSystem) -> list[float]:
     """Return differences of the main metric over the (task, seed) cells of both systems."""
     return [
         other.metrics[task][seed][metric] - first.metrics[task][seed][metric]
@@ -163,7 +163,9 @@ def paired_cells(first: Scored, other: Scored) -> list[float]:
     ]
 
 
-def signed_ranks(first: Scored, others: Sequence[Scored]) -> list[tuple[float | None, int]]:
+def signed_ranks(
+    first: ScoredSystem, others: Sequence[ScoredSystem]
+) -> list[tuple[float | None, int]]:
     """Return Wilcoxon's p (Holm-adjusted) and the number of cells of each system."""
     cells = [paired_cells(first, other) for other in others]
     adjusted = holm([signed_rank(differences) for differences in cells])

@@ -1,20 +1,41 @@
-"""The tables of a comparison, in Markdown and LaTeX."""
+"""The tables of a comparison in Markdown and LaTeX, and the comparison as one HTML page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from common.errors import UserError
+from ensemble.alignment import aligned
 from reports.comparison import Difference, compare_on_task, relative_gain, signed_ranks
+from reports.figures import all_figures, svg
 from reports.store import read_run
-from reports.systems import NO_SEED, Scored, group_runs, runs_of, score_systems, task_of, tasks_of
+from reports.systems import (
+    NO_SEED,
+    ScoredSystem,
+    group_runs,
+    runs_of,
+    score_systems,
+    task_of,
+    tasks_of,
+)
 from reports.tables import Table, latex_table, markdown_table, mean_and_spread, text_table
+from tasks import data_folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 Sections = list[tuple[str, Table]]
 OVERALL = ("overall", "overall_plain_mean")
 
 
-def score_table(systems: Sequence[Scored]) -> Table:
+def score_table(systems: Sequence[ScoredSystem]) -> Table:
     """Return the table of all metrics over the seeds, and of gains relative to the first system."""
     columns = [(task, metric) for task in tasks_of(systems) for metric in metrics_of(task, systems)]
     totals = [name for name in OVERALL if any(one.overall_values(name) for one in systems)]
@@ -34,7 +55,7 @@ def score_table(systems: Sequence[Scored]) -> Table:
     return header, rows
 
 
-def metrics_of(task: str, systems: Sequence[Scored]) -> list[str]:
+def metrics_of(task: str, systems: Sequence[ScoredSystem]) -> list[str]:
     """Return the metrics of a task, the main metric first."""
     main = task_of(task, runs_of(systems)).kind.main_metric
     found = dict.fromkeys(
@@ -54,7 +75,7 @@ def spread(values: Sequence[float]) -> str:
     return f"{found} ({len(values)})" if len(values) > 1 else found
 
 
-def test_table(systems: Sequence[Scored]) -> Table:
+def test_table(systems: Sequence[ScoredSystem]) -> Table:
     """Return the table that compares each system with the first one on each task."""
     first, rows = systems[0], []
     for other in systems[1:]:
@@ -83,7 +104,7 @@ def mcnemar_text(found: Difference) -> str:
     return f"{p_text(found.mcnemar)} ({one if one == other else f'{one} and {other}'})"
 
 
-def cell_table(systems: Sequence[Scored]) -> Table:
+def cell_table(systems: Sequence[ScoredSystem]) -> Table:
     """Return Wilcoxon's test of each system against the first one over (task, seed) cells."""
     others = systems[1:]
     rows = [
@@ -97,7 +118,7 @@ def p_text(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
-def sections(systems: Sequence[Scored]) -> Sections:
+def sections(systems: Sequence[ScoredSystem]) -> Sections:
     """Return titles and tables of a comparison; the bootstrap of many runs is slow."""
     found = [("Scores on dev", score_table(systems))]
     if len(systems) > 1:
@@ -108,7 +129,7 @@ def sections(systems: Sequence[Scored]) -> Sections:
     return [(title, table) for title, table in found if table[1]]
 
 
-def left_out_table(one: Scored) -> Table:
+def left_out_table(one: ScoredSystem) -> Table:
     """Return a table of the dev examples on which members of an ensemble were selected."""
     rows = [
         [task, f"{count:,}", f"{count + len(one.scores[task, seeds[0]].ids):,}"]
@@ -143,3 +164,100 @@ def compared(folders: Sequence[Path]) -> str:
     """Return the tables of a comparison as text; runs of different seeds form one system."""
     scored = score_systems(group_runs([(None, read_run(folder)) for folder in folders]))
     return "\n\n".join(f"{title}\n\n{text_table(*table)}" for title, table in sections(scored))
+
+
+SHOWN = 8  # examples per task
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One example: its texts, its label, and the prediction of each system."""
+
+    texts: tuple[str, ...]
+    label: str
+    predictions: tuple[str, ...]
+
+
+def disagreements(
+    systems: Sequence[ScoredSystem], task: str, count: int = SHOWN
+) -> list[Disagreement] | None:
+    """Return examples on which systems predict other classes, or other similarities (2 decimals).
+
+    They are sorted by the largest distance between two systems' probabilities (total variation)
+    or similarities, from the first seed of each. Returns None if fewer than two systems have the
+    task, or if the data of the runs cannot be found.
+    """
+    having = [one for one in systems if task in one.metrics]
+    if len(having) < 2:
+        return None
+    known = [run.config.get("data") for one in having for run in one.system.runs]
+    data = next((one for one in known if one is not None), None)  # merged runs record none
+    if data is None:
+        return None
+    try:
+        examples = having[0].system.task(task).read(data_folder(str(data)), "dev")
+    except (UserError, OSError):
+        return None
+    row_of = {one: row for row, one in enumerate(examples.ids)}
+    table = aligned(
+        {str(i): one.scores[task, one.system.seeds(task)[0]] for i, one in enumerate(having)},
+        having[0].system.task(task).kind.predictions,
+    )
+    assert table.targets is not None
+    similarities = table.values.ndim == 2
+    distance = np.max([distances(*pair) for pair in combinations(table.values, 2)], axis=0)
+    found: list[Disagreement] = []
+    for row in np.lexsort((table.ids, -distance)):
+        if (place := row_of.get(str(table.ids[row]))) is None:
+            return None  # the data is not that of the runs
+        predictions = table.predictions[:, row]
+        shown = tuple(f"{value:z.2f}" if similarities else f"{value:.0f}" for value in predictions)
+        if len(set(shown)) > 1:  # probabilities may differ although the class is the same
+            texts = tuple(column[place] for column in examples.texts)
+            found.append(Disagreement(texts, f"{table.targets[row]:g}", shown))
+        if len(found) == count:
+            break
+    return found
+
+
+def distances(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return distances (N,) of similarities (N,), or total variation of probabilities (N, C)."""
+    distance = np.abs(values.astype(np.float64) - others)
+    return distance if distance.ndim == 1 else distance.sum(1) / 2
+
+
+TEMPLATE = Path(__file__).with_name("page.html")
+
+
+def comparison_page(
+    systems: Sequence[ScoredSystem],
+    tables: Sections,
+    further: Mapping[str, Sequence[Figure]] | None = None,
+) -> str:
+    """Return the HTML text; `further` figures by title follow those of every comparison.
+
+    Text from data, names of runs and settings is escaped.
+    """
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    figures = {**all_figures(systems), **(further or {})}
+    examples = []
+    for task in tasks_of(systems):
+        if (found := disagreements(systems, task)) is not None:
+            names = [one.system.name for one in systems if task in one.metrics]
+            examples.append((task, names, found))
+    runs = sum(len(one.system.runs) for one in systems)
+    template = Environment(autoescape=True, trim_blocks=True).from_string(TEMPLATE.read_text())
+    return template.render(
+        title="Comparison: " + " | ".join(one.system.name for one in systems),
+        summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
+        tables=[(title, *table) for title, table in tables],
+        notes=NOTES,
+        # The figures are markup; their texts were escaped when they were drawn.
+        figures=[
+            (title, [Markup(svg(figure, title, i)) for i, figure in enumerate(several)])
+            for title, several in figures.items()
+        ],
+        disagreements=examples,
+    )

@@ -15,8 +15,7 @@ from ensemble.merge import Merged, merge
 from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
-from reports.merged_run import check_output, write_merged_run
-from reports.store import StoredRun, read_run
+from reports.store import StoredRun, check_output, read_run, write_merged_run
 from reports.tables import text_table
 from tasks import TASK_NAMES, in_order
 from tasks.described import NAME, output_signature

@@ -15,7 +15,7 @@ from common.errors import UserError
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 from reports.store import StoredRun
-from reports.systems import Scored, runs_of, task_of, tasks_of
+from reports.systems import ScoredSystem, runs_of, task_of, tasks_of
 from tasks import build_task, data_folder
 
 if TYPE_CHECKING:
@@ -68,13 +68,7 @@ def svg(figure: Figure, title: str, number: int = 0) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
 
 
-def learning_curves(systems: Sequence[Scored]) -> list[Figure]:
-    """Draw the main dev metric over the epochs: one figure per task, one line per run."""
-    found = [learning_curve(systems, task) for task in tasks_of(systems)]
-    return [figure for figure in found if figure is not None]
-
-
-def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
+def learning_curve(systems: Sequence[ScoredSystem], task: str) -> Figure | None:
     from matplotlib.ticker import MaxNLocator
 
     metric = task_of(task, runs_of(systems)).kind.main_metric
@@ -102,12 +96,8 @@ def learning_curve(systems: Sequence[Scored], task: str) -> Figure | None:
     return figure
 
 
-def confusions(systems: Sequence[Scored], task: str = "sst") -> list[Figure]:
-    """Draw a confusion matrix per system, summed over its seeds (BEES, Figure 4)."""
-    return [confusion(one, task) for one in systems if task in one.metrics]
-
-
-def confusion(one: Scored, task: str) -> Figure:
+def confusion(one: ScoredSystem, task: str) -> Figure:
+    """Draw a confusion matrix, summed over the seeds (BEES, Figure 4)."""
     figure, axis = new_figure(3.7, 3.5)
     counts = np.sum([confusion_counts(one, task, seed) for seed in one.system.seeds(task)], axis=0)
     share = counts / np.maximum(1, counts.sum(1, keepdims=True))
@@ -120,7 +110,7 @@ def confusion(one: Scored, task: str) -> Figure:
     return figure
 
 
-def confusion_counts(one: Scored, task: str, seed: int) -> np.ndarray:
+def confusion_counts(one: ScoredSystem, task: str, seed: int) -> np.ndarray:
     """Count examples by label and prediction (C, C)."""
     scores = one.scores[task, seed]
     classes = scores.values.shape[1]
@@ -130,7 +120,7 @@ def confusion_counts(one: Scored, task: str, seed: int) -> np.ndarray:
     return counts
 
 
-def similarity_distribution(systems: Sequence[Scored], task: str = "sts") -> Figure | None:
+def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") -> Figure | None:
     """Draw histograms of labels and predictions of the first seed (BEES, Figure 5)."""
     having = [one for one in systems if task in one.metrics]
     if not having:
@@ -197,11 +187,13 @@ def weights_over_time(run: StoredRun) -> Figure | None:
     return figure
 
 
-def all_figures(systems: Sequence[Scored]) -> Mapping[str, list[Figure]]:
+def all_figures(systems: Sequence[ScoredSystem]) -> Mapping[str, list[Figure]]:
     """Return figures by title; titles without figures are left out."""
     found: dict[str, list[Figure | None]] = {
-        "Learning curves": [*learning_curves(systems)],
-        "Sentiment: labels and predictions": [*confusions(systems)],
+        "Learning curves": [learning_curve(systems, task) for task in tasks_of(systems)],
+        "Sentiment: labels and predictions": [
+            confusion(one, "sst") for one in systems if "sst" in one.metrics
+        ],
         "Similarity: labels and predictions": [similarity_distribution(systems)],
     }
     for one in systems:
@@ -218,7 +210,7 @@ TASK = "sst"  # one sentence with a class per example
 COUNT = 1000  # maximum number of examples: t-SNE of more takes minutes
 
 
-def embedding_maps(systems: Sequence[Scored], method: str) -> list[Figure]:
+def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Figure]:
     """Draw one figure per system, from its first run with sentiment, weights and data."""
     found = []
     for one in systems:

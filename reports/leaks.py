@@ -13,7 +13,7 @@ from tasks.text_files import DataError, file_exists
 
 
 @dataclass(frozen=True)
-class Part:
+class TextSet:
     """Distinct sentences and unordered pairs of a corpus.
 
     Sentences are equal if their letters and digits are, regardless of case and punctuation.
@@ -24,8 +24,8 @@ class Part:
     pairs: frozenset[frozenset[str]]
 
 
-def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
-    """Build a part from columns of texts; blank texts are left out."""
+def text_set(name: str, texts: Sequence[Sequence[str]]) -> TextSet:
+    """Build a set from columns of texts; blank texts are left out."""
     columns = [[normalise_text(text) for text in column] for column in texts]
     sentences = frozenset(text for column in columns for text in column if text)
     pairs = (
@@ -33,16 +33,18 @@ def part_of(name: str, texts: Sequence[Sequence[str]]) -> Part:
         if len(columns) > 1
         else frozenset()
     )
-    return Part(name, sentences, pairs)
+    return TextSet(name, sentences, pairs)
 
 
-def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[Part], list[str]]:
-    """Return training parts, held-out parts, and the errors of files that cannot be read.
+def read_text_sets(
+    tasks: Sequence[str], folder: Path
+) -> tuple[list[TextSet], list[TextSet], list[str]]:
+    """Return training sets, held-out sets, and the errors of files that cannot be read.
 
     A split without a file is left out.
     """
-    seen: list[Part] = []
-    held: list[Part] = []
+    seen: list[TextSet] = []
+    held: list[TextSet] = []
     damaged = []
     for name in tasks:
         task = build_task(name)
@@ -54,7 +56,7 @@ def parts_of_data(tasks: Sequence[str], folder: Path) -> tuple[list[Part], list[
             except DataError as error:
                 damaged.append(str(error))
                 continue
-            part = part_of(f"{name} {split}", examples.texts)
+            part = text_set(f"{name} {split}", examples.texts)
             (seen if split == "train" else held).append(part)
     return seen, held, damaged
 
@@ -68,27 +70,17 @@ def audit(
     training texts by name, such as those of pre-training. Test splits are also compared with dev,
     which selects the best epoch.
     """
-    seen, held, damaged = parts_of_data(tasks, folder)
-    seen += [part_of(name, texts) for name, texts in (further or {}).items()]
+    seen, held, damaged = read_text_sets(tasks, folder)
+    seen += [text_set(name, texts) for name, texts in (further or {}).items()]
     dev = [part for part in held if part.name.endswith(" dev")]
     columns = seen + dev
     header = ["held out", "distinct", *(part.name for part in columns)]
-    sentences, pairs = [], []
-    for one in held:
-        rest = [None if other is one else other for other in columns]
-        sentences.append(
-            [
-                one.name,
-                f"{len(one.sentences):,}",
-                *("" if o is None else f"{len(one.sentences & o.sentences):,}" for o in rest),
-            ]
-        )
-        if one.pairs:
-            pairs.append(
-                [
-                    one.name,
-                    f"{len(one.pairs):,}",
-                    *("" if o is None else f"{len(one.pairs & o.pairs):,}" for o in rest),
-                ]
-            )
+
+    def row(one: TextSet, kind: str) -> list[str]:
+        own = getattr(one, kind)
+        shared = ("" if o is one else f"{len(own & getattr(o, kind)):,}" for o in columns)
+        return [one.name, f"{len(own):,}", *shared]
+
+    sentences = [row(one, "sentences") for one in held]
+    pairs = [row(one, "pairs") for one in held if one.pairs]
     return (header, sentences), (header, pairs), damaged

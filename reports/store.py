@@ -1,16 +1,16 @@
-"""Stored runs: configuration, state and metrics, and a table of all runs in a folder."""
+"""Runs on disk: reading, tables of runs, and writing the merge of several runs as a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
-from common.json_files import read_json
+from common.json_files import read_json, write_sealed
 from common.settings import accepts
-from multitask.checkpoint_folders import newest_first
+from multitask.checkpoint_folders import newest_first, publish
 from multitask.config import default_values, step_batches
 from multitask.run_folder import Figures, RunFolder
 from multitask.run_settings import upgraded
@@ -19,9 +19,17 @@ from multitask.stored_config import check_stored, settings_of
 from reports.tables import text_table
 from tasks import SIMILARITIES, CustomTasks, find_task, in_order
 from tasks.metrics import LEADERBOARD, MAIN_METRICS, metric_error
+from tasks.predictions import (
+    PredictionError,
+    Scores,
+    scores_name,
+    write_predictions,
+    write_scores,
+)
 
 if TYPE_CHECKING:
     from tasks.base import Task
+
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
@@ -191,3 +199,100 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(shown, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def check_output(
+    folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
+) -> None:
+    """Raise PredictionError if the folder is a member's or holds a run not to be replaced."""
+    for member in members:
+        if folder.resolve() == member.resolve():
+            raise PredictionError(f"{folder}: expected another --output than a member's folder")
+    stored = RunFolder(folder).run_or_nothing()
+    if stored is not None and stored != config and not overwrite:
+        raise PredictionError(
+            f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
+            "another --output, or --overwrite it"
+        )
+
+
+def write_merged_run(
+    folder: Path,
+    config: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    tables: Mapping[str, Mapping[str, Scores]],
+    save_model: Callable[[Path], None] | None = None,
+) -> None:
+    """Write scores by task and split, metrics and, for a soup, the model; replace a run there.
+
+    Raises RunError if another process uses the folder.
+    """
+    place = RunFolder(folder)
+    with place.locked():
+        if place.run_or_nothing() is not None:
+            place.remove()
+        folder.mkdir(parents=True, exist_ok=True)
+        place.write_config(config)  # first: it marks the folder as a run
+        target = place.predictions
+        target.mkdir(exist_ok=True)
+        if save_model is not None:
+            publish(place.best, save_model, config)
+        for task, splits in tables.items():
+            output = StoredRun(folder, config, None).task(task).output
+            for split, table in splits.items():
+                assert table.predictions is not None
+                if output is not None:
+                    file = target / output.name(split)
+                    write_predictions(file, output, table.ids, table.predictions)
+                write_scores(target / scores_name(task, split), table)
+        write_sealed(folder / "metrics.json", metrics)
+
+
+def score_text(value: float | None) -> str:
+    """Format a score; None, as for a test set without labels, becomes an empty string."""
+    return "" if value is None else f"{value:.4f}"
+
+
+def summary(result: dict[str, Any]) -> str:
+    """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
+
+    There is a column for `test` if its labels are known.
+    """
+    from multitask.telemetry import ray_text  # imports PyTorch, which a table of runs does not need
+
+    further = {key: result[key] for key in ("before", "test") if key in result}
+    rows = [
+        [
+            task,
+            name,
+            score_text(value),
+            *(score_text(o.get(task, {}).get(name)) for o in further.values()),
+        ]
+        for task, found in result["dev"].items()
+        if isinstance(found, dict)
+        for name, value in found.items()
+    ]
+    rows += [
+        ["all", name, f"{result['dev'][name]:.4f}", *("" for _ in further)]
+        for name in ("overall", "overall_plain_mean")
+        if name in result["dev"]
+    ]
+    lines = [
+        text_table(["task", "metric", "dev", *further], rows),
+        f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
+        f"{result['steps']} steps in {result['training_seconds']} s "
+        f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
+    ]
+    if set(result["combiner_steps"]) != {"summed"}:
+        lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
+    lines += [ray_text(task, found) for task, found in result.get("rays", {}).items()]
+    lines += [
+        f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
+        f"mean cosine {found['mean_cosine']:.2f}"
+        for pair, found in result.get("conflicts", {}).items()
+    ]
+    for task, found in further.get("before", {}).items():
+        metric = next(iter(found))  # the metric that selects the best epoch
+        if result["dev"][task][metric] < found[metric]:
+            lines.append(f"{task}: the encoder was better before, by {metric} on dev")
+    return "\n".join(lines)

@@ -59,9 +59,9 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     missing = [one for one in ids if one not in found]
     if missing:
         problems.add(None, f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}")
-    told = problems.told()
-    values = None if told else np.array([found[one] for one in ids])
-    return Checked(file, len(lines), told, values)
+    summary = problems.summary()
+    values = None if summary else np.array([found[one] for one in ids])
+    return Checked(file, len(lines), summary, values)
 
 
 def split_row(line: bytes) -> tuple[str, str]:
@@ -86,7 +86,7 @@ class Problems:
         where = f"{self.file}" if line is None else f"{self.file}, line {line}"
         self.found.append(f"{where}: {text}")
 
-    def told(self) -> tuple[str, ...]:
+    def summary(self) -> tuple[str, ...]:
         more = len(self.found) - SHOWN
         rest = [f"{self.file}: and {more} more"] if more > 0 else []
         return (*self.found[:SHOWN], *rest)

@@ -21,7 +21,7 @@ from tasks.predictions import Scores, read_scores_of, scores_name
 
 # Settings in which the runs of one system may differ. Single-task runs of several tasks and seeds
 # form a system, as do multi-task runs of several seeds.
-OF_A_RUN = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
+VARYING = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
 NO_SEED = -1  # for merged runs whose members were not selected by a seed
 UNKNOWN = "a run that cannot be found"
 
@@ -54,11 +54,11 @@ def task_of(name: str, runs: Iterable[StoredRun]) -> Task:
 def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
     """Group runs, each with the name of its system or None, into systems in their order.
 
-    Runs without a name form a system if they differ only in the settings `OF_A_RUN`. Raises
+    Runs without a name form a system if they differ only in the settings `VARYING`. Raises
     UserError for an unfinished run, or for two runs of the same task and seed.
     """
     found: dict[str, list[StoredRun]] = {}
-    every = [set(traits(run)) for _, run in runs]
+    every = [set(distinguishing_settings(run)) for _, run in runs]
     common = set.intersection(*every) if len(every) > 1 else set()
     for name, run in runs:
         if run.metrics is None:
@@ -67,20 +67,20 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
             raise UserError(
                 f"{run.folder}: expected a run of tasks, found one of mode {run.config['mode']}"
             )
-        own = [trait for trait in traits(run) if trait not in common]
+        own = [one for one in distinguishing_settings(run) if one not in common]
         title = name or ", ".join([run.config["mode"], *own])
         if name is None:
-            check_alike(title, found.get(title, []), run)
+            check_same_system(title, found.get(title, []), run)
         found.setdefault(title, []).append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
 
 
-def check_alike(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
+def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
         for key in ("data", "options of", "start"):
             for task in sorted(set(run.config["tasks"]) & set(other.config["tasks"])):
-                mine, theirs = (told(one, key, task) for one in (run, other))
+                mine, theirs = (comparable_value(one, key, task) for one in (run, other))
                 if mine != theirs and UNKNOWN not in (mine, theirs):
                     what = f"{key} {task}" if key == "options of" else key
                     raise UserError(
@@ -90,7 +90,7 @@ def check_alike(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
                     )
 
 
-def told(run: StoredRun, key: str, task: str) -> Any:
+def comparable_value(run: StoredRun, key: str, task: str) -> Any:
     """Return the data, the options of a task, or a description of the initial run of a run."""
     if key == "data":
         return run.config.get("data")
@@ -128,20 +128,20 @@ def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
     return System(name, runs, cells)
 
 
-def traits(run: StoredRun) -> list[str]:
+def distinguishing_settings(run: StoredRun) -> list[str]:
     """Return the settings that define a system, with `pre-trained` instead of a folder."""
     found = ["pre-trained"] if run.config.get("init") else []
     weights = [f"{one.prefix}weight" for one in methods("regularizers").values()]
     for key, value in run.settings.items():
         if isinstance(value, dict) and key in weights:
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
-        elif key not in OF_A_RUN:
+        elif key not in VARYING:
             found.append(f"{key} {shown(value)}")
     return found
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSystem:
     """Metrics of a system by task, seed and name, and its scores by task and seed.
 
     `left_out` is the number of dev examples of each task that neither includes.
@@ -172,16 +172,16 @@ class Scored:
         return [found[name] for found in every if found]
 
 
-def tasks_of(systems: Sequence[Scored]) -> tuple[str, ...]:
+def tasks_of(systems: Sequence[ScoredSystem]) -> tuple[str, ...]:
     """Return the tasks of all systems, in their usual order."""
     return in_order(task for one in systems for task in one.metrics)
 
 
-def runs_of(systems: Sequence[Scored]) -> list[StoredRun]:
+def runs_of(systems: Sequence[ScoredSystem]) -> list[StoredRun]:
     return [run for one in systems for run in one.system.runs]
 
 
-def score_systems(systems: Sequence[System]) -> list[Scored]:
+def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
     """Read dev scores from the runs' folders and compute the metrics.
 
     Examples on which any of the systems was selected are left out for all systems.
@@ -214,7 +214,7 @@ def score_systems(systems: Sequence[System]) -> list[Scored]:
 
 def score_system(
     system: System, scores: Mapping[tuple[str, int], Scores], left_out: Mapping[str, int]
-) -> Scored:
+) -> ScoredSystem:
     """Compute the metrics of a system by task and seed."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
@@ -226,6 +226,6 @@ def score_system(
             found = scores[task, seed]
             if found.targets is None:
                 raise UserError(f"{system.cells[task, seed]}: expected labels, found none")
-            said = found.predicted(kind.predictions)
-            metrics.setdefault(task, {})[seed] = kind.metrics(said, found.targets)
-    return Scored(system, metrics, scores, left_out)
+            predictions = found.predicted(kind.predictions)
+            metrics.setdefault(task, {})[seed] = kind.metrics(predictions, found.targets)
+    return ScoredSystem(system, metrics, scores, left_out)

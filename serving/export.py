@@ -21,7 +21,7 @@ from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
 from multitask.methods import UserMethods
 from multitask.run_folder import EXPORTED
-from multitask.stored_config import without_folders
+from multitask.stored_config import without_paths
 from reports.store import read_metrics
 from serving.card import card
 from serving.model import MultiTaskModel
@@ -138,10 +138,7 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
         model.model.save(folder)
     # The actual pooling, which the folder of an encoder alone does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
-    names = without_folders(config)
-    if not Path(config["encoder"]).expanduser().exists():
-        names["encoder"] = config["encoder"]  # a name of the hub
-    write_json(folder / EXPORTED, names)
+    write_json(folder / EXPORTED, without_paths(config))
     (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
     if kind == "onnx":
         write_onnx(model.model.bi_encoder, folder / "model.onnx")

@@ -18,8 +18,9 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
+from multitask.stored_config import without_paths
 from multitask.telemetry import ray_text, read_steps
-from reports.cells import check_config, read_cell, without_paths, write_cell
+from reports.cells import check_config, read_cell, write_cell
 from reports.figures import new_figure, save_figure
 from reports.tables import text_table
 from studies.arguments import positive, seed, share

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reports.cells import read_cell, write_cell
+from reports.cells import write_cell
 from reports.ensembles import ensemble_runs, soup_runs
 from reports.tables import markdown_table
-from studies.faults import left_out
-from studies.results import Cell, made_of
+from studies.results import Cell, Content
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
 from tasks import CS224N
@@ -54,38 +53,26 @@ def cells(request: StudyRequest) -> list[Cell]:
     ]
 
 
-def merged(report: Report) -> dict[str, Mapping[str, Any]]:
-    """Return the metrics of one soup per task and of the ensemble.
+def merged(report: Report) -> dict[str, Content]:
+    """Make one soup per task and the ensemble if all runs are here; return their metrics.
 
-    If all runs are finished and here, and `kept_only` is not set, make them and store the metrics
-    in `results`. Else use the stored metrics if these runs are their members.
+    Else return those of the stored ones that were made from the stored runs.
     """
-    request, results = report.request, report.results
-    found: dict[str, Mapping[str, Any]] = {}
-    members = {
-        task: [
-            results.finished_folder(one, seed, request.runs)
-            for one in report.cells
-            if one.config.tasks == (task,)
-            for seed in one.seeds
-        ]
-        for task in CS224N
+    runs = report.request.runs
+    folders = report.member_folders(
+        {task: [one for one in report.cells if one.config.tasks == (task,)] for task in CS224N}
+    )
+    files = {name: f"{name.replace(' ', '-')}.json" for name in MERGED}
+    if folders is None:
+        stored = {name: report.stored_merge(file) for name, file in files.items()}
+        return {name: metrics for name, metrics in stored.items() if metrics is not None}
+    found: dict[str, Content] = {
+        f"soup of {task}": soup_runs(several, False, 0, runs / f"soup-{task}", overwrite=True)
+        for task, several in folders.items()
     }
-    folders = {task: [one for one in several if one] for task, several in members.items()}
-    if not request.kept_only and folders == members:
-        for task, several in folders.items():
-            target = request.runs / f"soup-{task}"
-            found[f"soup of {task}"] = soup_runs(several, False, 0, target, overwrite=True)
-        target = request.runs / "ensemble"
-        found["ensemble"] = ensemble_runs(folders, "average", 0, target, overwrite=True)
-        for name, metrics in found.items():
-            write_cell(results.folder / f"{name.replace(' ', '-')}.json", metrics)
-        return found
-    runs = results.runs(report.cells)
-    for name in MERGED:
-        file = results.folder / f"{name.replace(' ', '-')}.json"
-        if file.exists() and made_of(kept := read_cell(file), runs):
-            found[name] = kept
+    found["ensemble"] = ensemble_runs(folders, "average", 0, runs / "ensemble", overwrite=True)
+    for name, metrics in found.items():
+        write_cell(report.results.folder / files[name], metrics)
     return found
 
 
@@ -94,17 +81,16 @@ def page(report: Report) -> list[str]:
     header = ["run", "starts from", *(f"{t} {m}" for t, m in LEADERBOARD.items()), "minutes"]
     rows = []
     for one in report.cells:
-        for name, kept in report.results.runs([one]).items():
-            start = one.before.name if one.before else "-"
+        for name, kept in report.results.figures_by_run([one]).items():
+            start = one.base_cell.name if one.base_cell else "-"
             rows.append([name, start, *scores(kept), f"{kept['training_seconds'] / 60:.0f}"])
     found = merged(report)
     rows += [[name, "", *scores(metrics), ""] for name, metrics in found.items()]
-    faults = left_out(report.results.faults(report.cells))
     parts = [
         notes_of(STUDY, report.request),
         RECIPE,
         "## Dev",
-        faults,
+        report.omitted(),
         markdown_table(header, rows),
     ]
     if "ensemble" in found:

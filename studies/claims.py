@@ -14,7 +14,7 @@ from studies.results import Cell
 
 LEVEL = 0.05
 PRINTED = "better here, as the paper says? (not tested fairly)"
-ASKED = "better?"  # header of questions that no paper asks
+NOT_IN_PAPER = "better?"  # header of questions that no paper asks
 READING = (
     "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
     "of a table; below six pairs nothing can be shown."
@@ -26,7 +26,7 @@ def shared_seeds(several: Collection[Mapping[int, Any]]) -> set[int]:
     return set.intersection(*map(set, several)) if several else set()
 
 
-def of_seeds(found: Mapping[int, float], seeds: Container[int]) -> dict[int, float]:
+def select_seeds(found: Mapping[int, float], seeds: Container[int]) -> dict[int, float]:
     """Return only the figures of `seeds`, such as a sweep's."""
     return {seed: figure for seed, figure in found.items() if seed in seeds}
 
@@ -37,7 +37,12 @@ def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
     return f"{mean_and_spread(found, digits)} ({len(found)})" if found else ""
 
 
-def against_paper(
+def points_text(points: Mapping[Any, Mapping[int, float]]) -> str:
+    """Format figures by seed of several points, `0.1: 61.0 ± 3.1 (10), ...`, without empty ones."""
+    return ", ".join(f"{x:g}: {shown(found.values())}" for x, found in points.items() if found)
+
+
+def beside_paper(
     paper: float | Sequence[float] | None, ours: Mapping[int, float], digits: int = 1
 ) -> str:
     """Format a printed mean (± deviation, if any) and ours: `72.06 ± 5.4 / 61.0 ± 3.1 (10)`."""
@@ -71,7 +76,7 @@ def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[floa
     return list(between(mine, theirs).values())
 
 
-def means_by_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
+def mean_per_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
     """Return one mean per seed over conditions of one data set, such as ratios.
 
     The conditions are not independent pairs: their runs share training examples and the test set.

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reports.tables import markdown_table, mean_and_spread
-from studies.faults import left_out
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
@@ -39,8 +38,8 @@ def comparison(
     def page(report: Report) -> list[str]:
         rows = [row(report, cell, metrics) for cell in report.cells]
         header = ["setting", "seeds", *(" ".join(path) for path in metrics)]
-        faults = left_out(report.results.faults(report.cells))
-        return [notes_of(study, report.request), markdown_table(header, rows), faults]
+        table = markdown_table(header, rows)
+        return [notes_of(study, report.request), table, report.omitted()]
 
     notes = (
         "scores on dev, of the best epoch on dev; mean ± standard deviation over the seeds, in "
@@ -63,7 +62,7 @@ def comparison(
 def row(report: Report, cell: Cell, metrics: Sequence[tuple[str, ...]]) -> list[str]:
     """Return a row: mean ± deviation over seeds, and the difference from the first cell."""
     reference = report.cells[0]
-    found = [cell.name, str(len(report.results.kept(cell)))]
+    found = [cell.name, str(len(report.results.figures_by_seed(cell)))]
     for path in metrics:
         own, others = (report.results.values(one, "dev", *path) for one in (cell, reference))
         text = mean_and_spread([100 * score for score in own.values()], 2) if own else ""

@@ -20,21 +20,21 @@ Config = Mapping[str, Any]  # as JSON; older versions lack some keys
 
 @dataclass(frozen=True)
 class Fault:
-    """A fixed fault: `what` was wrong, in a clause, and the configurations that it `touches`.
+    """A fixed fault, its description in a clause, and the configurations that it `affects`.
 
-    It affects cells made from `since` on and before `mended`, dates with or without a time, in UTC.
+    It affects cells made from `since` on and before `fixed`, dates with or without a time, in UTC.
     A date without a time, as in older cells, means the beginning of its day.
     """
 
-    what: str
-    mended: str
-    touches: Callable[[Config], bool]
+    description: str
+    fixed: str
+    affects: Callable[[Config], bool]
     since: str = ""
 
     @property
     def title(self) -> str:
-        day = datetime.fromisoformat(self.mended)
-        return f"{self.what} (mended {day.day} {day:%B %Y})"
+        day = datetime.fromisoformat(self.fixed)
+        return f"{self.description} (mended {day.day} {day:%B %Y})"
 
 
 def with_smart(config: Config) -> bool:
@@ -69,45 +69,45 @@ def with_bees_similarity(config: Config) -> bool:
 FAULTS = (
     Fault(
         "pre-training read --limit texts in all, not those of --limit examples of each task",
-        mended="2026-11-22T07:11:15+00:00",
-        touches=embedding_loss,
+        fixed="2026-11-22T07:11:15+00:00",
+        affects=embedding_loss,
         since="2026-11-21T18:40:35+00:00",
     ),
     Fault(
         "SMART's noise was added to the word embeddings before their LayerNorm",
-        mended="2026-11-23T04:31:00+00:00",
-        touches=with_smart,
+        fixed="2026-11-23T04:31:00+00:00",
+        affects=with_smart,
     ),
     Fault(
         "of tasks cut to one size by --limit the first was trained first, not the largest",
-        mended="2026-11-23T05:21:00+00:00",
-        touches=of_equal_sizes,
+        fixed="2026-11-23T05:21:00+00:00",
+        affects=of_equal_sizes,
     ),
     Fault(
         "in BEES' rows similarity's squared error was that of labels from 0 to 1, not from 0 to 5",
-        mended="2026-11-23T00:00:00+00:00",
-        touches=with_bees_similarity,
+        fixed="2026-11-23T00:00:00+00:00",
+        affects=with_bees_similarity,
     ),
     Fault(
         "heads began alike with every seed",
-        mended="2026-11-21T19:45:15+00:00",
-        touches=of_another_seed,
+        fixed="2026-11-21T19:45:15+00:00",
+        affects=of_another_seed,
     ),
 )
 
 
-def fault_of(config: Config, made: str) -> Fault | None:
+def find_fault(config: Config, made: str) -> Fault | None:
     """Return the fault that affects a cell of this configuration, or None.
 
     `made` is the date in the cell's environment; without a date, every fault counts.
     """
     for one in FAULTS:
-        if (not made or one.since <= made < one.mended) and one.touches(config):
+        if (not made or one.since <= made < one.fixed) and one.affects(config):
             return one
     return None
 
 
-def left_out(faults: Iterable[Fault]) -> str:
+def left_out_notice(faults: Iterable[Fault]) -> str:
     """Return a sentence with the number of omitted runs per fault; empty without faults."""
     counts = Counter(one.title for one in faults)
     if not counts:

@@ -58,7 +58,7 @@ def draw_curve(points: Mapping[float, float], ylabel: str, file: Path) -> None:
 MOST = 1000  # examples per map
 
 
-class Space(NamedTuple):
+class EmbeddingSpace(NamedTuple):
     """Examples (N, H) with their classes (N,), and label embeddings (C, H)."""
 
     examples: np.ndarray
@@ -71,7 +71,7 @@ def map_folder(runs: Path, name: str, config: RunConfig) -> Path:
     return runs / f"map-{name}-{config.digest()}"
 
 
-def drawn_run(config: RunConfig, runs: Path, name: str) -> Path:
+def complete_map_run(config: RunConfig, runs: Path, name: str) -> Path:
     """Complete the run of a map and return its folder."""
     folder = map_folder(runs, name, config)
     with file_lock(folder):
@@ -88,11 +88,11 @@ def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
     spaces = {}
     for title, run in runs.items():
         embeddings = BiEncoder.from_pretrained(RunFolder(run).weights()).encode(shown.texts[0])
-        spaces[title] = Space(embeddings, shown.targets, None)
+        spaces[title] = EmbeddingSpace(embeddings, shown.targets, None)
     draw_spaces(spaces, file)
 
 
-def draw_spaces(spaces: Mapping[str, Space], file: Path) -> None:
+def draw_spaces(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
     """Draw one joint t-SNE map of examples and labels per space; labels are stars."""
     figure = blank_figure(3.4 * len(spaces), 3.4)
     axes = np.atleast_1d(figure.subplots(1, len(spaces)))

@@ -11,7 +11,6 @@ from typing import Any
 
 from multitask.config import RunConfig
 from reports.tables import markdown_table
-from studies.faults import left_out
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
@@ -55,7 +54,11 @@ def mixture(settings: Mapping[str, Any], request: StudyRequest) -> RunConfig:
 
 def page(report: Report) -> list[str]:
     """Return the parts of the page: the finished cells, best overall score first."""
-    kept = [(one, found) for one in report.cells for found in report.results.kept(one).values()]
+    kept = [
+        (one, found)
+        for one in report.cells
+        for found in report.results.figures_by_seed(one).values()
+    ]
     rows = []
     for one, found in sorted(kept, key=lambda item: -item[1]["dev"]["overall"]):
         config, dev = one.config.flat(), found["dev"]
@@ -75,8 +78,8 @@ def page(report: Report) -> list[str]:
             ]
         )
     header = "cell sampling schedule combiner SST QQP STS overall conflicts time"
-    faults = left_out(report.results.faults(report.cells))
-    return [notes_of(STUDY, report.request), markdown_table(header.split(), rows), faults]
+    table = markdown_table(header.split(), rows)
+    return [notes_of(STUDY, report.request), table, report.omitted()]
 
 
 STUDY = Study(

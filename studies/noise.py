@@ -52,7 +52,7 @@ def settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
     }
 
 
-def smart_of(config: RunConfig) -> SmartTerm:
+def smart_term(config: RunConfig) -> SmartTerm:
     """Return the SMART term of a configuration."""
     (settings,) = config.regularizers
     assert isinstance(settings, Smart)
@@ -150,7 +150,7 @@ def main() -> None:
     )
     every, draw = clean_batches(config, args.examples), torch.Generator().manual_seed(0)
     found = {
-        name: compare(smart_of(config.changed(**changes)), every, draw)
+        name: compare(smart_term(config.changed(**changes)), every, draw)
         for name, changes in settings(args).items()
     }
     args.output.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pretrain.objectives import SimCSE
 from reports.tables import markdown_table, mean_and_spread
-from studies.faults import left_out
 from studies.figures import draw_curve
 from studies.results import Cell
 from studies.runner import long_training
@@ -56,7 +55,7 @@ def cell(request: StudyRequest, task: str, variant: str, weight: float = WEIGHT)
 
 def scores(report: Report, name: str) -> dict[int, float]:
     """Return a cell's main metric by seed."""
-    (one,) = (one for one in report.cells if one.name == name)
+    one = report.cell(name)
     (task,) = one.config.tasks
     return report.results.values(one, "dev", task, LEADERBOARD[task])
 
@@ -68,8 +67,7 @@ def page(report: Report) -> list[str]:
         found = [list(scores(report, f"{task}-{variant}").values()) for task in TASKS]
         rows.append([title, *(f"{mean_and_spread(f, 4)} ({len(f)})" if f else "" for f in found)])
     table = markdown_table(["", *(f"{t} {LEADERBOARD[t]} (seeds)" for t in TASKS)], rows)
-    faults = left_out(report.results.faults(report.cells))
-    return [notes_of(STUDY, report.request), table, faults]
+    return [notes_of(STUDY, report.request), table, report.omitted()]
 
 
 def draw(report: Report) -> None:

@@ -14,14 +14,17 @@ from common.errors import UserError
 from common.settings import accepts
 from multitask.config import RunConfig
 from multitask.run_folder import Figures, RunFolder
-from reports.cells import check_config, read_cell, run_of_cell, without_paths, write_cell
-from studies.faults import Fault, fault_of
+from multitask.stored_config import without_paths
+from reports.cells import check_config, read_cell, run_of_cell, write_cell
+from studies.faults import Fault, find_fault
 
 Content = Mapping[str, Any]  # the figures of one run
-Work = Callable[[RunConfig, Path], dict[str, Any]]  # configuration, run folder -> stored figures
+RunFunction = Callable[
+    [RunConfig, Path], dict[str, Any]
+]  # configuration, run folder -> stored figures
 
 
-def no_work(config: RunConfig, folder: Path) -> dict[str, Any]:
+def no_run_function(config: RunConfig, folder: Path) -> dict[str, Any]:
     raise AssertionError(f"{folder}: a cell without work")
 
 
@@ -29,15 +32,15 @@ def no_work(config: RunConfig, folder: Path) -> dict[str, Any]:
 class Cell:
     """The runs of one configuration with several seeds, and the work done for each.
 
-    A run starts from the run of the cell `before` with the same seed, or else its first seed.
+    A run starts from the run of the cell `base_cell` with the same seed, or else its first seed.
     Unless `keeps_folder` is set, run folders are deleted once their figures are stored.
     """
 
     name: str
     config: RunConfig
     seeds: tuple[int, ...]
-    work: Work = no_work
-    before: Cell | None = None
+    run_function: RunFunction = no_run_function
+    base_cell: Cell | None = None
     keeps_folder: bool = False
 
     def run_name(self, seed: int) -> str:
@@ -46,9 +49,11 @@ class Cell:
     def run_config(self, seed: int, runs: Path) -> RunConfig:
         """Return the configuration of the run with a seed."""
         config = self.config.changed(seed=seed)
-        if self.before is None:
+        if self.base_cell is None:
             return config
-        return config.changed(init=str(self.before.run_folder(self.before.seed_for(seed), runs)))
+        return config.changed(
+            init=str(self.base_cell.run_folder(self.base_cell.seed_for(seed), runs))
+        )
 
     def run_folder(self, seed: int, runs: Path) -> Path:
         """Return the run folder of a seed; a temporary folder's name includes a settings digest."""
@@ -60,11 +65,11 @@ class Cell:
         """Return the seed of this cell's run from which runs of other cells with `seed` start."""
         return seed if seed in self.seeds else self.seeds[0]
 
-    def beginnings(self) -> Iterator[RunConfig]:
+    def base_configs(self) -> Iterator[RunConfig]:
         """Yield the configurations of the cells from which this cell starts."""
-        if self.before is not None:
-            yield self.before.config
-            yield from self.before.beginnings()
+        if self.base_cell is not None:
+            yield self.base_cell.config
+            yield from self.base_cell.base_configs()
 
 
 class Results:
@@ -77,7 +82,7 @@ class Results:
     def file(self, cell: Cell) -> Path:
         return self.folder / f"{cell.name}.json"
 
-    def kept(self, cell: Cell) -> dict[int, Content]:
+    def figures_by_seed(self, cell: Cell) -> dict[int, Content]:
         """Return the figures of a cell by seed, without those that a fixed fault affects.
 
         Raises UserError if its file was edited or has another configuration.
@@ -102,7 +107,7 @@ class Results:
             if not accepts(dict[str, dict[str, Any]], content.get("seeds")):
                 raise UserError(f"{file}: expected a cell with figures by seed, found none")
             found = {
-                int(seed): (figures, stale(cell, content["config"], int(seed), figures))
+                int(seed): (figures, find_run_fault(cell, content["config"], int(seed), figures))
                 for seed, figures in content["seeds"].items()
             }
             for seed, (figures, _) in found.items():
@@ -123,7 +128,7 @@ class Results:
 
     def values(self, cell: Cell, *keys: str) -> dict[int, Any]:
         """Return a figure, such as (test, sst2, accuracy), for each seed that has it."""
-        found: dict[int, Any] = dict(self.kept(cell))
+        found: dict[int, Any] = dict(self.figures_by_seed(cell))
         for key in keys:
             found = {seed: inner[key] for seed, inner in found.items() if key in inner}
         return found
@@ -133,20 +138,24 @@ class Results:
         every = (found for one in cells for found in self.with_faults(one).values())
         return [fault for _, fault in every if fault is not None]
 
-    def runs(self, cells: Iterable[Cell]) -> dict[str, Content]:
+    def figures_by_run(self, cells: Iterable[Cell]) -> dict[str, Content]:
         """Return the figures of all finished runs by run name, in the order of the cells."""
         return {
             one.run_name(seed): found
             for one in cells
-            for seed, found in sorted(self.kept(one).items(), key=lambda it: place(one, it[0]))
+            for seed, found in sorted(
+                self.figures_by_seed(one).items(), key=lambda it: place(one, it[0])
+            )
         }
 
     def finished_folder(self, cell: Cell, seed: int, runs: Path) -> Path | None:
         """Return a finished run's folder; None if it is missing or a fault affects the run."""
         folder = cell.run_folder(seed, runs)
-        if seed not in self.kept(cell) or not run_of_cell(folder, cell.run_config(seed, runs)):
+        if seed not in self.figures_by_seed(cell) or not run_of_cell(
+            folder, cell.run_config(seed, runs)
+        ):
             return None
-        return None if stale_run(cell, seed, runs) else folder
+        return None if has_affected_run(cell, seed, runs) else folder
 
 
 def place(cell: Cell, seed: int) -> int:
@@ -154,15 +163,15 @@ def place(cell: Cell, seed: int) -> int:
     return cell.seeds.index(seed) if seed in cell.seeds else len(cell.seeds) + seed
 
 
-def stale(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
+def find_run_fault(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
     """Return the fixed fault that affects a stored run or a run from which it starts."""
     made = str(figures.get("environment", {}).get("date", ""))
-    before = [one.changed(seed=seed).to_json() for one in cell.beginnings()]
+    before = [one.changed(seed=seed).to_json() for one in cell.base_configs()]
     configs = [{**config, "seed": seed}, *before]
-    return next((fault for one in configs if (fault := fault_of(one, made))), None)
+    return next((fault for one in configs if (fault := find_fault(one, made))), None)
 
 
-def stale_run(cell: Cell, seed: int, runs: Path) -> bool:
+def has_affected_run(cell: Cell, seed: int, runs: Path) -> bool:
     """Return whether a folder has a finished run that a fixed fault affects.
 
     The run's own configuration decides, because a fix may change a setting.
@@ -171,10 +180,10 @@ def stale_run(cell: Cell, seed: int, runs: Path) -> bool:
     config, metrics = run.stored(), run.read_metrics()
     if config is None or metrics is None:
         return False
-    return stale(cell, without_paths(config), seed, metrics) is not None
+    return find_run_fault(cell, without_paths(config), seed, metrics) is not None
 
 
-def made_of(merged: Content, runs: Mapping[str, Content]) -> bool:
+def is_merged_from(merged: Content, runs: Mapping[str, Content]) -> bool:
     """Return whether an ensemble's or soup's member scores equal those of the runs."""
     return all(
         name in runs

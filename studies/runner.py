@@ -9,7 +9,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,11 @@ from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 from multitask.training import duration
 from pretrain.texts import read_nli_triplets
-from reports.cells import cell as whole_cell
+from reports.cells import cell as cell_of_run
 from reports.leaks import audit
 from reports.tables import markdown_table, text_table
-from studies.faults import left_out
-from studies.results import Cell, Results, stale_run
+from studies.faults import left_out_notice
+from studies.results import Cell, Results, has_affected_run
 from tasks import CS224N, data_folder
 from tasks.data import read_split
 from tasks.readers import Examples, limit_of
@@ -57,7 +57,7 @@ def training(config: RunConfig, folder: Path) -> dict[str, Any]:
 def long_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run whose folder is kept; return the content of its metrics.json."""
     complete(config, folder, RunControl(resume=True))
-    found = whole_cell(folder)
+    found = cell_of_run(folder)
     del found["config"]
     return found
 
@@ -85,30 +85,32 @@ def run_cells(
     every = [(one, one.seeds[k]) for k in range(rounds) for one in cells if k < len(one.seeds)]
     if record_drawn:  # cell after cell: each file is complete early
         every = [(one, seed) for one in cells for seed in one.seeds]
-    left = [(one, seed) for one, seed in every if seed not in results.kept(one)]
+    left = [(one, seed) for one, seed in every if seed not in results.figures_by_seed(one)]
     print(f"{len(every) - len(left)} of {len(every)} runs are done, {len(left)} remain", flush=True)
-    if faults := left_out(results.faults(cells)):
+    if faults := left_out_notice(results.faults(cells)):
         print(faults, flush=True)
     begin, busy, failed = time.monotonic(), list[tuple[Cell, int]](), list[str]()
-    for number, (one, seed) in enumerate(left):
-        more = len(left) - number
-        remaining = until(begin, number, more)
-        print(f"\n{one.name}, seed {seed}: {more} runs left{remaining}", flush=True)
+
+    def attempt(one: Cell, seed: int, wait: bool) -> None:
         try:
-            if not run_seed(one, seed, results, runs, record_drawn, wait=False):
+            if not run_seed(one, seed, results, runs, record_drawn, wait=wait):
                 busy.append((one, seed))
         except UserError as error:
             failed.append(f"{one.name}, seed {seed}: {error}")
-            print(f"{failed[-1]}; the other runs continue", flush=True)
-    for one, seed in busy:  # another worker runs them; if it stops, run them here
-        try:
-            run_seed(one, seed, results, runs, record_drawn)
-        except UserError as error:
-            failed.append(f"{one.name}, seed {seed}: {error}")
+            if not wait:
+                print(f"{failed[-1]}; the other runs continue", flush=True)
+
+    for number, (one, seed) in enumerate(left):
+        more = len(left) - number
+        remaining = remaining_time(begin, number, more)
+        print(f"\n{one.name}, seed {seed}: {more} runs left{remaining}", flush=True)
+        attempt(one, seed, wait=False)
+    for one, seed in list(busy):  # another worker runs them; if it stops, run them here
+        attempt(one, seed, wait=True)
     return failed
 
 
-def until(begin: float, done: int, left: int) -> str:
+def remaining_time(begin: float, done: int, left: int) -> str:
     """Return the estimated remaining time, extrapolated from the finished runs."""
     if not done:
         return ""
@@ -124,25 +126,25 @@ def run_seed(
 
     Return False if another worker trains it and `wait` is not set.
     """
-    if one.before is not None and seed not in results.kept(one):
-        first = one.before.seed_for(seed)
-        if results.finished_folder(one.before, first, runs) is None:
-            work_on(one.before, first, results, runs, record_drawn)
+    if one.base_cell is not None and seed not in results.figures_by_seed(one):
+        first = one.base_cell.seed_for(seed)
+        if results.finished_folder(one.base_cell, first, runs) is None:
+            run_and_store(one.base_cell, first, results, runs, record_drawn)
     folder = one.run_folder(seed, runs)
     with file_lock(folder, wait) as mine:
-        if mine and seed not in results.kept(one):
-            work_on(one, seed, results, runs, record_drawn)
+        if mine and seed not in results.figures_by_seed(one):
+            run_and_store(one, seed, results, runs, record_drawn)
         return mine
 
 
-def work_on(one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool) -> None:
+def run_and_store(one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool) -> None:
     """Do a cell's work with a seed and store its figures."""
     config, folder = one.run_config(seed, runs), one.run_folder(seed, runs)
     if record_drawn:
-        keep_ids(config, results.folder, runs)
-    if one.keeps_folder and stale_run(one, seed, runs):
+        record_examples(config, results.folder, runs)
+    if one.keeps_folder and has_affected_run(one, seed, runs):
         RunFolder(folder).remove()
-    results.add(one, seed, one.work(config, folder), runs)
+    results.add(one, seed, one.run_function(config, folder), runs)
     if not one.keeps_folder:
         shutil.rmtree(folder)
 
@@ -166,7 +168,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     atomic_write_text(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
 
 
-def keep_data(cells: Sequence[Cell], results: Path) -> None:
+def record_data(cells: Sequence[Cell], results: Path) -> None:
     """Write `data.json`: a hash of each file that the cells read.
 
     Raises UserError if a file differs from the recorded one. A cell's configuration does not show
@@ -183,18 +185,27 @@ def keep_data(cells: Sequence[Cell], results: Path) -> None:
                     found[f"{name} {split}"] = digest(path)
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
+    mismatch = (
+        "expected the file that the cells here were made from, found another in "
+        f"{cells[0].config.data}; use another --results to keep both"
+    )
+    if (merged := record(file, found, mismatch)) is not None:
+        write_json(file, merged)
+
+
+def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:
+    """Return the stored record with further entries, or None without any.
+
+    Raises UserError with the text `mismatch` if a stored entry differs.
+    """
     known = read_json(file, UserError) if file.exists() else {}
     for key, value in found.items():
         if known.get(key, value) != value:
-            raise UserError(
-                f"{file}: {key}: expected the file that the cells here were made from, found "
-                f"another in {cells[0].config.data}; use another --results to keep both"
-            )
-    if not found.keys() <= known.keys():
-        write_json(file, {**known, **found})
+            raise UserError(f"{file}: {key}: {mismatch}")
+    return None if found.keys() <= known.keys() else {**known, **found}
 
 
-def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
+def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
     """Record the examples of a configuration's splits, or compare them with the recorded ones.
 
     Each task and protocol has a file `ids-TASK-PROTOCOL.json` with a hash of each split's texts and
@@ -205,24 +216,20 @@ def keep_ids(config: RunConfig, results: Path, locks: Path) -> None:
     for name, task in plain_tasks(config).items():
         drawn = {}
         for split in ("dev", "test", "train"):
-            key = ", ".join([split, *drawn_by(config, name, split)])
+            key = ", ".join([split, *drawing_settings(config, name, split)])
             limit = {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split)
             examples = read_split(task, folder, split, limit)
-            drawn[f"{key}, hash"] = hash_of(examples)
+            drawn[f"{key}, hash"] = hash_examples(examples)
             if config.protocol.counts_examples or split != "train":
                 drawn[key] = " ".join(examples.ids)
         file = results / f"ids-{name}-{config.protocol.name}.json"
         with file_lock(locks / file.name):
-            known = read_json(file, UserError) if file.exists() else {}
-            for key, value in drawn.items():
-                if known.get(key, value) != value:
-                    raise UserError(f"{file}: {key}: expected these examples, found others drawn")
-            if not drawn.keys() <= known.keys():
-                merged = {**known, **drawn}
+            merged = record(file, drawn, "expected these examples, found others drawn")
+            if merged is not None:
                 atomic_write_text(file, json.dumps(merged, indent=2, sort_keys=True) + "\n")
 
 
-def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
+def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
     """Return the settings, besides task and protocol, that determine a split's examples."""
     found = []
     if classes := config.task_options.get(task, {}).get("classes"):
@@ -237,7 +244,7 @@ def drawn_by(config: RunConfig, task: str, split: str) -> list[str]:
     return found
 
 
-def hash_of(examples: Examples) -> str:
+def hash_examples(examples: Examples) -> str:
     """Return the SHA-256 of texts and labels, in order."""
     targets = [] if examples.targets is None else examples.targets.tolist()
     return hashlib.sha256(json.dumps([examples.texts, targets]).encode()).hexdigest()

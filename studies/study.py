@@ -7,7 +7,7 @@ A study is a module with a `STUDY` and a line of `studies.STUDIES`. `runner.py` 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count as numbers
@@ -19,9 +19,10 @@ from common.atomic_files import atomic_write_text
 from common.errors import SettingsError, UserError
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from studies.faults import left_out
-from studies.results import Cell, Results
-from studies.runner import keep_data, run_cells, write_leaks
+from reports.cells import read_cell
+from studies.faults import left_out_notice
+from studies.results import Cell, Content, Results, is_merged_from
+from studies.runner import record_data, run_cells, write_leaks
 from tasks import data_folder
 
 
@@ -69,6 +70,39 @@ class Report:
     cells: Sequence[Cell]
     chosen: Sequence[Cell]
 
+    def omitted(self) -> str:
+        """Return a sentence about the stored runs that fixed faults affect."""
+        return left_out_notice(self.results.faults(self.cells))
+
+    def cell(self, name: str) -> Cell:
+        return next(one for one in self.cells if one.name == name)
+
+    def member_folders(
+        self, members: Mapping[str, Sequence[Cell]], seeds: int | None = None
+    ) -> dict[str, list[Path]] | None:
+        """Return the folders of the members' first runs by task, in order to merge them.
+
+        None if a run is unfinished or not here, or with `kept_only`.
+        """
+        runs = self.request.runs
+        every = {
+            task: [
+                self.results.finished_folder(one, seed, runs)
+                for one in several
+                for seed in one.seeds[:seeds]
+            ]
+            for task, several in members.items()
+        }
+        found = {task: [one for one in several if one] for task, several in every.items()}
+        return found if found == every and not self.request.kept_only else None
+
+    def stored_merge(self, file: str) -> Content | None:
+        """Return the stored metrics of a merge if it was made from the stored runs."""
+        path = self.results.folder / file
+        merged = read_cell(path) if path.exists() else None
+        runs = self.results.figures_by_run(self.cells)
+        return merged if merged is not None and is_merged_from(merged, runs) else None
+
     def ran(self, cells: Sequence[Cell]) -> bool:
         """Return whether all of these cells were requested, such as those of a figure."""
         return {one.name for one in self.chosen} >= {one.name for one in cells}
@@ -102,7 +136,6 @@ class Study:
     audited: bool = False
     few_seeds: bool = False  # by default only the first seed
     limit_per_class: bool = False
-    command: bool = True  # shown on the page
     folder: str | None = None  # in results/ and runs/; None stands for the name
 
     def rows(self) -> list[str]:
@@ -153,13 +186,13 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     cells = study.cells(request)
     results = Results(request.results)
     for one in cells:  # reject another configuration before hours of work
-        results.kept(one)
+        results.figures_by_seed(one)
     chosen, failed = [], list[str]()
     if not request.kept_only:
-        chosen = chosen_cells(study, cells, request)
+        chosen = requested_cells(study, cells, request)
         if study.audited:
-            every = [*chosen, *(one.before for one in chosen if one.before is not None)]
-            keep_data(every, request.results)
+            every = [*chosen, *(one.base_cell for one in chosen if one.base_cell is not None)]
+            record_data(every, request.results)
             write_leaks(every, request.results)
         failed = run_cells(chosen, results, request.runs, record_drawn=not study.audited)
     report = Report(results, request, cells, chosen)
@@ -180,17 +213,16 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 
 def page_of(study: Study, report: Report) -> str:
-    command = [f"`{report.request.command}`"] if study.command else []
-    parts = [f"# {study.title}", *command, *study.page(report)]
+    parts = [f"# {study.title}", f"`{report.request.command}`", *study.page(report)]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def chosen_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
+def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
     """Return the requested cells with available data, with the requested number of seeds."""
     found = [one for one in cells if study.is_wanted(one, request)]
     wanted = request.seeds or (1 if study.few_seeds else None)
     if wanted is not None:
-        found = [replace(one, seeds=chosen_seeds(one, wanted, study)) for one in found]
+        found = [replace(one, seeds=requested_seeds(one, wanted, study)) for one in found]
     absent = absent_tasks(found)
     for name, file in absent.items():
         print(f"{name} is skipped: {file} does not exist", flush=True)
@@ -201,7 +233,7 @@ def chosen_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> 
     return found
 
 
-def chosen_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
+def requested_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
     """Return `count` seeds of a cell, with further seeds if it has fewer.
 
     A sweep has no further seeds, because its points are compared over the same seeds.
@@ -232,14 +264,14 @@ def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
     return absent
 
 
-def how_far(report: Report) -> str:
+def progress_notice(report: Report) -> str:
     """Describe how many cells have all seeds, which data is missing, and the omitted runs."""
     absent = absent_tasks(report.cells)
     cells, results = without(absent, report.cells), report.results
-    done = sum(len(results.kept(one)) >= len(one.seeds) for one in cells)
+    done = sum(len(results.figures_by_seed(one)) >= len(one.seeds) for one in cells)
     parts = [f"{done} of {len(cells)} cells are finished."]
     parts += [f"Without data here: {', '.join(absent)}."] if absent else []
-    parts += [left_out(results.faults(cells))]
+    parts += [left_out_notice(results.faults(cells))]
     return " ".join(filter(None, parts))
 
 

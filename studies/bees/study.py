@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from reports.cells import read_cell, write_cell
+from reports.cells import write_cell
 from reports.ensembles import ensemble_runs
 from reports.figures import confusion, save_figure, similarity_distribution
 from reports.store import read_run
-from reports.systems import Scored, group_runs, score_systems
+from reports.systems import ScoredSystem, group_runs, score_systems
 from reports.tables import beside, markdown_table, mean_and_spread
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted
 from studies.claims import Table
-from studies.faults import left_out
 from studies.figures import draw_curve
-from studies.results import Content, made_of
+from studies.results import Content
 from studies.study import Report, Study, notes_of, printed
 from tasks.metrics import LEADERBOARD, overall_score
 
@@ -32,8 +31,8 @@ READING = (
 
 def seeds_of(report: Report, row: str) -> list[Content]:
     """Return the stored figures of a row's finished runs, one per seed."""
-    (cell,) = (one for one in report.cells if one.name == row)
-    kept = report.results.kept(cell)
+    cell = report.cell(row)
+    kept = report.results.figures_by_seed(cell)
     return [kept[seed] for seed in cell.seeds if seed in kept]
 
 
@@ -102,9 +101,9 @@ def further_table(report: Report, prefix: str) -> Table:
     return ["model", "", "metric", "paper / ours"], rows
 
 
-def ensemble_text(runs: Mapping[str, Content], ensemble: Mapping[str, Any]) -> str:
+def ensemble_text(report: Report, ensemble: Mapping[str, Any]) -> str:
     """Describe for each task whether the ensemble is above the best single run."""
-    parts = []
+    parts, runs = [], report.results.figures_by_run(report.cells)
     for task, title in TITLES.items():
         metric = LEADERBOARD[task]
         single = {
@@ -119,28 +118,25 @@ def ensemble_text(runs: Mapping[str, Content], ensemble: Mapping[str, Any]) -> s
     return f"The ensemble of the first seed, beside the best single run: {'; '.join(parts)}."
 
 
-def table_two(made: bool) -> Table:
-    """Return Table 2; test labels are not public, so ours are prediction files, once `made`."""
-    row = ["paper", *(f"{PRINTED['test'][task]:.1f}" for task in TITLES)]
-    ours = ["ours", *["prediction file" if made else "" for _ in TITLES]]
-    return ["", *TITLES.values()], [row, ours]
-
-
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     ensemble = merged_members(report)
     done = sum(bool(seeds_of(report, name)) for name in EVERY)
+    # Test labels are not public, so ours are prediction files.
+    ours = "" if ensemble is None else "prediction file"
+    printed_test = [f"{PRINTED['test'][task]:.1f}" for task in TITLES]
+    on_test = [["paper", *printed_test], ["ours", *(ours for _ in TITLES)]]
     members = "; ".join(f"{TITLES[task]}: {', '.join(names)}" for task, names in ENSEMBLE.items())
     return [
         f"{done} of {len(EVERY)} rows have a run. {READING}",
-        left_out(report.results.faults(report.cells)),
+        report.omitted(),
         notes_of(STUDY, report.request),
         "## Table 1",
         markdown_table(*table_one(report, ensemble)),
         f"Members of the ensemble: {members}.",
-        "" if ensemble is None else ensemble_text(report.results.runs(report.cells), ensemble),
+        "" if ensemble is None else ensemble_text(report, ensemble),
         "## Table 2: the ensemble on test",
-        markdown_table(*table_two(ensemble is not None)),
+        markdown_table(["", *TITLES.values()], on_test),
         "## Table 3: [CLS] pooling",
         markdown_table(*further_table(report, "T3")),
         "## Table 4: sigmoid",
@@ -148,27 +144,18 @@ def page(report: Report) -> list[str]:
     ]
 
 
-def merged_members(report: Report) -> Mapping[str, Any] | None:
+def merged_members(report: Report) -> Content | None:
     """Return the figures of BEES' ensemble of the first seed's runs; None without any.
 
-    If all its members are finished and here, and `kept_only` is not set, make it with its test
-    predictions and store it in `results`. Else use the stored one if these runs are its members.
+    If all runs are here, make it with its test predictions and store it.
     """
-    request, by_name = report.request, {one.name: one for one in report.cells}
-    kept = request.results / "ensemble.json"
-    folders = {
-        task: [report.results.finished_folder(by_name[row], SEEDS[0], request.runs) for row in rows]
-        for task, rows in ENSEMBLE.items()
-    }
-    members = {task: [f for f in several if f is not None] for task, several in folders.items()}
-    whole = all(len(members[task]) == len(rows) for task, rows in ENSEMBLE.items())
-    if whole and not request.kept_only:
-        result = ensemble_runs(members, "vote", 0, request.runs / "ensemble", overwrite=True)
-        write_cell(kept, result)
-        return result
-    found = read_cell(kept) if kept.exists() else None
-    runs = report.results.runs(report.cells)
-    return found if found is not None and made_of(found, runs) else None
+    members = {task: [report.cell(row) for row in rows] for task, rows in ENSEMBLE.items()}
+    if (folders := report.member_folders(members, 1)) is None:
+        return report.stored_merge("ensemble.json")
+    target = report.request.runs / "ensemble"
+    result = ensemble_runs(folders, "vote", 0, target, overwrite=True)
+    write_cell(report.results.folder / "ensemble.json", result)
+    return result
 
 
 def draw(report: Report) -> None:
@@ -177,7 +164,7 @@ def draw(report: Report) -> None:
     Delete the figures of cells that are not stored.
     """
     results, first = report.results, f"seed{SEEDS[0]}"
-    dev = {name: kept["dev"] for name, kept in results.runs(report.cells).items()}
+    dev = {name: kept["dev"] for name, kept in results.figures_by_run(report.cells).items()}
     for task, rows in CURVES.items():
         file = results.folder / f"smart-weight-{task}.png"
         found = {weight: dev.get(f"{name}-{first}") for weight, name in rows.items()}
@@ -193,10 +180,9 @@ def draw(report: Report) -> None:
         save_figure(figure, results.folder / "similarities.png")
 
 
-def read_scored(report: Report, row: str) -> Scored | None:
+def read_scored(report: Report, row: str) -> ScoredSystem | None:
     """Return a row's run of the first seed as one system; None if its folder is not here."""
-    (cell,) = (one for one in report.cells if one.name == row)
-    folder = report.results.finished_folder(cell, SEEDS[0], report.request.runs)
+    folder = report.results.finished_folder(report.cell(row), SEEDS[0], report.request.runs)
     if folder is None:
         return None
     (scored,) = score_systems(group_runs([(row, read_run(folder))]))

@@ -6,13 +6,19 @@ Zhang, Zhao, Chen and He (2022): "Label Anchored Contrastive Learning for Langua
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from studies.lacon.embeddings import training_with_f1
 from studies.results import Cell
-from tasks import MANY_CLASSES, PAIRS
+from studies.runner import training
+from tasks import MANY_CLASSES, PAIRS, data_folder
 from tasks.lacon import HEADS
+from tasks.predictions import read_scores, scores_name
+from tasks.readers import limit_of
 
 METHODS = {
     "ce": "CE",
@@ -193,3 +199,23 @@ def method_settings(method: str) -> dict[str, Any]:
     objective = method.removesuffix("-mean")
     found = {} if objective == "ce" else {"objective": objective, **numbers.get(method, {})}
     return found | {"pooling": "mean"} if method in AT_MEAN else found
+
+
+def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Train a run; add `f1_by_class`, `training_counts` and `test_counts`, a value per class."""
+    from sklearn.metrics import f1_score
+
+    found = training(config, folder)
+    (task,) = config.tasks
+    limit = limit_of(config.limit, task)
+    train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
+    assert train.targets is not None
+    scores = read_scores(folder / "predictions" / scores_name(task, "test"))
+    classes = scores.values.shape[1]
+    found["training_counts"] = np.bincount(train.targets, minlength=classes).tolist()
+    if scores.targets is not None:
+        found["test_counts"] = np.bincount(scores.targets, minlength=classes).tolist()
+        predicted, every = scores.values.argmax(1), range(classes)
+        figures = f1_score(scores.targets, predicted, labels=every, average=None, zero_division=0)
+        found["f1_by_class"] = [round(float(figure), 6) for figure in figures]
+    return found

@@ -6,33 +6,16 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from studies.claims import (
-    ASKED,
+    NOT_IN_PAPER,
     Table,
     between,
     by_seed,
     claims_table,
     differences,
-    means_by_seed,
+    mean_per_seed,
     shared_seeds,
 )
-from studies.lacon.cells import (
-    ABLATED,
-    ABLATIONS,
-    AT_MEAN,
-    CLASS_METHODS,
-    CLASS_TASKS,
-    CURVE,
-    FEW_METHODS,
-    FEW_TASKS,
-    IMBALANCED,
-    METHODS,
-    RATIOS,
-    RIVALS,
-    SHOTS,
-    SWEEPS,
-    SWEPT,
-    TASKS,
-)
+from studies.lacon import cells as lacon
 from studies.lacon.tables import Scores, swept
 from studies.results import Cell
 
@@ -43,7 +26,7 @@ PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 def method_claims(results: Scores) -> Table:
     """Test LaCon against each rival (Tables 2 and 7)."""
-    pairs = [(own, rival) for own in OURS for rival in RIVALS]
+    pairs = [(own, rival) for own in OURS for rival in lacon.RIVALS]
     return claims_table(method_differences(results, [*pairs, ("lacon-fusion", "lacon")]))
 
 
@@ -51,16 +34,19 @@ def own_claims(results: Scores) -> Table:
     """Test whether gains come from all tokens or from label names, which the paper does not ask."""
     pairs = [(own, "ce-mean") for own in (*AT_TOKENS, "lacon-mean")]
     found = method_differences(results, [*pairs, ("lacon-fusion", "lacon-mean")])
-    few = {m: [results.cells.few_shot(task, 20, m) for task in FEW_TASKS] for m in FEW_METHODS}
+    few = {
+        m: [results.cells.few_shot(task, 20, m) for task in lacon.FEW_TASKS]
+        for m in lacon.FEW_METHODS
+    }
     names = "few-shot: labels begin at names - at random"
     found[names] = differences(results.of, few["names"], few["lacon"])
-    return claims_table(found, asked=ASKED)
+    return claims_table(found, asked=NOT_IN_PAPER)
 
 
 def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
     """Return the differences between methods in main cells over the tasks."""
-    titles = METHODS | AT_MEAN
-    main = {m: [results.cells.main(task, m) for task in TASKS] for m in titles}
+    titles = lacon.METHODS | lacon.AT_MEAN
+    main = {m: [results.cells.main(task, m) for task in lacon.TASKS] for m in titles}
     return {
         f"{titles[one]} - {titles[other]}": differences(results.of, main[one], main[other])
         for one, other in pairs
@@ -70,16 +56,16 @@ def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dic
 def part_claims(results: Scores) -> Table:
     """Test each part of LaCon, and whether its projection head is sufficient (Tables 3 and 6)."""
     cells = results.cells
-    less = {v: [cells.ablation(t, v) for t in ABLATED] for v in (*PARTS, "projection")}
-    whole = [cells.main(task, "lacon") for task in ABLATED]
+    less = {v: [cells.ablation(t, v) for t in lacon.ABLATED] for v in (*PARTS, "projection")}
+    whole = [cells.main(task, "lacon") for task in lacon.ABLATED]
     found = {}
     for variant in PARTS:
-        what = ABLATIONS[variant][0].replace("- ", "LaCon without ")
+        what = lacon.ABLATIONS[variant][0].replace("- ", "LaCon without ")
         found[f"LaCon - {what}"] = differences(results.of, whole, less[variant])
     for term in ("lcl", "ler"):
         title = f"LaCon without {term.upper()} - without ICL"
         found[title] = differences(results.of, less[f"no-{term}"], less["no-icl"])
-    plain = [cells.main(task, "ce") for task in ABLATED]
+    plain = [cells.main(task, "ce") for task in lacon.ABLATED]
     projected = less["projection"]
     found["LaCon - CE behind the projection head"] = differences(results.of, whole, projected)
     found["CE - CE behind the projection head"] = differences(results.of, plain, projected)
@@ -98,24 +84,25 @@ def protocol_claims(results: Scores) -> Table:
 
 def few_shot_differences(results: Scores) -> dict[str, list[float]]:
     cells = results.cells
-    few = {m: [cells.few_shot(task, 20, m) for task in FEW_TASKS] for m in FEW_METHODS}
+    few = {m: [cells.few_shot(task, 20, m) for task in lacon.FEW_TASKS] for m in lacon.FEW_METHODS}
+    task, shots = lacon.CURVE, lacon.SHOTS
     ends = (
-        gain(results, cells.few_shot(CURVE, shots, "lacon"), cells.few_shot(CURVE, shots, "ce"))
-        for shots in (SHOTS[0], SHOTS[-1])
+        gain(results, *(cells.few_shot(task, count, method) for method in ("lacon", "ce")))
+        for count in (shots[0], shots[-1])
     )
     return {
         "few-shot: LaCon - CE": differences(results.of, few["lacon"], few["ce"]),
-        f"few-shot, {CURVE}: gain with {SHOTS[0]} - with {SHOTS[-1]} a class": by_seed(*ends),
+        f"few-shot, {task}: gain with {shots[0]} - with {shots[-1]} a class": by_seed(*ends),
     }
 
 
 def imbalance_differences(results: Scores) -> dict[str, list[float]]:
     """Return means over the ratios; F1 by class omits ratio 1, which has no minority."""
     found: dict[str, list[float]] = {}
-    for task in IMBALANCED:
+    for task in lacon.IMBALANCED:
         pairs = {
             ratio: [results.cells.imbalanced(task, ratio, m) for m in ("lacon", "ce")]
-            for ratio in RATIOS
+            for ratio in lacon.RATIOS
         }
         uneven = [both for ratio, both in pairs.items() if ratio > 1]
         minor = [between(*(results.f1_by_class(one)[0] for one in both)) for both in uneven]
@@ -128,24 +115,26 @@ def imbalance_differences(results: Scores) -> dict[str, list[float]]:
             "imbalance, F1: gain of the minority - of the majority": more,
         }
         for title, gains in several.items():
-            found[title] = found.get(title, []) + means_by_seed(gains)
+            found[title] = found.get(title, []) + mean_per_seed(gains)
     return found
 
 
 def class_differences(results: Scores) -> dict[str, list[float]]:
     """Return differences between methods and between numbers of classes (section 4.5)."""
     found = {}
-    for task, counts in CLASS_TASKS.items():
+    for task, counts in lacon.CLASS_TASKS.items():
         cells = {
-            m: [results.cells.first_classes(task, c, m) for c in counts] for m in CLASS_METHODS
+            m: [results.cells.first_classes(task, c, m) for c in counts]
+            for m in lacon.CLASS_METHODS
         }
         for rival in ("ce", "scl"):
-            title = f"{task}, {counts[0]} to {counts[-1]} classes: LaCon-fusion - {METHODS[rival]}"
+            compared = f"LaCon-fusion - {lacon.METHODS[rival]}"
+            title = f"{task}, {counts[0]} to {counts[-1]} classes: {compared}"
             both = zip(cells["lacon-fusion"], cells[rival], strict=True)
-            found[title] = means_by_seed(gain(results, *pair) for pair in both)
-        for method in CLASS_METHODS:
+            found[title] = mean_per_seed(gain(results, *pair) for pair in both)
+        for method in lacon.CLASS_METHODS:
             first, last = (results.of(cells[method][place]) for place in (0, -1))
-            title = f"{task}, {METHODS[method]}: {counts[0]} - {counts[-1]} classes"
+            title = f"{task}, {lacon.METHODS[method]}: {counts[0]} - {counts[-1]} classes"
             found[title] = by_seed(first, last)
     return {title: several for title, several in found.items() if several}
 
@@ -154,33 +143,33 @@ def gain(results: Scores, one: Cell, other: Cell) -> dict[int, float]:
     return between(results.of(one), results.of(other))
 
 
-def ahead(results: Scores) -> str:
+def lead_text(results: Scores) -> str:
     """Describe on how many tasks LaCon's means exceed all rivals', over the shared seeds."""
     sentences = []
     for own in OURS:
         led, compared = [], 0
-        for task in TASKS:
-            found = {m: results.of(results.cells.main(task, m)) for m in (own, *RIVALS)}
+        for task in lacon.TASKS:
+            found = {m: results.of(results.cells.main(task, m)) for m in (own, *lacon.RIVALS)}
             seeds = shared_seeds(found.values())
             if not seeds:
                 continue
             means = {m: fmean(figures[seed] for seed in seeds) for m, figures in found.items()}
             compared += 1
-            if means[own] > max(means[rival] for rival in RIVALS):
+            if means[own] > max(means[rival] for rival in lacon.RIVALS):
                 led.append(task)
         if compared:
             names = f" ({', '.join(led)})" if led else ""
             sentences.append(
-                f"{METHODS[own]} is ahead of all five rivals on {len(led)} of {compared} "
+                f"{lacon.METHODS[own]} is ahead of all five rivals on {len(led)} of {compared} "
                 f"tasks{names}."
             )
     return " ".join(sentences)
 
 
-def steadier(results: Scores) -> str:
+def stability_text(results: Scores) -> str:
     """Describe whether few-shot LaCon varies less over seeds than CE, as section 4.1 states."""
     found = []
-    for task in FEW_TASKS:
+    for task in lacon.FEW_TASKS:
         figures = [results.of(results.cells.few_shot(task, 20, m)) for m in ("lacon", "ce")]
         seeds = sorted(set(figures[0]) & set(figures[1]))
         if len(seeds) > 1:
@@ -189,16 +178,16 @@ def steadier(results: Scores) -> str:
     if not found:
         return ""
     return (
-        f"Over seeds {FEW_METHODS['lacon']} varies less than {FEW_METHODS['ce']} on {sum(found)} "
-        f"of {len(found)} tasks; the paper calls it more stable."
+        f"Over seeds LaCon varies less than CE on {sum(found)} of {len(found)} tasks; the paper "
+        "calls it more stable."
     )
 
 
-def peaks(results: Scores) -> str:
+def best_settings_text(results: Scores) -> str:
     """Describe each swept setting's best value and the range of its means (section 4.4)."""
     sentences = []
-    for what, (_, points) in SWEEPS.items():
-        for task in SWEPT:
+    for what, (_, points) in lacon.SWEEPS.items():
+        for task in lacon.SWEPT:
             means = {v: fmean(f.values()) for v in points if (f := swept(results, task, what, v))}
             if len(means) > 1:
                 best = max(means, key=lambda value: means[value])

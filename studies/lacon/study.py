@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from multitask.assembly import assemble
+from multitask.evaluation import score_split
+from multitask.run_folder import RunFolder
+from pretrain.probe import Embedding
 from reports.cells import write_cell
+from reports.figures import new_figure, save_figure
 from reports.tables import markdown_table
 from studies.claims import READING
-from studies.figures import Line, draw_lines, draw_spaces, drawn_run
-from studies.lacon.cells import (
-    CLASS_METHODS,
-    CLASS_TASKS,
-    CURVE,
-    EPOCHS,
-    FEW_EPOCHS,
-    FEW_METHODS,
-    IMBALANCED,
-    MAPPED,
-    METHODS,
-    METRICS,
-    RATIOS,
-    SEEDS,
-    SHOTS,
-    SWEEPS,
-    SWEPT,
-    Experiments,
-)
-from studies.lacon.claims import (
-    ahead,
-    method_claims,
-    own_claims,
-    part_claims,
-    peaks,
-    protocol_claims,
-    steadier,
-)
-from studies.lacon.embeddings import draw_spectra, effective_rank, space_of, spectrum
-from studies.lacon.tables import (
-    Scores,
-    ablation_table,
-    by_class_table,
-    classes_table,
-    data_table,
-    few_shot_table,
-    imbalance_table,
-    main_table,
-    ranks_file,
-    ranks_table,
-    sweep_table,
-    swept,
-)
-from studies.study import Report, Study, StudyRequest, how_far, notes_of
+from studies.figures import EmbeddingSpace, Line, complete_map_run, draw_lines, draw_spaces
+from studies.lacon import cells as lacon
+from studies.lacon import claims, tables
+from studies.study import Report, Study, StudyRequest, notes_of, progress_notice
+from tasks.lacon import Anchored
+from tasks.objectives import LaCon
 
 RATE = 2e-5  # the middle rate of section 3.1
 DRAWN = ("ce", "scl", "lacon")  # Figure 4
@@ -61,102 +38,102 @@ OWN_NUMBERS = (
     "their gain, so that CE and LaCon-vanilla are also run at the mean of the tokens. A twentieth "
     "of the training examples, one of each class at least, is for early stopping; few-shot runs "
     "and those with imbalance have as many as for training, the former "
-    f"{FEW_EPOCHS} epochs, the latter {EPOCHS}, selected by Matthews' correlation."
+    f"{lacon.FEW_EPOCHS} epochs, the latter {lacon.EPOCHS}, selected by Matthews' correlation."
 )
 
 
-def experiments(request: StudyRequest) -> Experiments:
-    return Experiments(request.base, request.epochs, request.lr or RATE)
+def experiments(request: StudyRequest) -> lacon.Experiments:
+    return lacon.Experiments(request.base, request.epochs, request.lr or RATE)
 
 
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
-    found = Scores(experiments(report.request), report.results)
-    metrics = ", ".join(f"{task} {metric}" for task, metric in METRICS.items())
+    found = tables.Scores(experiments(report.request), report.results)
+    metrics = ", ".join(f"{task} {metric}" for task, metric in lacon.METRICS.items())
     parts = [
-        f"{how_far(report)} Every cell: the paper's figure (BERT base) / "
+        f"{progress_notice(report)} Every cell: the paper's figure (BERT base) / "
         f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
         "accuracy.",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}.",
         OWN_NUMBERS,
         "## Data (Table 1)",
-        markdown_table(*data_table(found)),
+        markdown_table(*tables.data_table(found)),
         "The paper's test sets are GLUE's and CLUE's dev files, ours those of DIR, which may be "
         "parts of them.",
         "## Seven methods (Tables 2 and 7)",
-        markdown_table(*main_table(found)),
-        ahead(found),
+        markdown_table(*tables.main_table(found)),
+        claims.lead_text(found),
         "## Do the claims hold?",
         READING,
-        markdown_table(*method_claims(found)),
+        markdown_table(*claims.method_claims(found)),
         "Not the paper's questions: what is left of a gain where both look at all tokens, and "
         "whether labels that begin at their names help.",
-        markdown_table(*own_claims(found)),
+        markdown_table(*claims.own_claims(found)),
         "## Without a part (Tables 3 and 6)",
-        markdown_table(*ablation_table(found)),
-        markdown_table(*part_claims(found)),
+        markdown_table(*tables.ablation_table(found)),
+        markdown_table(*claims.part_claims(found)),
         "The paper calls the projection head useless for CE: no difference, or CE ahead of it, "
         "agrees.",
         "## Few-shot: 20 examples a class (Table 4), of one task more and fewer (Figure 2)",
-        markdown_table(*few_shot_table(found)),
-        steadier(found),
+        markdown_table(*tables.few_shot_table(found)),
+        claims.stability_text(found),
         "## Imbalance: 32 examples of the rarest class (Figure 3)",
-        markdown_table(*imbalance_table(found)),
+        markdown_table(*tables.imbalance_table(found)),
         "F1 of each class at a ratio of 10 (Table 5):",
-        markdown_table(*by_class_table(found)),
+        markdown_table(*tables.by_class_table(found)),
         "## Number of classes (Figure 6)",
-        markdown_table(*classes_table(found)),
+        markdown_table(*tables.classes_table(found)),
         "## Few examples, imbalance, classes: do the claims hold?",
         "A gain is LaCon's figure less that of CE with the same seed; over ratios and numbers of "
         "classes it is one mean a seed.",
-        markdown_table(*protocol_claims(found)),
+        markdown_table(*claims.protocol_claims(found)),
         "## Temperature, heads, weight of the regulariser (Figure 5)",
-        markdown_table(*sweep_table(found)),
-        peaks(found),
+        markdown_table(*tables.sweep_table(found)),
+        claims.best_settings_text(found),
         "Nothing was chosen by these.",
     ]
-    if any(found.ranks(task) for task in MAPPED):
+    if any(found.ranks(task) for task in lacon.MAPPED):
         parts += [
-            f"## Effective rank of the test embeddings, seed {SEEDS[0]} (appendix A.3)",
+            f"## Effective rank of the test embeddings, seed {lacon.SEEDS[0]} (appendix A.3)",
             "Of what the encoder gives, and of what LaCon matches with labels:",
-            markdown_table(*ranks_table(found)),
+            markdown_table(*tables.ranks_table(found)),
         ]
     return parts
 
 
 def draw(report: Report) -> None:
     """Draw Figures 2, 3, 5 and 6."""
-    found = Scores(experiments(report.request), report.results)
+    found = tables.Scores(experiments(report.request), report.results)
     cells = found.cells
     lines: dict[str, tuple[str, dict[str, Line]]] = {
         "few-shot": (
             "examples a class",
             {
-                title: {s: found.of(cells.few_shot(CURVE, s, m)) for s in SHOTS}
-                for m, title in FEW_METHODS.items()
+                title: {s: found.of(cells.few_shot(lacon.CURVE, s, m)) for s in lacon.SHOTS}
+                for m, title in lacon.FEW_METHODS.items()
             },
         )
     }
-    for task in IMBALANCED:
+    for task in lacon.IMBALANCED:
         lines[f"imbalance-{task}"] = (
             "most frequent class / rarest",
             {
-                METHODS[m]: {r: found.of(cells.imbalanced(task, r, m)) for r in RATIOS}
+                lacon.METHODS[m]: {r: found.of(cells.imbalanced(task, r, m)) for r in lacon.RATIOS}
                 for m in ("ce", "lacon")
             },
         )
-    for task, counts in CLASS_TASKS.items():
+    for task, counts in lacon.CLASS_TASKS.items():
         lines[f"classes-{task}"] = (
             "classes",
             {
-                METHODS[m]: {c: found.of(cells.first_classes(task, c, m)) for c in counts}
-                for m in CLASS_METHODS
+                lacon.METHODS[m]: {c: found.of(cells.first_classes(task, c, m)) for c in counts}
+                for m in lacon.CLASS_METHODS
             },
         )
-    for what, (_, points) in SWEEPS.items():
+    for what, (_, points) in lacon.SWEEPS.items():
         lines[f"sweep-{what}"] = (
             what,
-            {task: {v: swept(found, task, what, v) for v in points} for task in SWEPT},
+            {task: {v: tables.swept(found, task, what, v) for v in points} for task in lacon.SWEPT},
         )
     for name, (label, several) in lines.items():
         draw_lines(several, report.results.folder / f"{name}.png", label, "test")
@@ -165,22 +142,70 @@ def draw(report: Report) -> None:
 def draw_maps_of_runs(report: Report) -> bool:
     """Train and keep runs; draw Figure 4 and singular values, whose ranks the page shows."""
     cells, folder = experiments(report.request), report.results.folder
-    for task in MAPPED:
+    for task in lacon.MAPPED:
         several = {method: cells.main(task, method) for method in DRAWN}
         if not report.ran(list(several.values())):
             continue
         spaces, encoders = {}, {}
         for method, one in several.items():
-            config = one.config.changed(seed=SEEDS[0])
-            run = drawn_run(config, report.request.runs, f"{task}-{method}")
-            spaces[METHODS[method]] = space_of(run)
-            encoders[METHODS[method]] = space_of(run, matched=False)
-        encoders["LaCon, projected"] = spaces[METHODS["lacon"]]
+            config = one.config.changed(seed=lacon.SEEDS[0])
+            run = complete_map_run(config, report.request.runs, f"{task}-{method}")
+            spaces[lacon.METHODS[method]] = space_of(run)
+            encoders[lacon.METHODS[method]] = space_of(run, matched=False)
+        encoders["LaCon, projected"] = spaces[lacon.METHODS["lacon"]]
         draw_spaces(spaces, folder / f"maps-{task}.png")
         draw_spectra(encoders, folder / f"spectrum-{task}.png")
         ranks = {title: effective_rank(spectrum(space)) for title, space in encoders.items()}
-        write_cell(ranks_file(folder, task), ranks)
+        write_cell(tables.ranks_file(folder, task), ranks)
     return True
+
+
+def space_of(run: Path, matched: bool = True) -> EmbeddingSpace:
+    """Return a run's test embeddings or, if `matched`, the vectors LaCon matches with labels."""
+    config = RunFolder(run).config()
+    tasks, model, splits = assemble(config)
+    model.load(RunFolder(run).weights())
+    ((name, task),) = tasks.items()
+    split = splits[name]["test"]
+    assert split.examples.targets is not None
+    labels = None
+    scores: Any = partial(F.normalize, dim=-1)
+    if matched and isinstance(config.objective, LaCon):
+        head = model.heads[name]
+        assert isinstance(head.labels, torch.Tensor)
+        labels = F.normalize(head.labels.detach(), dim=-1).cpu().numpy()
+
+        def scores(outputs: Anchored) -> torch.Tensor:
+            return F.normalize(outputs.instances, dim=-1)
+    else:
+        model.heads[name] = Embedding()
+    task = replace(task, kind=replace(task.kind, scores=scores))
+    examples = score_split(model, task, split)
+    return EmbeddingSpace(examples, split.examples.targets, labels)
+
+
+def spectrum(space: EmbeddingSpace) -> np.ndarray:
+    """Return the singular values of the examples (N, H), divided by the largest (appendix A.3)."""
+    values = np.linalg.svd(space.examples.astype(np.float64), compute_uv=False)
+    return values / values[0]
+
+
+def effective_rank(values: np.ndarray) -> float:
+    """Return the exponential of the values' entropy (Roy and Vetterli, 2007)."""
+    shares = values[values > 0] / values.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def draw_spectra(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
+    """Plot singular values by rank, one line per run."""
+    figure, axis = new_figure(4.2, 3.2)
+    for title, space in spaces.items():
+        values = spectrum(space)
+        axis.plot(np.arange(1, len(values) + 1), values, label=title)
+    axis.set(xlabel="rank", ylabel="singular value / largest", xscale="log", yscale="log")
+    axis.set_ylim(1e-4, 1.5)
+    axis.legend(fontsize=7)
+    save_figure(figure, file)
 
 
 STUDY = Study(

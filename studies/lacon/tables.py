@@ -12,29 +12,8 @@ import numpy as np
 
 from reports.cells import read_cell
 from reports.tables import beside
-from studies.claims import Table, against_paper, of_seeds, shared_seeds, shown
-from studies.lacon.cells import (
-    ABLATED,
-    ABLATIONS,
-    AT_MEAN,
-    CLASS_METHODS,
-    CLASS_TASKS,
-    CURVE,
-    FEW_METHODS,
-    FEW_TASKS,
-    IMBALANCED,
-    MAPPED,
-    METHODS,
-    METRICS,
-    RATIOS,
-    RIVALS,
-    SHOTS,
-    SWEEP_SEEDS,
-    SWEEPS,
-    SWEPT,
-    TASKS,
-    Experiments,
-)
+from studies.claims import Table, beside_paper, points_text, select_seeds, shared_seeds, shown
+from studies.lacon import cells as lacon
 from studies.results import Cell, Results
 from studies.study import printed
 
@@ -46,12 +25,12 @@ Figures = Mapping[int, float]
 class Scores:
     """Test figures of the stored cells by seed, in each task's metric."""
 
-    cells: Experiments
+    cells: lacon.Experiments
     results: Results
 
     def of(self, one: Cell) -> dict[int, float]:
         (task,) = one.config.tasks
-        return self.results.values(one, "test", task, METRICS.get(task, "accuracy"))
+        return self.results.values(one, "test", task, lacon.METRICS.get(task, "accuracy"))
 
     def f1_by_class(self, one: Cell) -> tuple[dict[int, float], dict[int, float]]:
         """Return F1 of the classes with the fewest and the most training examples, by seed."""
@@ -68,11 +47,11 @@ class Scores:
         counts = self.counts(task, "test_counts")
         if not counts:
             return None
-        return always(max(counts) / sum(counts), len(counts), METRICS.get(task))
+        return always(max(counts) / sum(counts), len(counts), lacon.METRICS.get(task))
 
     def counts(self, task: str, which: str) -> list[int]:
         """Return the number of examples per class in a main run, that of the first seed found."""
-        for method in METHODS | AT_MEAN:
+        for method in lacon.METHODS | lacon.AT_MEAN:
             for counts in self.results.values(self.cells.main(task, method), which).values():
                 return counts
         return []
@@ -97,7 +76,7 @@ def ranks_file(results: Path, task: str) -> Path:
 def printed_main(task: str) -> Mapping[str, Sequence[float]]:
     """Return the paper's figures of a task by method."""
     if task in PRINTED["main"]:
-        return dict(zip(METHODS, PRINTED["main"][task], strict=True))
+        return dict(zip(lacon.METHODS, PRINTED["main"][task], strict=True))
     found = PRINTED["further"].get(task)
     return dict(zip(("ce", "lacon", "lacon-fusion"), found, strict=True)) if found else {}
 
@@ -106,20 +85,23 @@ def printed_best_rival(task: str) -> Sequence[float] | None:
     """Return the paper's best rival, computed from its figures per rival or as printed."""
     known: dict[str, Any] = PRINTED["best_rival"]
     if task in PRINTED["main"]:
-        return max(PRINTED["main"][task][: len(RIVALS)], key=lambda pair: pair[0])
+        return max(PRINTED["main"][task][: len(lacon.RIVALS)], key=lambda pair: pair[0])
     return known.get(task)
 
 
 def measured(results: Scores) -> list[str]:
     """Return the tasks with a stored main cell."""
-    every = {task: [results.cells.main(task, m) for m in METHODS | AT_MEAN] for task in TASKS}
+    every = {
+        task: [results.cells.main(task, m) for m in lacon.METHODS | lacon.AT_MEAN]
+        for task in lacon.TASKS
+    }
     return [task for task, several in every.items() if any(map(results.of, several))]
 
 
 def best_rival(results: Scores, task: str) -> Figures:
     """Return the rival figures with the highest mean over the seeds that all rivals share."""
-    every = [results.of(results.cells.main(task, rival)) for rival in RIVALS]
-    alike = [of_seeds(found, shared_seeds(every)) for found in every]
+    every = [results.of(results.cells.main(task, rival)) for rival in lacon.RIVALS]
+    alike = [select_seeds(found, shared_seeds(every)) for found in every]
     return max(alike, key=lambda found: fmean(found.values()) if found else 0.0)
 
 
@@ -143,13 +125,13 @@ def main_table(results: Scores) -> Table:
         [
             title,
             *(
-                against_paper(printed_main(task).get(method), results.of(cells.main(task, method)))
+                beside_paper(printed_main(task).get(method), results.of(cells.main(task, method)))
                 for task in tasks
             ),
         ]
-        for method, title in (METHODS | AT_MEAN).items()
+        for method, title in (lacon.METHODS | lacon.AT_MEAN).items()
     ]
-    best = [against_paper(printed_best_rival(task), best_rival(results, task)) for task in tasks]
+    best = [beside_paper(printed_best_rival(task), best_rival(results, task)) for task in tasks]
     rows.append(["the best of the five rivals", *best])
     always = [results.most_frequent(task) for task in tasks]
     shares = ["" if share is None else f"{100 * share:.1f}" for share in always]
@@ -159,7 +141,7 @@ def main_table(results: Scores) -> Table:
 
 def ablation_table(results: Scores) -> Table:
     """Return Tables 3 and 6."""
-    titles = {"lacon": "LaCon-vanilla"} | {v: title for v, (title, _) in ABLATIONS.items()}
+    titles = {"lacon": "LaCon-vanilla"} | {v: title for v, (title, _) in lacon.ABLATIONS.items()}
     titles |= {"projection": "CE behind the projection head"}
     rows = []
     for variant, title in titles.items():
@@ -167,19 +149,19 @@ def ablation_table(results: Scores) -> Table:
             results.cells.main(task, "lacon")
             if variant == "lacon"
             else results.cells.ablation(task, variant)
-            for task in ABLATED
+            for task in lacon.ABLATED
         ]
         found = [
-            against_paper(PRINTED["ablation"][variant][task], results.of(one))
-            for task, one in zip(ABLATED, cells, strict=True)
+            beside_paper(PRINTED["ablation"][variant][task], results.of(one))
+            for task, one in zip(lacon.ABLATED, cells, strict=True)
         ]
         rows.append([title, *found])
-    return ["", *ABLATED], rows
+    return ["", *lacon.ABLATED], rows
 
 
 def ranks_table(results: Scores) -> Table:
     """Return the effective ranks, which summarise the singular values of appendix A.3."""
-    found = {task: ranks for task in MAPPED if (ranks := results.ranks(task))}
+    found = {task: ranks for task in lacon.MAPPED if (ranks := results.ranks(task))}
     titles = list(dict.fromkeys(title for ranks in found.values() for title in ranks))
     rows = [[task, *(f"{ranks[title]:.1f}" for title in titles)] for task, ranks in found.items()]
     return ["", *titles], rows
@@ -188,33 +170,37 @@ def ranks_table(results: Scores) -> Table:
 def few_shot_table(results: Scores) -> Table:
     """Return Table 4 (20 examples per class) and one task's other numbers of Figure 2."""
     rows = []
-    for task, shots in [(t, s) for t in FEW_TASKS for s in (SHOTS if t == CURVE else (20,))]:
+    for task, shots in [
+        (t, s) for t in lacon.FEW_TASKS for s in (lacon.SHOTS if t == lacon.CURVE else (20,))
+    ]:
         known = PRINTED["few_shot"].get(task, ()) if shots == 20 else ()
         paper = dict(zip(("ce", "lacon"), known, strict=False))
-        found = {m: results.of(results.cells.few_shot(task, shots, m)) for m in FEW_METHODS}
+        found = {m: results.of(results.cells.few_shot(task, shots, m)) for m in lacon.FEW_METHODS}
         if any(found.values()):
             cells = [
                 f"{paper[m]:.1f} / {shown(f.values())}" if m in paper else shown(f.values())
                 for m, f in found.items()
             ]
             rows.append([task, str(shots), *cells])
-    return ["", "a class", *FEW_METHODS.values()], rows
+    return ["", "a class", *lacon.FEW_METHODS.values()], rows
 
 
 def imbalance_table(results: Scores) -> Table:
     """Return Figure 3 as numbers, one column per ratio."""
     rows = []
-    for task in IMBALANCED:
+    for task in lacon.IMBALANCED:
         for method in ("ce", "lacon"):
-            cells = [results.cells.imbalanced(task, ratio, method) for ratio in RATIOS]
-            rows.append([task, METHODS[method], *(shown(results.of(o).values()) for o in cells)])
-    return ["", "", *(f"{ratio}" for ratio in RATIOS)], rows
+            cells = [results.cells.imbalanced(task, ratio, method) for ratio in lacon.RATIOS]
+            rows.append(
+                [task, lacon.METHODS[method], *(shown(results.of(o).values()) for o in cells)]
+            )
+    return ["", "", *(f"{ratio}" for ratio in lacon.RATIOS)], rows
 
 
 def by_class_table(results: Scores) -> Table:
     """Return Table 5: F1 of the minority and the majority class at a ratio of 10."""
     rows = []
-    for task in IMBALANCED:
+    for task in lacon.IMBALANCED:
         for place, method in enumerate(("ce", "lacon")):
             found = results.f1_by_class(results.cells.imbalanced(task, 10, method))
             by_class = PRINTED["by_class"]
@@ -223,36 +209,32 @@ def by_class_table(results: Scores) -> Table:
                 beside("" if p is None else f"{p:.1f}", shown(o.values()))
                 for p, o in zip(paper, found, strict=True)
             ]
-            rows.append([task, METHODS[method], *pairs])
+            rows.append([task, lacon.METHODS[method], *pairs])
     return ["", "", "minority", "majority"], rows
 
 
 def classes_table(results: Scores) -> Table:
     """Return Figure 6 as numbers."""
     rows = []
-    for task, counts in CLASS_TASKS.items():
-        for method in CLASS_METHODS:
-            found = {
-                count: shown(results.of(results.cells.first_classes(task, count, method)).values())
-                for count in counts
-            }
-            if any(found.values()):
-                cells = ", ".join(f"{count}: {cell}" for count, cell in found.items() if cell)
-                rows.append([task, METHODS[method], cells])
+    for task, counts in lacon.CLASS_TASKS.items():
+        for method in lacon.CLASS_METHODS:
+            cells = {count: results.cells.first_classes(task, count, method) for count in counts}
+            found = {count: results.of(one) for count, one in cells.items()}
+            if text := points_text(found):
+                rows.append([task, lacon.METHODS[method], text])
     return ["", "", "accuracy by number of classes"], rows
 
 
 def swept(results: Scores, task: str, what: str, value: float) -> dict[int, float]:
-    return of_seeds(results.of(results.cells.sweep(task, what, value)), SWEEP_SEEDS)
+    return select_seeds(results.of(results.cells.sweep(task, what, value)), lacon.SWEEP_SEEDS)
 
 
 def sweep_table(results: Scores) -> Table:
     """Return Figure 5 as numbers."""
-    rows = []
-    for what, (_, points) in SWEEPS.items():
-        for task in SWEPT:
-            found = {value: shown(swept(results, task, what, value).values()) for value in points}
-            if any(found.values()):
-                cells = ", ".join(f"{v:g}: {cell}" for v, cell in found.items() if cell)
-                rows.append([what, task, cells])
+    rows = [
+        [what, task, text]
+        for what, (_, points) in lacon.SWEEPS.items()
+        for task in lacon.SWEPT
+        if (text := points_text({value: swept(results, task, what, value) for value in points}))
+    ]
     return ["", "", "test accuracy of LaCon-vanilla"], rows

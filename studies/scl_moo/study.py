@@ -5,44 +5,25 @@ from __future__ import annotations
 from multitask.assembly import plain_tasks
 from reports.tables import markdown_table
 from studies.claims import READING
-from studies.figures import draw_lines, draw_maps, drawn_run
+from studies.figures import complete_map_run, draw_lines, draw_maps
 from studies.results import Cell
-from studies.scl_moo.cells import (
-    GRID,
-    METHODS,
-    SEEDS,
-    SHOTS,
-    SPACES,
-    SWEEPS,
-    Experiments,
-    swept_methods,
-)
-from studies.scl_moo.tables import (
-    Accuracies,
-    chosen_table,
-    data_table,
-    few_shot_table,
-    full_table,
-    significance_table,
-    spaces_table,
-    status_table,
-    sweep_table,
-)
-from studies.study import Report, Study, StudyRequest, how_far, notes_of
+from studies.scl_moo import cells as scl_moo
+from studies.scl_moo import tables
+from studies.study import Report, Study, StudyRequest, notes_of, progress_notice
 from tasks import data_folder
 
 RATE = 1e-5  # section 4.1
-WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in SWEEPS.values()))
+WHOLE_SWEEPS = ("sweep", *(f"sweep-{name}" for name in scl_moo.SWEEPS.values()))
 MAPPED = ("ls", "epo", "scl")  # Figure 4, from left to right: SST-2, 20 examples
 
 
-def experiments(request: StudyRequest) -> Experiments:
+def experiments(request: StudyRequest) -> scl_moo.Experiments:
     rate = request.lr or RATE
-    return Experiments(request.base.changed(lr=rate, head_lr=rate), request.epochs)
+    return scl_moo.Experiments(request.base.changed(lr=rate, head_lr=rate), request.epochs)
 
 
-def accuracies(report: Report) -> Accuracies:
-    return Accuracies(experiments(report.request), report.results)
+def accuracies(report: Report) -> tables.Accuracies:
+    return tables.Accuracies(experiments(report.request), report.results)
 
 
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
@@ -56,7 +37,7 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
     swept = [f"few-shot-sst2-50-{method}" for method in ("scl", "ls", "epo")]
     compared = [
         f"few-shot-{task}-50-epo"
-        for task in SPACES
+        for task in scl_moo.SPACES
         if any(f"parameters-{task}-epo".startswith(row) for row in rows)
     ]
     return one.name in compared or (one.name in swept and any(row in WHOLE_SWEEPS for row in rows))
@@ -66,34 +47,34 @@ def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     found = accuracies(report)
     return [
-        f"{how_far(report)} Every cell: the paper's figure (RoBERTa base) "
+        f"{progress_notice(report)} Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}.",
         "## Data (Table 1)",
-        markdown_table(*data_table(found)),
+        markdown_table(*tables.data_table(found)),
         "Left out: training examples whose texts are in dev or test of their task.",
         "## Few-shot (Table 2, and three tasks more)",
-        markdown_table(*few_shot_table(found)),
+        markdown_table(*tables.few_shot_table(found)),
         "## Do LS and EPO beat the baselines?",
-        markdown_table(*significance_table(found)),
+        markdown_table(*tables.significance_table(found)),
         f"{READING} A few-shot pair is the mean over N; methods share a seed's examples. LS and "
         "EPO have batches of as many examples of each class (Algorithm 1), CE and CE + SCL random "
         "ones: a difference may be the batches'.",
         "## All data (Table 3)",
-        markdown_table(*full_table(found)),
+        markdown_table(*tables.full_table(found)),
         "## What EPO did",
-        markdown_table(*status_table(found)),
+        markdown_table(*tables.status_table(found)),
         "Means over runs. At a vertex one of the two has no say, on the way to the ray of the "
         "preference or where it is out of reach; apart: the difference of preference x pull and "
         "preference x push over the last steps, in shares of the larger one.",
         "## EPO at the representation and at the parameters, 50 examples",
-        markdown_table(*spaces_table(found)),
+        markdown_table(*tables.spaces_table(found)),
         "## Figure 5: SST-2 dev accuracy with 50 examples",
-        markdown_table(*sweep_table(found)),
+        markdown_table(*tables.sweep_table(found)),
         "The point that is best on dev, one setting away from the paper's, and its test figures. "
         "The tables above have the paper's settings throughout; five seeds of one task show "
         "nothing for others.",
-        markdown_table(*chosen_table(found)),
+        markdown_table(*tables.chosen_table(found)),
     ]
 
 
@@ -101,15 +82,17 @@ def draw(report: Report) -> None:
     """Draw Figure 1, test accuracy over the number of examples, and each setting of Figure 5."""
     found, folder = accuracies(report), report.results.folder
     lines = {
-        title: {float(shots): found.few_shot("sst2", shots, method) for shots in SHOTS}
-        for method, title in METHODS.items()
+        title: {float(shots): found.few_shot("sst2", shots, method) for shots in scl_moo.SHOTS}
+        for method, title in scl_moo.METHODS.items()
     }
     label = "labelled examples"
-    draw_lines(lines, folder / "shots.png", label, "SST-2 test accuracy", xticks=SHOTS)
-    for setting, name in SWEEPS.items():
+    draw_lines(lines, folder / "shots.png", label, "SST-2 test accuracy", xticks=scl_moo.SHOTS)
+    for setting, name in scl_moo.SWEEPS.items():
         lines = {
-            METHODS[method]: {value: found.sweep(setting, value, method) for value in GRID}
-            for where, method in swept_methods()
+            scl_moo.METHODS[method]: {
+                value: found.sweep(setting, value, method) for value in scl_moo.GRID
+            }
+            for where, method in scl_moo.swept_methods()
             if where == setting
         }
         file = folder / f"sweep-{name}.png"
@@ -118,13 +101,13 @@ def draw(report: Report) -> None:
 
 def draw_maps_of_runs(report: Report) -> bool:
     """Train and keep one run per method; draw Figure 4, their [CLS] embeddings."""
-    cells = {m: experiments(report.request).few_shot("sst2", SHOTS[0], m) for m in MAPPED}
+    cells = {m: experiments(report.request).few_shot("sst2", scl_moo.SHOTS[0], m) for m in MAPPED}
     if not report.ran(list(cells.values())):
         return False
     found = {}
     for method, cell in cells.items():
-        config = cell.config.changed(seed=SEEDS[0])
-        found[METHODS[method]] = drawn_run(config, report.request.runs, method)
+        config = cell.config.changed(seed=scl_moo.SEEDS[0])
+        found[scl_moo.METHODS[method]] = complete_map_run(config, report.request.runs, method)
     test = plain_tasks(config)["sst2"].read(data_folder(config.data), "test")
     draw_maps(found, test, report.results.folder / "maps.png")
     return False

@@ -10,20 +10,17 @@ from typing import Any
 import numpy as np
 
 from multitask.assembly import plain_tasks
-from studies.claims import Table, against_paper, by_seed, claims_table, differences, of_seeds, shown
-from studies.results import Cell, Results
-from studies.scl_moo.cells import (
-    FULL,
-    GRID,
-    METHODS,
-    SHOTS,
-    SPACES,
-    SWEEP_SEEDS,
-    SWEEPS,
-    TASKS,
-    Experiments,
-    swept_methods,
+from studies.claims import (
+    Table,
+    beside_paper,
+    by_seed,
+    claims_table,
+    differences,
+    select_seeds,
+    shown,
 )
+from studies.results import Cell, Results
+from studies.scl_moo import cells as scl_moo
 from studies.study import absent_tasks, printed
 from tasks import data_folder
 
@@ -32,7 +29,7 @@ from tasks import data_folder
 class Accuracies:
     """Accuracies of the stored cells by seed, of a finished or unfinished study."""
 
-    cells: Experiments
+    cells: scl_moo.Experiments
     results: Results
 
     def test(self, one: Cell, split: str = "test") -> dict[int, float]:
@@ -52,14 +49,16 @@ class Accuracies:
         number of examples that any pair has.
         """
         few: dict[tuple[str, int], dict[int, float]] = {}
-        for task in TASKS:
-            for shots in SHOTS:
+        for task in scl_moo.TASKS:
+            for shots in scl_moo.SHOTS:
                 mine, theirs = (self.few_shot(task, shots, name) for name in (method, other))
                 for seed in sorted(mine.keys() & theirs.keys()):
                     few.setdefault((task, seed), {})[shots] = mine[seed] - theirs[seed]
         whole = {shots for several in few.values() for shots in several}
         means = [float(np.mean(list(v.values()))) for v in few.values() if v.keys() == whole]
-        first, second = ([self.cells.full(t, name) for t in TASKS] for name in (method, other))
+        first, second = (
+            [self.cells.full(t, name) for t in scl_moo.TASKS] for name in (method, other)
+        )
         return means, differences(self.test, first, second)
 
     def sweep(
@@ -67,7 +66,7 @@ class Accuracies:
     ) -> dict[int, float]:
         """Return accuracies of the sweep's seeds only, by default on dev as in the paper."""
         found = self.test(self.cells.sweep(setting, value, method), split)
-        return of_seeds(found, SWEEP_SEEDS)
+        return select_seeds(found, scl_moo.SWEEP_SEEDS)
 
 
 PRINTED = printed("scl_moo")
@@ -78,42 +77,44 @@ AGAINST = ("ce", "scl")
 def few_shot_table(results: Accuracies) -> Table:
     """Return Table 2 and more: one row per method and number of examples, one column per task."""
     rows = []
-    for shots in SHOTS:
-        for method, title in METHODS.items():
+    for shots in scl_moo.SHOTS:
+        for method, title in scl_moo.METHODS.items():
             cells = [
-                against_paper(
+                beside_paper(
                     PRINTED["few_shot"].get(task, {}).get(str(shots), {}).get(method),
                     results.few_shot(task, shots, method),
                     digits=2,
                 )
-                for task in TASKS
+                for task in scl_moo.TASKS
             ]
             rows.append([title, str(shots), *cells])
-    return ["", "N", *TASKS], rows
+    return ["", "N", *scl_moo.TASKS], rows
 
 
 def full_table(results: Accuracies) -> Table:
     """Return Table 3."""
     rows = []
-    for method, title in METHODS.items():
-        ours = {task: results.full(task, method) for task in FULL}
-        cells = [against_paper(PRINTED["full"][task][method], ours[task], 2) for task in FULL]
-        mean = np.mean([PRINTED["full"][task][method][0] for task in FULL])
+    for method, title in scl_moo.METHODS.items():
+        ours = {task: results.full(task, method) for task in scl_moo.FULL}
+        cells = [
+            beside_paper(PRINTED["full"][task][method], ours[task], 2) for task in scl_moo.FULL
+        ]
+        mean = np.mean([PRINTED["full"][task][method][0] for task in scl_moo.FULL])
         means = [100 * np.mean(list(found.values())) for found in ours.values() if found]
-        whole = f"{np.mean(means):.1f}" if len(means) == len(FULL) else ""
+        whole = f"{np.mean(means):.1f}" if len(means) == len(scl_moo.FULL) else ""
         rows.append([title, *cells, f"{mean:.2f} / {whole}"])
-    return ["", *FULL, "mean of all six"], rows
+    return ["", *scl_moo.FULL, "mean of all six"], rows
 
 
 def data_table(results: Accuracies) -> Table:
     """Return Table 1 for the available files; the paper's test sets are the leaderboard's."""
     rows = []
-    for task in TASKS:
+    for task in scl_moo.TASKS:
         full = results.cells.full(task, "ce")
         if absent_tasks([full]):
             continue
         folder, counts = data_folder(full.config.data), []
-        for one in (full, results.cells.few_shot(task, SHOTS[0], "ce")):
+        for one in (full, results.cells.few_shot(task, scl_moo.SHOTS[0], "ce")):
             drawn = plain_tasks(one.config)[task]
             found = {split: drawn.read(folder, split) for split in ("train", "dev", "test")}
             counts += [f"{len(found[split]):,}" for split in ("train", "dev", "test")]
@@ -130,7 +131,7 @@ def significance_table(results: Accuracies) -> Table:
     for where, column in (("few-shot", 0), ("all data", 1)):
         for method in OURS:
             for other in AGAINST:
-                claim = f"{METHODS[method]} - {METHODS[other]}, {where}"
+                claim = f"{scl_moo.METHODS[method]} - {scl_moo.METHODS[other]}, {where}"
                 lines[claim] = results.pairs(method, other)[column]
     return claims_table(lines)
 
@@ -138,10 +139,10 @@ def significance_table(results: Accuracies) -> Table:
 def sweep_table(results: Accuracies) -> Table:
     """Return Figure 5 as numbers: dev accuracy on SST-2 with 50 examples."""
     rows = []
-    for setting, method in swept_methods():
-        cells = [shown(results.sweep(setting, value, method).values()) for value in GRID]
-        rows.append([SWEEPS[setting], METHODS[method], *cells])
-    return ["", "", *(f"{value:g}" for value in GRID)], rows
+    for setting, method in scl_moo.swept_methods():
+        cells = [shown(results.sweep(setting, value, method).values()) for value in scl_moo.GRID]
+        rows.append([scl_moo.SWEEPS[setting], scl_moo.METHODS[method], *cells])
+    return ["", "", *(f"{value:g}" for value in scl_moo.GRID)], rows
 
 
 def chosen_table(results: Accuracies) -> Table:
@@ -149,12 +150,14 @@ def chosen_table(results: Accuracies) -> Table:
 
     CE has no setting to choose.
     """
-    plain = of_seeds(results.test(results.cells.few_shot("sst2", 50, "ce")), SWEEP_SEEDS)
+    plain = select_seeds(
+        results.test(results.cells.few_shot("sst2", 50, "ce")), scl_moo.SWEEP_SEEDS
+    )
     rows = []
-    for method in METHODS:
+    for method in scl_moo.METHODS:
         if method == "ce":
             continue
-        points = [(s, v) for s, m in swept_methods() if m == method for v in GRID]
+        points = [(s, v) for s, m in scl_moo.swept_methods() if m == method for v in scl_moo.GRID]
         dev = {p: found for p in points if (found := results.sweep(*p, method))}
         if not dev:
             continue
@@ -163,7 +166,9 @@ def chosen_table(results: Accuracies) -> Table:
         gains = by_seed(test, plain)
         above = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
         cells = [shown(found.values()) for found in (dev[best], test, plain)]
-        rows.append([METHODS[method], f"{SWEEPS[best[0]]} {best[1]:g}", *cells, above])
+        rows.append(
+            [scl_moo.METHODS[method], f"{scl_moo.SWEEPS[best[0]]} {best[1]:g}", *cells, above]
+        )
     return ["", "chosen on dev", "dev", "test", "CE: test", "seeds above CE"], rows
 
 
@@ -173,12 +178,12 @@ HEADER = ["EPO's steps", "mean weight of pull / push", "apart"]
 def status_table(results: Accuracies) -> Table:
     """Return EPO's statuses and weights by task, few-shot and with all data, without sweeps."""
     rows = []
-    for task in TASKS:
+    for task in scl_moo.TASKS:
         for where, cells in (
-            ("few-shot", [results.cells.few_shot(task, shots, "epo") for shots in SHOTS]),
+            ("few-shot", [results.cells.few_shot(task, shots, "epo") for shots in scl_moo.SHOTS]),
             ("all data", [results.cells.full(task, "epo")]),
         ):
-            runs = [run for one in cells for run in results.results.kept(one).values()]
+            runs = [run for one in cells for run in results.results.figures_by_seed(one).values()]
             if runs:
                 rows.append([task, where, str(len(runs)), *steps_and_weights(runs, task)])
     return ["", "", "runs", *HEADER], rows
@@ -207,12 +212,12 @@ def spaces_table(results: Accuracies) -> Table:
     If one of the two is not available yet, only the other is shown.
     """
     rows = []
-    for task in SPACES:
+    for task in scl_moo.SPACES:
         spaces = {
             "representation": results.cells.few_shot(task, 50, "epo"),
             "parameters": results.cells.at_parameters(task),
         }
-        found = {name: results.results.kept(one) for name, one in spaces.items()}
+        found = {name: results.results.figures_by_seed(one) for name, one in spaces.items()}
         there = {name: runs for name, runs in found.items() if runs}
         seeds = sorted(set.intersection(*map(set, there.values()))) if there else []
         for name, runs in there.items():

@@ -15,7 +15,7 @@ from typing import Any
 from multitask.config import RunConfig
 from multitask.methods import methods
 from studies.results import Cell
-from studies.supercontext.judged import Vectors, Words, pretrain_and_evaluate
+from studies.supercontext.evaluation import Vectors, Words, pretrain_and_evaluate
 
 LOSSES = {
     "ce": "Cross-entropy",

@@ -12,54 +12,36 @@ from reports.tables import markdown_table
 from studies.claims import READING
 from studies.figures import draw_lines, draw_maps, map_folder
 from studies.results import Cell
-from studies.study import Report, Study, StudyRequest, how_far, notes_of
-from studies.supercontext.cells import (
-    FIRST,
-    HARD,
-    LOSSES,
-    SEEDS,
-    SETTINGS,
-    SWEEPS,
-    SWEPT,
-    TEMPERATURE,
-    Experiments,
-    sweep_points,
-)
-from studies.supercontext.judged import Vectors, pretrain
-from studies.supercontext.tables import (
-    Accuracies,
-    printed_hard_table,
-    setting_parts,
-    sweep_claims,
-    sweep_table,
-    swept,
-)
+from studies.study import Report, Study, StudyRequest, notes_of, progress_notice
+from studies.supercontext import cells as supercontext
+from studies.supercontext import tables
+from studies.supercontext.evaluation import Vectors, pretrain
 from tasks import data_folder
 
 MAPPED = ("superloss", "ce")  # Figure 2, on SST-2
 SAME_FOR_ALL = (
-    f"All contrastive losses: temperature {TEMPERATURE:g} (SuperLoss, SupCon), margin 0.5 between "
-    "Euclidean distances of unit vectors (triplets), inner products of vectors as they are "
-    "(N-pairs), the non-linear projection of 512, batches of as many examples of each class; none "
-    "was tuned. BiLSTMs run in fp32. Adam with a linear warm-up over a tenth of the steps, linear "
-    "decay and clipping at 1; units are of each direction, where the paper's embedding has 512 in "
-    "all. Fine-tuning begins with a fresh head for every loss. Batches of cross-entropy have the "
-    "size that the paper gives it, or ours below; its sweep is among the figures. Figures 5a and "
-    "5b: batches stay at 40 of each class, of which an anchor sees so many positives and "
-    "negatives."
+    f"All contrastive losses: temperature {supercontext.TEMPERATURE:g} (SuperLoss, SupCon), "
+    "margin 0.5 between Euclidean distances of unit vectors (triplets), inner products of vectors"
+    " as they are (N-pairs), the non-linear projection of 512, batches of as many examples of "
+    "each class; none was tuned. BiLSTMs run in fp32. Adam with a linear warm-up over a tenth of "
+    "the steps, linear decay and clipping at 1; units are of each direction, where the paper's "
+    "embedding has 512 in all. Fine-tuning begins with a fresh head for every loss. Batches of "
+    "cross-entropy have the size that the paper gives it, or ours below; its sweep is among the "
+    "figures. Figures 5a and 5b: batches stay at 40 of each class, of which an anchor sees so "
+    "many positives and negatives."
 )
 
 
-def experiments(request: StudyRequest) -> Experiments:
+def experiments(request: StudyRequest) -> supercontext.Experiments:
     vectors = Vectors.of(Path(request.vectors)) if request.vectors else None
-    return Experiments(request.base, request.epochs, request.lr, vectors)
+    return supercontext.Experiments(request.base, request.epochs, request.lr, vectors)
 
 
 def check(request: StudyRequest) -> None:
     """Raise UserError for `lr` or `vectors` that no requested or stored row uses."""
     files = request.results.glob("*.json")
     kept = [file.stem for file in files if not file.stem.startswith("ids-")]
-    rows = (*(request.rows or FIRST), *kept)
+    rows = (*(request.rows or supercontext.FIRST), *kept)
     given = [row for row in rows if row.startswith("given") or "given".startswith(row)]
     if request.lr is not None and not given:
         raise UserError("--lr: expected rows of the setting given, found only rows of BiLSTMs")
@@ -73,9 +55,9 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
     Whole sweeps include main cells, which are their points at default values.
     """
     if request.rows is None:
-        return one.name.startswith((*FIRST, "sweep"))
-    swept_cells = [f"small-{SWEPT}-{loss}" for loss in MAPPED]
-    whole = ("sweep", *(f"sweep-{what}" for what in SWEEPS))
+        return one.name.startswith((*supercontext.FIRST, "sweep"))
+    swept_cells = [f"small-{supercontext.SWEPT}-{loss}" for loss in MAPPED]
+    whole = ("sweep", *(f"sweep-{what}" for what in supercontext.SWEEPS))
     return one.name.startswith(request.rows) or (
         one.name in swept_cells and any(row in whole for row in request.rows)
     )
@@ -83,63 +65,66 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
 
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order for each kind of encoder."""
-    found = Accuracies(experiments(report.request), report.results)
+    found = tables.Accuracies(experiments(report.request), report.results)
     parts = [
-        f"{how_far(report)} Every cell: the paper's figure (BiLSTM of "
+        f"{progress_notice(report)} Every cell: the paper's figure (BiLSTM of "
         "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
         "test accuracy in per cent, mean ± standard deviation (seeds).",
         notes_of(STUDY, report.request),
         SAME_FOR_ALL,
         READING,
     ]
-    for setting in SETTINGS:
-        parts += setting_parts(found, setting)
+    for setting in supercontext.SETTINGS:
+        parts += tables.setting_parts(found, setting)
     return [
         *parts,
         "## Table 5 as printed",
-        markdown_table(*printed_hard_table()),
+        markdown_table(*tables.printed_hard_table()),
         "## Figures 4 and 5: layers, units, batch size, temperature, positives and negatives",
-        markdown_table(*sweep_table(found)),
+        markdown_table(*tables.sweep_table(found)),
         "Does section V hold?",
-        markdown_table(*sweep_claims(found)),
+        markdown_table(*tables.sweep_claims(found)),
     ]
 
 
 def draw(report: Report) -> None:
     """Draw Figures 4, 5a and 5b, one per setting, and 5c: the threshold of hard negatives."""
-    found = Accuracies(experiments(report.request), report.results)
+    found = tables.Accuracies(experiments(report.request), report.results)
     lines: dict[str, dict[str, dict[float, Mapping[int, float]]]] = {}
-    for what, value, loss in sweep_points():
-        line = lines.setdefault(what, {}).setdefault(LOSSES[loss], {})
-        line[value] = swept(found, what, value, loss)
+    for what, value, loss in supercontext.sweep_points():
+        line = lines.setdefault(what, {}).setdefault(supercontext.LOSSES[loss], {})
+        line[value] = tables.swept(found, what, value, loss)
     lines["threshold"] = {
         "SuperLoss*": {
             threshold: found.of(
-                found.cells.hard("small", SWEPT, "threshold", threshold), split="dev"
+                found.cells.hard("small", supercontext.SWEPT, "threshold", threshold), split="dev"
             )
-            for threshold in HARD["threshold"]
+            for threshold in supercontext.HARD["threshold"]
         }
     }
     for what, several in lines.items():
         draw_lines(
-            several, report.results.folder / f"sweep-{what}.png", what, f"{SWEPT} dev accuracy"
+            several,
+            report.results.folder / f"sweep-{what}.png",
+            what,
+            f"{supercontext.SWEPT} dev accuracy",
         )
 
 
 def draw_maps_of_runs(report: Report) -> bool:
     """Train and keep SuperLoss and cross-entropy runs; draw Figure 2, SST-2's test sentences."""
     cells = experiments(report.request)
-    for setting in SETTINGS:
+    for setting in supercontext.SETTINGS:
         several = {loss: cells.main(setting, "sst2", loss) for loss in MAPPED}
         if not report.ran(list(several.values())):
             continue
         found = {}
         for loss, one in several.items():
-            config = one.config.changed(seed=SEEDS[0])
+            config = one.config.changed(seed=supercontext.SEEDS[0])
             folder = map_folder(report.request.runs, one.name, config)
             with file_lock(folder):
                 pretrain(config, folder, cells.words(setting), cells.vectors)
-            found[LOSSES[loss]] = folder / "pretrained"
+            found[supercontext.LOSSES[loss]] = folder / "pretrained"
         (task,) = plain_tasks(one.config).values()
         test = task.read(data_folder(one.config.data), "test")
         draw_maps(found, test, report.results.folder / f"maps-{setting}.png")

@@ -9,30 +9,19 @@ import numpy as np
 from reports.tables import markdown_table
 from studies.claims import (
     Table,
-    against_paper,
+    beside_paper,
     between,
     by_seed,
     claims_table,
     differences,
-    means_by_seed,
-    of_seeds,
+    mean_per_seed,
+    points_text,
+    select_seeds,
     shown,
 )
 from studies.results import Cell, Results
 from studies.study import printed
-from studies.supercontext.cells import (
-    ABLATED,
-    HARD,
-    HEADS,
-    LOSSES,
-    SETTINGS,
-    SWEEP_SEEDS,
-    SWEEPS,
-    SWEPT,
-    TASKS,
-    Experiments,
-    sweep_points,
-)
+from studies.supercontext import cells as supercontext
 
 PRINTED = printed("supercontext")
 
@@ -41,7 +30,7 @@ PRINTED = printed("supercontext")
 class Accuracies:
     """Accuracies of the stored cells by seed, of a finished or unfinished study."""
 
-    cells: Experiments
+    cells: supercontext.Experiments
     results: Results
 
     def of(self, one: Cell, how: str = "linear", split: str = "test") -> dict[int, float]:
@@ -49,32 +38,40 @@ class Accuracies:
         return self.results.values(one, how, split, task, "accuracy")
 
 
-HARD_COLUMNS = [(kind, amount) for kind, amounts in HARD.items() for amount in amounts]
+HARD_COLUMNS = [(kind, amount) for kind, amounts in supercontext.HARD.items() for amount in amounts]
 HOW = {"linear": "linear evaluation", "tuned": "fine-tuned"}
 
 
 def losses_table(results: Accuracies, setting: str, how: str) -> Table:
     """Return Table 4: a row per task, a column per loss; missing tasks have only paper figures."""
     rows = []
-    for task in TASKS:
-        known = dict(zip(LOSSES, PRINTED["losses"].get(task, ()), strict=False))
-        found = {loss: results.of(results.cells.main(setting, task, loss), how) for loss in LOSSES}
+    for task in supercontext.TASKS:
+        known = dict(zip(supercontext.LOSSES, PRINTED["losses"].get(task, ()), strict=False))
+        found = {
+            loss: results.of(results.cells.main(setting, task, loss), how)
+            for loss in supercontext.LOSSES
+        }
         own = known if how == "linear" else {}
         if own or any(found.values()):
-            rows.append([task, *(against_paper(own.get(loss), found[loss], 2) for loss in LOSSES)])
-    return ["", *LOSSES.values()], rows
+            rows.append(
+                [
+                    task,
+                    *(beside_paper(own.get(loss), found[loss], 2) for loss in supercontext.LOSSES),
+                ]
+            )
+    return ["", *supercontext.LOSSES.values()], rows
 
 
-def judged_table(results: Accuracies, setting: str) -> Table:
+def frozen_or_tuned_table(results: Accuracies, setting: str) -> Table:
     """Return Table 3: SuperLoss' encoder frozen and fine-tuned; cross-entropy's classifier."""
     rows = []
-    for task in TASKS:
+    for task in supercontext.TASKS:
         known = dict(zip(HOW, PRINTED["judged"].get(task, ()), strict=False))
         one = results.cells.main(setting, task, "superloss")
         found = {how: results.of(one, how) for how in HOW}
         plain = results.of(results.cells.main(setting, task, "ce"), "pretrained")
         if known or any(found.values()):
-            cells = [against_paper(known.get(how), found[how], 2) for how in HOW]
+            cells = [beside_paper(known.get(how), found[how], 2) for how in HOW]
             rows.append([task, *cells, shown(plain.values())])
     return ["", *HOW.values(), "cross-entropy's own classifier, before fine-tuning"], rows
 
@@ -82,18 +79,25 @@ def judged_table(results: Accuracies, setting: str) -> Table:
 def heads_table(results: Accuracies, setting: str) -> Table:
     """Return Table 2."""
     rows = []
-    for task in ABLATED:
+    for task in supercontext.ABLATED:
         known = PRINTED["heads"].get(task, {})
-        found = {head: results.of(results.cells.head(setting, task, head)) for head in HEADS}
+        found = {
+            head: results.of(results.cells.head(setting, task, head)) for head in supercontext.HEADS
+        }
         if any(found.values()):
-            rows.append([task, *(against_paper(known.get(head), found[head], 2) for head in HEADS)])
-    return ["", *HEADS], rows
+            rows.append(
+                [
+                    task,
+                    *(beside_paper(known.get(head), found[head], 2) for head in supercontext.HEADS),
+                ]
+            )
+    return ["", *supercontext.HEADS], rows
 
 
 def hard_table(results: Accuracies, setting: str) -> Table:
     """Return all figures of Table 5 on dev, which selects the hard negatives, and on test."""
     rows = []
-    for task in ABLATED:
+    for task in supercontext.ABLATED:
         every = results.cells.main(setting, task, "superloss")
         several = [every, *(results.cells.hard(setting, task, *column) for column in HARD_COLUMNS)]
         for split in ("dev", "test"):
@@ -128,13 +132,13 @@ def best_hard(results: Accuracies, setting: str, task: str) -> Cell | None:
 def best_hard_table(results: Accuracies, setting: str) -> Table:
     """Return Table 5: test figures of all negatives and of the hard ones selected on dev."""
     rows = []
-    for task in ABLATED:
+    for task in supercontext.ABLATED:
         known = PRINTED["hard"].get(task, (None, None))
         best = best_hard(results, setting, task)
         every = results.of(results.cells.main(setting, task, "superloss"))
         if best is not None:
             cells = [
-                against_paper(paper, ours, 2)
+                beside_paper(paper, ours, 2)
                 for paper, ours in zip(known, (every, results.of(best)), strict=True)
             ]
             rows.append([task, *cells, best.name.partition("hard-")[2]])
@@ -144,17 +148,23 @@ def best_hard_table(results: Accuracies, setting: str) -> Table:
 def claims(results: Accuracies, setting: str) -> Table:
     """Test SuperLoss against each rival, its projection heads, hard negatives, frozen encoder."""
     cells = results.cells
-    main = {loss: [cells.main(setting, task, loss) for task in TASKS] for loss in LOSSES}
+    main = {
+        loss: [cells.main(setting, task, loss) for task in supercontext.TASKS]
+        for loss in supercontext.LOSSES
+    }
     found = {
         f"SuperLoss - {title}": differences(results.of, main["superloss"], main[loss])
-        for loss, title in LOSSES.items()
+        for loss, title in supercontext.LOSSES.items()
         if loss != "superloss"
     }
-    heads = {h: [cells.head(setting, task, h) for task in ABLATED] for h in HEADS}
+    heads = {
+        h: [cells.head(setting, task, h) for task in supercontext.ABLATED]
+        for h in supercontext.HEADS
+    }
     for head in ("none", "linear"):
         pair = heads["nonlinear"], heads[head]
         found[f"non-linear head - {head}"] = differences(results.of, *pair)
-    best = {task: best_hard(results, setting, task) for task in ABLATED}
+    best = {task: best_hard(results, setting, task) for task in supercontext.ABLATED}
     hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
     found["SuperLoss* - SuperLoss"] = differences(
         results.of, [one for one, _ in hard], [every for _, every in hard]
@@ -168,10 +178,11 @@ def claims(results: Accuracies, setting: str) -> Table:
 
 def setting_parts(results: Accuracies, setting: str) -> list[str]:
     """Return the tables of one kind of encoder; empty without stored cells."""
-    if not any(results.results.kept(one) for one in results.cells.every() if of(one, setting)):
+    cells = [one for one in results.cells.every() if one.name.startswith(f"{setting}-")]
+    if not any(map(results.results.figures_by_seed, cells)):
         return []
-    numbers = SETTINGS[setting]
-    encoder = results.cells.main(setting, TASKS[0], "ce").config.encoder
+    numbers = supercontext.SETTINGS[setting]
+    encoder = results.cells.main(setting, supercontext.TASKS[0], "ce").config.encoder
     epochs = results.cells.epochs or numbers.epochs
     parts = [
         f"## {setting}: {encoder}, {epochs} + {epochs} epochs, batches of {numbers.batch_size} "
@@ -181,7 +192,7 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
         "The same encoders fine-tuned with cross-entropy:",
         markdown_table(*losses_table(results, setting, "tuned")),
         "SuperLoss, frozen or fine-tuned (Table 3):",
-        markdown_table(*judged_table(results, setting)),
+        markdown_table(*frozen_or_tuned_table(results, setting)),
         "Projection heads (Table 2):",
         markdown_table(*heads_table(results, setting)),
         f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "
@@ -193,37 +204,35 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
     return [*parts, "Do the claims hold?", markdown_table(*claims(results, setting))]
 
 
-def of(one: Cell, setting: str) -> bool:
-    return one.name.startswith(f"{setting}-")
-
-
 LOWER = ("tau",)  # the paper finds smaller values better
 
 
 def sweep_table(results: Accuracies) -> Table:
     """Return Figures 4, 5a and 5b as numbers."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for what, value, loss in sweep_points():
-        if cell := shown(swept(results, what, value, loss).values()):
-            found.setdefault((what, LOSSES[loss]), []).append(f"{value:g}: {cell}")
-    rows = [[*key, ", ".join(cells)] for key, cells in found.items()]
-    return ["", "", f"{SWEPT}, dev accuracy of the linear evaluation"], rows
+    found: dict[tuple[str, str], dict[float, dict[int, float]]] = {}
+    for what, value, loss in supercontext.sweep_points():
+        points = found.setdefault((what, supercontext.LOSSES[loss]), {})
+        points[value] = swept(results, what, value, loss)
+    rows = [[*key, text] for key, points in found.items() if (text := points_text(points))]
+    return ["", "", f"{supercontext.SWEPT}, dev accuracy of the linear evaluation"], rows
 
 
 def swept(results: Accuracies, what: str, value: float, loss: str) -> dict[int, float]:
     """Return dev accuracies of the sweep's seeds only."""
-    return of_seeds(results.of(results.cells.sweep(what, value, loss), split="dev"), SWEEP_SEEDS)
+    return select_seeds(
+        results.of(results.cells.sweep(what, value, loss), split="dev"), supercontext.SWEEP_SEEDS
+    )
 
 
 def sweep_claims(results: Accuracies) -> Table:
     """Test section V: each setting's two ends, and SuperLoss against cross-entropy over shapes."""
     found: dict[str, list[float]] = {}
-    for what, points in SWEEPS.items():
+    for what, points in supercontext.SWEEPS.items():
         better, other = (points[0], points[-1]) if what in LOWER else (points[-1], points[0])
         ends = (swept(results, what, value, "superloss") for value in (better, other))
         found[f"{what}: {better:g} - {other:g}"] = by_seed(*ends)
-    shapes = [(what, value) for what in ("layers", "units") for value in SWEEPS[what]]
-    found["SuperLoss - Cross-entropy, mean over layers and units"] = means_by_seed(
+    shapes = [(what, value) for what in ("layers", "units") for value in supercontext.SWEEPS[what]]
+    found["SuperLoss - Cross-entropy, mean over layers and units"] = mean_per_seed(
         between(swept(results, *shape, "superloss"), swept(results, *shape, "ce"))
         for shape in shapes
     )

@@ -121,7 +121,7 @@ def test_latex_is_escaped(pair):
     assert "_" not in body.replace(r"\_", "")
 
 
-def test_what_cannot_be_a_system_is_refused(make_run, tmp_path):
+def test_invalid_systems_are_refused(make_run, tmp_path):
     one, two = make_run("a", ["sst"], 0.2), make_run("b", ["sst"], 0.3)
     with pytest.raises(UserError, match="expected one run of sst with seed 11711"):
         systems((None, one), (None, two))
@@ -179,7 +179,7 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
     assert "(no seed and 11711)" in as_markdown(sections([vote, alone]))
 
 
-def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_path):
+def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_run, tmp_path):
     runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
     ensemble_runs({"sst": runs}, "greedy", 11711, tmp_path / "greedy")
     alone, merged = score_systems(systems(("a", runs[0]), ("merged", tmp_path / "greedy")))
@@ -199,7 +199,7 @@ def test_what_selected_an_ensemble_is_left_out_of_every_system(make_run, tmp_pat
 @pytest.mark.parametrize(
     ("first", "other", "expected"), [([1, 2, 3], [3, 2], (2, 2)), ([1, 4], [2, 3], (1, 2))]
 )
-def test_mcnemar_is_of_a_seed_that_both_have(first, other, expected):
+def test_mcnemar_compares_runs_of_a_common_seed(first, other, expected):
     assert seeds_to_pair(first, other) == expected
 
 

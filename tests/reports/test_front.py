@@ -21,14 +21,14 @@ def test_a_point_on_its_ray_has_no_distance():
     assert front([(0.3, 0.1), (0.4, 0.1)]).distances()[0] > 0.05
 
 
-def test_losses_are_looked_at_relative_to_their_reference():
+def test_losses_are_relative_to_their_reference():
     one = front([(0.3, 0.3), (0.4, 0.1)])
     other = Front("EPO", one.objectives, one.preferences, one.losses * [1, 50], np.array([1, 50]))
     np.testing.assert_allclose(other.distances(), one.distances(), atol=1e-12)
     assert other.hypervolume() == pytest.approx(one.hypervolume())
 
 
-def test_the_volume_is_a_share_of_what_there_is_below_the_reference():
+def test_the_volume_is_a_share_of_the_volume_below_the_reference():
     assert front([(0.5, 0.5)], [(0.5, 0.5)]).hypervolume() == pytest.approx(0.25)
     assert front([(0.5, 0.2), (0.2, 0.5)]).hypervolume() == pytest.approx(0.4 + 0.4 - 0.25)
     assert front([(1.5, 0.2), (2.0, 0.5)]).hypervolume() == 0

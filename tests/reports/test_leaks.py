@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.leaks import audit, part_of
+from reports.leaks import audit, text_set
 from tasks import CS224N, data_folder
 
 
@@ -27,7 +27,7 @@ def test_case_marks_and_the_order_of_a_pair_do_not_matter(folder):
 
 
 def test_blank_texts_are_no_sentences():
-    part = part_of("x", [["", "a"], ["b", "!"]])
+    part = text_set("x", [["", "a"], ["b", "!"]])
     assert part.sentences == {"a", "b"}
     assert part.pairs == frozenset()
 
@@ -39,7 +39,7 @@ def test_the_samples_splits_share_no_pair_and_no_review():
         assert all(cell in ("", "0") for cell in row[2:])
 
 
-def test_files_that_are_not_there_are_left_out_and_damaged_ones_are_named(tmp_path):
+def test_missing_files_are_left_out_and_damaged_ones_are_named(tmp_path):
     nothing = ["held out", "distinct"], []
     assert audit(["sst"], tmp_path) == (nothing, nothing, [])
     (tmp_path / "ids-sst-dev.csv").write_text("no table\n")

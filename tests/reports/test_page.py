@@ -7,9 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from reports.comparison_tables import sections
+from reports.comparison_tables import comparison_page, disagreements, distances, sections
 from reports.figures import all_figures, confusion_counts, svg
-from reports.page import apart, comparison_page, disagreements
 from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from tasks import CS224N, build_task, data_folder
@@ -116,7 +115,7 @@ def test_the_examples_that_systems_disagree_on_most(pair, task):
     row = int(np.argmax(distance))
     assert found[0].texts == tuple(column[row] for column in examples.texts)
     assert len(found) == 5
-    assert all(len(one.said) == 2 for one in found)
+    assert all(len(one.predictions) == 2 for one in found)
 
 
 def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
@@ -158,7 +157,7 @@ def test_only_examples_that_are_predicted_differently_are_disagreements(make_run
         examples = build_task(task).read(data_folder("sample"), "dev")
         expected = {tuple(column[row] for column in examples.texts) for row in differing}
         assert {one.texts for one in found} == expected
-        assert all(len(set(one.said)) == 2 for one in found)
+        assert all(len(set(one.predictions)) == 2 for one in found)
     page = comparison_page(systems, sections(systems))
     assert ("On no dev example" in page) == (not differing)
     assert page.count("where the systems disagree the most") == 3
@@ -166,5 +165,5 @@ def test_only_examples_that_are_predicted_differently_are_disagreements(make_run
 
 def test_distances_are_total_variation_or_differences():
     values = np.array([[[0.8, 0.2, 0.0]], [[0.5, 0.0, 0.5]], [[0.6, 0.3, 0.1]]])
-    assert apart(values[0], values[1]) == pytest.approx(0.5)
-    assert apart(np.array([1.0, 4.0]), np.array([2.0, 1.5])).tolist() == [1.0, 2.5]
+    assert distances(values[0], values[1]) == pytest.approx(0.5)
+    assert distances(np.array([1.0, 4.0]), np.array([2.0, 1.5])).tolist() == [1.0, 2.5]

@@ -33,7 +33,7 @@ def test_signed_rank(seed, count):
     assert signed_rank(draw.permutation(values)) == pytest.approx(signed_rank(values))
 
 
-def test_where_there_is_nothing_to_test():
+def test_samples_without_differences_or_too_few():
     right = np.array([True, False, True])
     assert mcnemar(right, right) == 1.0
     assert signed_rank([1.0] * 5) is None

@@ -1,17 +1,26 @@
-"""What is found of runs on disk, finished or not."""
+"""Runs on disk, finished or not: the table of them, and a finished one as a cell."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from common.json_files import write_json
 from multitask.config import RunConfig
+from multitask.errors import RunError
+from multitask.run_folder import Metrics
+from reports.cells import cell
 from reports.store import StoredRun, find_runs, runs_table
+from reports.tables import text_table
 from tasks import TASK_NAMES, build_task
 from tasks.described import TaskDescription
 
 CONFIG = RunConfig(mode="single", tasks=("sts",), epochs=5, smart_weight={"sts": 3.0}, lr=2e-5)
+
+
+SINGLE = RunConfig(mode="single", tasks=("sts",))
 
 
 @pytest.fixture
@@ -52,7 +61,7 @@ def test_a_damaged_file_is_named(root):
     assert len(runs) == 2
 
 
-def test_the_mode(root, capsys, tmp_path):
+def test_mode_runs(root, capsys, tmp_path):
     import cli
 
     (tmp_path / "empty").mkdir()
@@ -78,9 +87,9 @@ def test_every_task_has_a_column_of_its_main_metric(tmp_path):
         ("pretrained", {"other": "classification"}, {"other": {"knn_accuracy": 0.4}}),
     ):
         (tmp_path / name).mkdir()
-        settled = {task: described(task, kind) for task, kind in own.items()}
+        described_tasks = {task: described(task, kind) for task, kind in own.items()}
         plain = RunConfig(mode="multitask", tasks=("sst",))
-        config = replace(plain, tasks=tuple(dev), own_tasks=settled)
+        config = replace(plain, tasks=tuple(dev), own_tasks=described_tasks)
         write_json(tmp_path / name / "config.json", config.to_json())
         write_json(tmp_path / name / "metrics.json", {"dev": dev})
     runs, problems = find_runs(tmp_path)
@@ -103,3 +112,48 @@ def test_every_task_has_a_column_of_its_main_metric(tmp_path):
 def test_the_main_metric_is_the_tasks_own(tmp_path, name):
     run = StoredRun(tmp_path, {"tasks": [name]}, None)
     assert run.main_metric(name) == build_task(name).kind.main_metric
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_figures_stand_right():
+    table = text_table(["task", "dev"], [["sst", "0.5"], ["similarity", "12.25"]])
+    assert table.splitlines() == [
+        "task          dev",
+        "----------  -----",
+        "sst           0.5",
+        "similarity  12.25",
+    ]
+
+
+OWN = TaskDescription("mine", "similarity", "m.csv", ("t", "u"), "y").to_json()
+
+
+@pytest.mark.parametrize(
+    ("settings", "stored"),
+    [
+        ({"data": "/home/someone/cs224n"}, {"data": "cs224n"}),
+        ({"encoder": "someone/a-model-of-the-hub"}, {}),
+        ({"encoder": str(Path(__file__).parent)}, {"encoder": "reports"}),
+        (
+            {"tasks": ("mine",), "own_tasks": {"mine": OWN | {"train": "/home/someone/m.csv"}}},
+            {"own_tasks": {"mine": OWN | {"train": "m.csv"}}},
+        ),
+    ],
+    ids=["data", "hub", "local encoder", "own tasks"],
+)
+def test_a_cell_has_the_whole_configuration_without_paths_of_the_machine(
+    tmp_path, settings, stored
+):
+    config = replace(SINGLE, seed=3, **settings)
+    write_json(tmp_path / "config.json", config.to_json())
+    counts = {"best_epoch": 1, "epochs": 1, "steps": 9, "combiner_steps": {"sum": 9}}
+    seconds = dict.fromkeys(("training_seconds", "examples_per_second", "seconds"), 1.5)
+    metrics = {"dev": {"sts": {"pearson": 0.5}}, **counts, **seconds}
+    assert metrics.keys() == Metrics.__annotations__.keys()
+    write_json(tmp_path / "metrics.json", metrics)
+    assert cell(tmp_path) == {"config": config.to_json() | stored} | metrics
+    json.dumps(cell(tmp_path))
+
+
+def test_an_unfinished_run_has_no_cell(tmp_path):
+    with pytest.raises(RunError, match="expected a finished run"):
+        cell(tmp_path)

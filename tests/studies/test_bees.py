@@ -14,10 +14,11 @@ from multitask.config import RunConfig
 from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.sampling import build_plan
-from reports.cells import without_paths, write_cell
+from multitask.stored_config import without_paths
+from reports.cells import write_cell
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.study import PRINTED, overall_of
-from studies.results import Results, made_of
+from studies.results import Results, is_merged_from
 from tasks.metrics import LEADERBOARD
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
@@ -25,7 +26,7 @@ BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny
 OVERALL = {"M7": 72.7, "M8": 74.5, "M9": 74.4, "M10": 73.1}
 
 
-def test_the_papers_rows_are_there():
+def test_all_rows_of_the_paper_exist():
     assert list(ROWS) == [f"M{i}" for i in range(1, 19)]
     assert {name for several in ENSEMBLE.values() for name in several} <= set(ROWS)
     for name, printed in OVERALL.items():
@@ -57,7 +58,7 @@ def test_rows_are_different_runs_and_share_their_pretraining():
     configs = [cell.run_config(seed, Path("runs")) for cell, seed in cells]
     keys = [(config.digest(), config.tasks) for config in configs]
     assert len(set(keys)) == len(keys)
-    before = {name: row_cell(name, BASE).before for name in EVERY}
+    before = {name: row_cell(name, BASE).base_cell for name in EVERY}
     assert before["M11"] == before["M14"] == replace(before["M14"])
     assert before["M9"] == before["M10"] == before["M18"]
     assert before["T3-sst"].config.pooling == "cls"
@@ -109,7 +110,7 @@ def test_some_rows(reproduce, tmp_path):
     assert line in reproduce("--rows", "M4", "--limit", "8")[1].err
 
 
-def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
+def test_other_data_files_of_the_same_name_are_refused(reproduce, tmp_path):
     folders = [tmp_path / name / "data" for name in ("one", "two")]
     for number, folder in enumerate(folders):
         shutil.copytree(Path(tasks.sample.__file__).parent, folder)
@@ -125,7 +126,7 @@ def test_cells_of_other_files_of_the_same_name(reproduce, tmp_path):
     assert (status, "M6.json: expected its sha256" in said.err) == (1, True)
 
 
-def test_a_run_of_another_configuration_is_no_member(tmp_path):
+def test_a_run_of_another_configuration_is_not_a_member(tmp_path):
     cell, runs, results = row_cell("M6", BASE, 1), tmp_path / "runs", Results(tmp_path / "bees")
     folder = runs / "M6-seed11711"
     folder.mkdir(parents=True)
@@ -153,10 +154,10 @@ def test_an_ensemble_is_shown_beside_the_cells_it_was_made_of():
         cells |= {f"{row}-seed{SEEDS[0]}": {"dev": {task: {metric: 0.5}}} for row in rows}
     cells["M8-seed11711"] = {"dev": {"qqp": {"accuracy": 0.5}}}
     ensemble = {"members": members}
-    assert made_of(ensemble, cells)
-    assert not made_of(ensemble, {k: v for k, v in cells.items() if k != "M13-seed11711"})
+    assert is_merged_from(ensemble, cells)
+    assert not is_merged_from(ensemble, {k: v for k, v in cells.items() if k != "M13-seed11711"})
     cells["M13-seed11711"] = {"dev": {"sts": {"pearson": 0.6}}}
-    assert not made_of(ensemble, cells)
+    assert not is_merged_from(ensemble, cells)
 
 
 @pytest.mark.slow
@@ -175,7 +176,7 @@ def test_all_rows_and_the_ensemble(reproduce, tmp_path):
     assert "18 of " in (tmp_path / "bees.md").read_text()
 
 
-def test_flags_that_make_no_sense(reproduce):
+def test_invalid_rows_and_seeds_are_refused(reproduce):
     assert "--rows: expected one of M1, M2" in reproduce("--rows", "M19")[1].err
     assert "expected at most one" in reproduce("--rows", "M1", "--further")[1].err
     assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1].err

@@ -20,7 +20,7 @@ def test_runs_differ_and_share_their_beginnings():
     every = cells(StudyRequest(RunConfig(mode="single", tasks=()), Path("results"), runs))
     configs = [one.run_config(seed, runs) for one in every for seed in one.seeds]
     assert len({config.digest() + config.tasks[0] for config in configs}) == len(configs) == 9
-    starts = {one.config.tasks[0]: one.before and one.before.name for one in every}
+    starts = {one.config.tasks[0]: one.base_cell and one.base_cell.name for one in every}
     assert starts == {"sst": "phrases", "qqp": "mrpc", "sts": None}
     assert all(config.drop_leaks for config in configs)
     inits = {config.tasks[0]: config.init for config in configs}

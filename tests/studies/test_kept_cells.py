@@ -9,11 +9,12 @@ from cell_files import TODAY, keep_seeds
 from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
-from reports.cells import read_cell, without_paths, write_cell
+from multitask.stored_config import without_paths
+from reports.cells import read_cell, write_cell
 from studies import STUDIES, best, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
-from studies.faults import FAULTS, fault_of, left_out
+from studies.faults import FAULTS, find_fault, left_out_notice
 from studies.results import Cell, Results
 from studies.runner import run_cells
 from studies.study import StudyRequest, reproduce
@@ -38,7 +39,7 @@ def keep(one: Cell, results: Path, date=TODAY, figures=None) -> Path:
 
 
 def kept(one: Cell, results: Path) -> list[int]:
-    return sorted(Results(results).kept(one))
+    return sorted(Results(results).figures_by_seed(one))
 
 
 # Edited cells
@@ -61,20 +62,20 @@ def test_a_cell_that_is_edited_or_lost_its_checksum_is_refused(tmp_path):
 
 @pytest.mark.parametrize("figure", [float("nan"), float("inf"), 1.5, -1.5])
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_figures_that_cannot_be_are_refused_with_their_file(tmp_path, split, figure):
+def test_impossible_figures_are_refused_with_their_file(tmp_path, split, figure):
     keep(ONE, tmp_path, figures={split: {"sts": {"pearson": figure}}})
     with pytest.raises(UserError, match=r"one\.json: pearson: expected a .*number.*; delete it"):
         kept(ONE, tmp_path)
 
 
 @pytest.mark.parametrize("content", [{"seeds": {}}, {"config": {}}, {"config": {}, "seeds": [1]}])
-def test_a_file_that_is_no_cell_is_refused(tmp_path, content):
+def test_a_file_that_is_not_a_cell_is_refused(tmp_path, content):
     write_cell(tmp_path / "one.json", content)
     with pytest.raises(UserError, match=r"one\.json: expected a cell with .* found none"):
         kept(ONE, tmp_path)
 
 
-def test_the_repositorys_cells_are_as_their_runs_wrote_them():
+def test_the_committed_cells_have_valid_checksums():
     kept = {file: read_json(file).keys() for file in (ROOT / "results").rglob("*.json")}
     files = [file for file, keys in kept.items() if {"config", "members"} & keys]
     assert len(files) > 500
@@ -102,20 +103,20 @@ def test_the_repositorys_cells_are_as_their_runs_wrote_them():
     ],
     ids=str,
 )
-def test_which_cells_a_fault_touches(changes, date, expected):
-    found = fault_of(BASE.to_json() | changes, date)
-    assert found is None if expected is None else found.what.startswith(expected)
+def test_cells_that_a_fault_affects(changes, date, expected):
+    found = find_fault(BASE.to_json() | changes, date)
+    assert found is None if expected is None else found.description.startswith(expected)
 
 
 def test_configurations_of_older_versions_lack_keys():
     older = {"mode": "single", "seed": 11711, "sampling": "round-robin"}
-    assert fault_of(older, "2026-11-21") is None
+    assert find_fault(older, "2026-11-21") is None
 
 
-def test_how_many_are_left_out_and_why():
-    assert left_out([]) == ""
+def test_the_notice_counts_omitted_runs_by_fault():
+    assert left_out_notice([]) == ""
     smart, hybrid = FAULTS[1], FAULTS[2]
-    text = left_out([smart, hybrid, smart])
+    text = left_out_notice([smart, hybrid, smart])
     assert ": 3. SMART's noise was added" in text
     assert "(mended 23 November 2026): 2; of tasks" in text
     assert "\n" not in text
@@ -123,7 +124,7 @@ def test_how_many_are_left_out_and_why():
 
 def test_a_cell_that_starts_from_a_run_of_a_fault_is_left_out(tmp_path):
     before = Cell("simcse", replace(BASE, mode="pretrain", objective="simcse"), (11711,))
-    one = Cell("M13", BASE, (11711,), before=before)
+    one = Cell("M13", BASE, (11711,), base_cell=before)
     keep(before, tmp_path, OLD)
     keep(one, tmp_path, OLD)
     assert not kept(before, tmp_path)
@@ -135,10 +136,10 @@ def test_a_cell_that_starts_from_a_run_of_a_fault_is_left_out(tmp_path):
     assert not kept(one, tmp_path)
     keep(one, tmp_path)
     assert kept(one, tmp_path)
-    assert list(Results(tmp_path).runs([before, one])) == ["M13-seed11711"]
+    assert list(Results(tmp_path).figures_by_run([before, one])) == ["M13-seed11711"]
 
 
-def test_a_seed_that_a_fault_touches_is_run_again(tmp_path, monkeypatch):
+def test_an_affected_seed_is_run_again(tmp_path, monkeypatch):
     config, done = replace(BASE, smart_weight={"sts": 1.0}), []
 
     def work(config, folder):
@@ -146,7 +147,7 @@ def test_a_seed_that_a_fault_touches_is_run_again(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         return {"dev": STS, "environment": TODAY}
 
-    monkeypatch.setattr(runner, "keep_ids", lambda *_: None)
+    monkeypatch.setattr(runner, "record_examples", lambda *_: None)
     one = Cell("few", config, (1, 2), work)
     seeds = {"1": {"dev": STS, "environment": OLD}, "2": {"dev": STS}}
     keep_seeds(tmp_path / "few.json", without_paths(config), seeds)

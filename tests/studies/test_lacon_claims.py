@@ -10,13 +10,13 @@ from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies.lacon.cells import Experiments
 from studies.lacon.claims import (
-    ahead,
+    best_settings_text,
+    lead_text,
     method_claims,
     own_claims,
     part_claims,
-    peaks,
     protocol_claims,
-    steadier,
+    stability_text,
 )
 from studies.lacon.study import STUDY
 from studies.lacon.tables import (
@@ -123,7 +123,7 @@ CLAIMS = {
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("table", CLAIMS, ids=lambda table: table.__name__)
-def test_whether_a_claim_holds_is_tested(tmp_path, table, sign):
+def test_claims_are_tested(tmp_path, table, sign):
     invented(tmp_path, sign)
     _, rows = table(Scores(CELLS, Results(tmp_path)))
     assert {row[0]: float(row[2]) for row in rows} == pytest.approx(
@@ -138,23 +138,25 @@ def test_whether_a_claim_holds_is_tested(tmp_path, table, sign):
         assert (pairs["imbalance"], pairs["trec"]) == ("12", "6")
 
 
-def test_who_is_ahead(tmp_path):
+def test_lead_over_all_rivals(tmp_path):
     invented(tmp_path)
     results = Scores(CELLS, Results(tmp_path))
-    assert ahead(results) == " ".join(
+    assert lead_text(results) == " ".join(
         f"{title} is ahead of all five rivals on 4 of 4 tasks (sst2, cola, rte, trec)."
         for title in ("LaCon-vanilla", "LaCon-fusion")
     )
     for cell, seed in (("lacon", "1"), ("ce", "6")):
         file = tmp_path / f"main-sst2-{cell}.json"
         change(file, lambda one, found, seed=seed: found if one == seed else None)
-    assert "on 3 of 3 tasks (cola, rte, trec)" in ahead(results), "no seed of SST-2 is run by all"
+    assert "on 3 of 3 tasks (cola, rte, trec)" in lead_text(results), (
+        "no seed of SST-2 is run by all"
+    )
     invented(tmp_path, -1)
-    assert ahead(results) == " ".join(
+    assert lead_text(results) == " ".join(
         f"{title} is ahead of all five rivals on 0 of 4 tasks."
         for title in ("LaCon-vanilla", "LaCon-fusion")
     )
-    assert ahead(Scores(CELLS, Results(tmp_path / "none"))) == ""
+    assert lead_text(Scores(CELLS, Results(tmp_path / "none"))) == ""
 
 
 def change(file, edited):
@@ -164,19 +166,23 @@ def change(file, edited):
     write_cell(file, content | {"seeds": {seed: one for seed, one in seeds.items() if one}})
 
 
-def test_who_varies_less(tmp_path):
+def test_stability_over_seeds(tmp_path):
     invented(tmp_path)
     results = Scores(CELLS, Results(tmp_path))
-    assert steadier(results).startswith("Over seeds LaCon varies less than CE on 0 of 2 tasks")
+    assert stability_text(results).startswith(
+        "Over seeds LaCon varies less than CE on 0 of 2 tasks"
+    )
     same = {"test": {"rte": {"accuracy": 0.6}}}
     change(tmp_path / "few-shot-rte-20-lacon.json", lambda _, found: found | same)
-    assert steadier(results).startswith("Over seeds LaCon varies less than CE on 1 of 2 tasks")
-    assert steadier(Scores(CELLS, Results(tmp_path / "none"))) == ""
+    assert stability_text(results).startswith(
+        "Over seeds LaCon varies less than CE on 1 of 2 tasks"
+    )
+    assert stability_text(Scores(CELLS, Results(tmp_path / "none"))) == ""
 
 
-def test_where_a_setting_is_best(tmp_path):
+def test_best_values_of_swept_settings(tmp_path):
     invented(tmp_path)
-    found = peaks(Scores(CELLS, Results(tmp_path)))
+    found = best_settings_text(Scores(CELLS, Results(tmp_path)))
     # LaCon's own settings have its main cell's 6, the other points nothing.
     for best in ("tau, rte: best at 0.1", "lambda, sst2: best at 0.5", "heads, rte: best at 6"):
         assert f"{best}, means 6.0 apart." in found
@@ -219,7 +225,7 @@ def page(folder, monkeypatch, absent=()):
     return page_of(STUDY, Report(Results(folder), request, CELLS.every(), ()))
 
 
-def test_the_page_lists_what_is_not_there(tmp_path, monkeypatch):
+def test_the_page_lists_missing_tasks(tmp_path, monkeypatch):
     text = page(tmp_path, monkeypatch, ("mnli", "dbpedia"))
     every = len(CELLS.every())
     gone = sum(one.config.tasks in (("mnli",), ("dbpedia",)) for one in CELLS.every())

@@ -9,9 +9,9 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.optimizer import AdamW
 from reports.cells import read_cell
-from studies.figures import Space
+from studies.figures import EmbeddingSpace
 from studies.lacon.cells import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
-from studies.lacon.embeddings import effective_rank, space_of, spectrum
+from studies.lacon.study import effective_rank, space_of, spectrum
 from studies.study import printed
 from tasks.objectives import LaCon
 from tasks.protocols import CappedClasses, FewPerClass, Imbalanced
@@ -50,7 +50,7 @@ def test_settings_are_the_papers():
     assert CELLS.ablation("rte", "no-projection").config.objective.projection_layers == 0
 
 
-def test_what_is_another_cell_already_is_that_cell():
+def test_cells_with_equal_configurations_are_shared():
     assert CELLS.first_classes("trec", 6, "scl").name == "main-trec-scl"
     options = CELLS.first_classes("trec", 4, "scl").config.task_options
     assert options == {"trec": {"classes": "4"}}
@@ -142,7 +142,7 @@ def test_the_figures_of_embeddings(reproduce, tmp_path, monkeypatch):
 
 
 def test_effective_ranks():
-    even = Space(np.eye(4), np.zeros(4), None)
-    one = Space(np.ones((4, 3)), np.zeros(4), None)
+    even = EmbeddingSpace(np.eye(4), np.zeros(4), None)
+    one = EmbeddingSpace(np.ones((4, 3)), np.zeros(4), None)
     assert effective_rank(spectrum(even)) == pytest.approx(4)
     assert effective_rank(spectrum(one)) == pytest.approx(1, abs=1e-6)

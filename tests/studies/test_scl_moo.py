@@ -16,7 +16,7 @@ from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
 from studies.results import Results
-from studies.runner import keep_ids, run_cells
+from studies.runner import record_examples, run_cells
 from studies.scl_moo.cells import METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
@@ -109,23 +109,23 @@ def test_some_cells(reproduce, tmp_path):
     assert set(again) == {"1", "2", "3"}
 
 
-def test_other_examples_than_those_written_down_are_refused(tuning):
+def test_examples_other_than_the_recorded_ones_are_refused(tuning):
     config = replace(tuning.cell(POINT).config, seed=1)
     for folder in (tuning.results, tuning.runs):
         folder.mkdir()
-    keep_ids(config, tuning.results, tuning.runs)
+    record_examples(config, tuning.results, tuning.runs)
     file = tuning.results / "ids-sst2-few-shot.json"
     kept = file.read_bytes()
-    keep_ids(config, tuning.results, tuning.runs)
+    record_examples(config, tuning.results, tuning.runs)
     assert file.read_bytes() == kept
     content = json.loads(kept)
     for key in ("dev", "dev, hash"):
         file.write_text(json.dumps(content | {key: "others"}))
         with pytest.raises(UserError, match=f"{key}: expected these examples, found others"):
-            keep_ids(config, tuning.results, tuning.runs)
+            record_examples(config, tuning.results, tuning.runs)
 
 
-def test_what_is_refused(reproduce, data, tmp_path):
+def test_invalid_rows_flags_and_data_are_refused(reproduce, data, tmp_path):
     assert (
         "--rows: expected the beginning of one of few-shot-sst2-20-ce"
         in reproduce("--rows", "M1")[1].err
@@ -154,7 +154,7 @@ def invented(results, better):
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])
-def test_whether_a_claim_holds_is_tested(tmp_path, better):
+def test_claims_are_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
     found, full = results.pairs("epo", "ce")
@@ -172,7 +172,7 @@ def test_whether_a_claim_holds_is_tested(tmp_path, better):
     assert rows[0][2 + TASKS.index("mrpc")] == ""
 
 
-def test_a_pair_is_of_all_numbers_of_examples(tmp_path):
+def test_a_pair_needs_all_numbers_of_examples(tmp_path):
     invented(tmp_path, 0.05)
     file = tmp_path / f"{CELLS.few_shot('rte', 20, 'epo').name}.json"
     content = json.loads(file.read_text())
@@ -232,7 +232,7 @@ def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, stora
     assert len(tune(tuning, storage).trials) == 4
 
 
-def test_a_point_that_fails_is_reported_and_the_others_are_judged(tuning, storage, monkeypatch):
+def test_a_failing_point_is_reported_and_the_others_are_evaluated(tuning, storage, monkeypatch):
     plain = Tuning.judge
 
     def judge(self, trial):
@@ -264,7 +264,7 @@ def test_the_last_point_of_a_killed_worker_is_judged_again(tuning, storage, tmp_
     assert len(distinct(tune(tuning, storage))) == 4
 
 
-def test_a_storage_that_is_none_and_too_many_shots(tuning):
+def test_invalid_storage_and_too_many_shots_are_refused(tuning):
     with pytest.raises(UserError, match="--storage foo:///x: expected a database's URL, found: "):
         tune(tuning, "foo:///x")
     check(tuning)
@@ -282,12 +282,12 @@ def test_another_configuration_is_another_study(tuning):
 def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
     """Each takes what the other is not at: together they take half the time."""
     one = replace(tuning.cell(POINT), seeds=(1, 2, 3, 4))
-    both_there, plain, begun = Barrier(2, timeout=600), runner.complete, []
+    both_started, plain, begun = Barrier(2, timeout=600), runner.complete, []
 
     def count(config, *args, **settings):
         begun.append(config.seed)
         if len(begun) <= 2:
-            both_there.wait()  # or one of them would wait here for the other in vain
+            both_started.wait()  # or one of them would wait here for the other in vain
         return plain(config, *args, **settings)
 
     monkeypatch.setattr(runner, "complete", count)
@@ -297,10 +297,10 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
         for work in works:
             work.result()
     assert sorted(begun) == [1, 2, 3, 4]
-    assert set(Results(tuning.results).kept(one)) == {1, 2, 3, 4}
+    assert set(Results(tuning.results).figures_by_seed(one)) == {1, 2, 3, 4}
 
 
-def test_a_run_that_fails_where_another_worker_was_at_it_is_reported(tuning, monkeypatch):
+def test_failures_of_runs_of_another_worker_are_reported(tuning, monkeypatch):
     one = replace(tuning.cell(POINT), seeds=(1, 2))
     monkeypatch.setattr(runner, "run_seed", lambda *_, wait=True: failing() if wait else False)
 
@@ -314,7 +314,7 @@ def test_a_run_that_fails_where_another_worker_was_at_it_is_reported(tuning, mon
 @pytest.mark.parametrize(
     ("row", "more"), [("parameters", {"sst2", "mrpc"}), ("parameters-m", {"mrpc"})]
 )
-def test_what_stands_beside_is_run_too(row, more):
+def test_rows_include_the_cells_that_they_are_compared_with(row, more):
     request = StudyRequest(CELLS.base, Path(), Path(), rows=(row,))
     names = {one.name for one in CELLS.every() if is_wanted(one, request)}
     assert names == {

@@ -13,11 +13,11 @@ from minbert.batching import NOISE_PLACES
 from multitask.config import RunConfig
 from multitask.sampling import build_plan
 from studies import balance, find_study, mixing, noise, regularisation, toy_front
-from studies.claims import means_by_seed
+from studies.claims import mean_per_seed
 from studies.lacon import cells as lacon
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
-from studies.study import StudyRequest, chosen_seeds
+from studies.study import StudyRequest, requested_seeds
 from studies.supercontext import cells as supercontext
 
 
@@ -150,13 +150,13 @@ def test_balance_reports_what_epo_did(tmp_path, monkeypatch, capsys):
 
 def test_one_mean_a_seed_where_all_have_it():
     several = [{1: 0.1, 2: 0.4, 3: 9.0}, {}, {1: 0.3, 2: 0.0}]
-    assert means_by_seed(several) == pytest.approx([0.2, 0.2])
-    assert means_by_seed([{}, {}]) == []
+    assert mean_per_seed(several) == pytest.approx([0.2, 0.2])
+    assert mean_per_seed([{}, {}]) == []
 
 
 def test_more_seeds_than_a_cell_has_of_its_own():
     def seeds(name, own, count):
-        return chosen_seeds(Cell(name, BASE, own), count, find_study("lacon"))
+        return requested_seeds(Cell(name, BASE, own), count, find_study("lacon"))
 
     assert seeds("main", (11711, 2), 1) == (11711,)
     assert seeds("main", (11711, 2), 5) == (11711, 2, 1, 3, 4)

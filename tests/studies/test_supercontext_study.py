@@ -16,7 +16,7 @@ from studies.results import Results
 from studies.runner import run_seed
 from studies.study import printed
 from studies.supercontext.cells import FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
-from studies.supercontext.judged import Vectors
+from studies.supercontext.evaluation import Vectors
 from studies.supercontext.tables import (
     HARD_COLUMNS,
     Accuracies,
@@ -82,14 +82,14 @@ def reproduce(reproducing, data):
     return reproducing("supercontext", "--data", data, *short)
 
 
-def test_some_cells_are_run_once_and_judged(reproduce, tmp_path, monkeypatch):
+def test_cells_are_run_once_and_evaluated(reproduce, tmp_path, monkeypatch):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("good 1 0\nbad 0 1\n")
     rows = ("given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5", "small-trec-ce")
     flags = ("--rows", *rows, "--seeds", "1", "--vectors", vectors)
     judged = []
     monkeypatch.setattr(
-        "studies.supercontext.judged.linear_evaluation",
+        "studies.supercontext.evaluation.linear_evaluation",
         lambda config: judged.append(Path(config.encoder)) or linear_evaluation(config),
     )
     status, said = reproduce(*flags)
@@ -118,7 +118,7 @@ def test_some_cells_are_run_once_and_judged(reproduce, tmp_path, monkeypatch):
     assert times == write_times(results)
 
 
-def test_a_run_that_was_stopped_goes_on_with_its_own_settings_only(data, tmp_path):
+def test_a_stopped_run_continues_only_with_its_own_settings(data, tmp_path):
     """Or a BiLSTM would begin with the vectors of another."""
     folders = []
 
@@ -133,7 +133,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_own_settings_only(data, tmp_pat
         vectors = Vectors(Path("vectors.txt"), sums)
         one = Experiments(base, vectors=vectors).main("small", "sst2", "superloss")
         with pytest.raises(KeyboardInterrupt):
-            run_seed(replace(one, work=stopped), 1, Results(tmp_path), tmp_path)
+            run_seed(replace(one, run_function=stopped), 1, Results(tmp_path), tmp_path)
     assert len(set(folders)) == 2
 
 
@@ -152,12 +152,10 @@ def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, repr
 
 
 def tuned(one):
-    """Whether it is fine-tuned."""
-    return one.work.keywords["tuned_batch_size"] is not None
+    return one.run_function.keywords["tuned_batch_size"] is not None
 
 
 def hard_of(one):
-    """Which hard negatives a cell has, and how many."""
     (found,) = one.config.objective.hard.items()
     return found
 
@@ -186,7 +184,7 @@ def invented(folder, better):
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])
-def test_whether_a_claim_holds_is_tested(tmp_path, better):
+def test_claims_are_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
     _, rows = claims(results, "small")

@@ -1,0 +1,112 @@
+"""Generator of docs/api.md and docs/methods.md from the code: python -m docs.build_reference"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import losses
+from common.settings import Settings, default_of, expected, hints_of
+from multitask.methods import ROLES, methods
+from multitask.presets import PRESETS
+
+PUBLIC = {
+    "minbert": ("BiEncoder",),
+    "serving": ("MultiTaskModel", "Prediction"),
+    "multitask": ("RunConfig", "train", "Run", "task"),
+    "losses": tuple(losses.__all__),
+    "multitask.combiners": ("pcgrad_weights", "epo_weights"),
+    "multitask.sampling": ("annealed_probabilities",),
+    "ensemble": ("majority_vote", "average"),
+    "tasks.metrics": ("overall_score",),
+}
+METHODS = {
+    "BiEncoder": ("from_pretrained", "encode", "encode_stream", "embed", "save_pretrained"),
+    "MultiTaskModel": ("load", "predict", "predict_stream", "encode"),
+    "Run": ("compare",),
+}
+
+
+def api_page() -> str:
+    """Return the whole page: a section per module, an entry per name."""
+    parts = ["# API", "Built from the docstrings by `python -m docs.build_reference`."]
+    for module, names in PUBLIC.items():
+        parts.append(f"## `{module}`")
+        found = importlib.import_module(module)
+        for name in names:
+            one = getattr(found, name)
+            parts += api_entry(f"{module}.{name}", one, "###")
+            for method in METHODS.get(name, ()):
+                parts += api_entry(f"{name}.{method}", getattr(one, method), "####")
+    return "\n\n".join(parts) + "\n"
+
+
+def api_entry(name: str, one: Any, level: str) -> list[str]:
+    """Return the name, the signature and the unchanged docstring as Markdown."""
+    shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
+    shown = re.sub(r"<function (\w+) at \w+>", r"\1", shown)
+    text = inspect.getdoc(one) or ""
+    return [f"{level} {name}", f"```text\n{name}{shown}\n\n{text}\n```"]
+
+
+def methods_page() -> str:
+    """Return the whole page: a section per role, an entry per method with its settings."""
+    parts = [
+        "# Methods and their settings",
+        "Built from the methods' own descriptions by `python -m docs.build_reference`. The first "
+        "one of a section is the default. Every setting is a flag, a keyword of `RunConfig`, and a "
+        "key of `config.json`, under the same name.",
+    ]
+    for role in ROLES:
+        if role == "tasks":
+            continue
+        parts.append(f"## {role.replace('_', ' ')}")
+        parts += [method_entry(method) for method in methods(role).values()]
+    return "\n\n".join([*parts, *presets()]) + "\n"
+
+
+def method_entry(method: type[Settings]) -> str:
+    """Return the name, the description and the settings of a method as Markdown."""
+    text = " ".join((method.__doc__ or "").split())
+    lines = [f"**{method.name}**: {text}"]
+    if fields := method.by_key():
+        hints = hints_of(method)
+        lines += ["", "| setting | a value is | default | |", "|---|---|---|---|"]
+        for key, one in fields.items():
+            default = default_of(one)
+            shown = "" if default in (None, {}) else f"`{default}`"
+            if source := one.metadata.get("source"):
+                shown += f" ({source})"
+            help = one.metadata.get("help", "")
+            lines.append(
+                f"| `--{key.replace('_', '-')}` | {expected(hints[one.name])} | {shown} | {help} |"
+            )
+    return "\n".join(lines)
+
+
+def presets() -> list[str]:
+    """Return a heading and a table per preset."""
+    parts = ["## presets", "Defaults by `--preset NAME`; a setting that is given wins."]
+    for name, preset in PRESETS.items():
+        lines = [f"**{name}**: {preset.paper}", "", "| setting | value | of the paper | mode |"]
+        lines.append("|---|---|---|---|")
+        for mode, several in {"": preset.settings, **preset.by_mode}.items():
+            for key, (value, source) in several.items():
+                lines.append(f"| `{key}` | `{value}` | {source} | {mode} |")
+        parts.append("\n".join(lines))
+    return parts
+
+
+PAGES = {"api.md": api_page, "methods.md": methods_page}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        Path(__file__).with_name(name).write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

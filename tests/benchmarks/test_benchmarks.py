@@ -1,0 +1,152 @@
+"""Benchmarks run on the bundled sample, and find our results equal to the peers'."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import __main__, class_losses, encode, lstm, startup, timing, train_steps
+from benchmarks.mining import missed, sentences_of
+from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
+from common.json_files import read_json
+from minbert.bi_encoder import BiEncoder
+from serving.mining import mine
+from tasks import data_folder
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch, capsys):
+    def run(name, *flags):
+        file = tmp_path / "figures.json"
+        argv = ["benchmarks", name, "--repetitions", "1", "--output", str(file), *flags]
+        monkeypatch.setattr(sys, "argv", argv)
+        __main__.main()
+        found = read_json(file)
+        assert found["benchmark"] == name
+        output = capsys.readouterr().out
+        for group, sides in found["groups"].items():
+            assert group in output
+            for side, figures in sides.items():
+                assert side in output
+                assert figures["median"] > 0
+        return found["groups"]
+
+    return run
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    for setting, value in (("BATCH", 4), ("STEPS", 1)):
+        changed = dict.fromkeys(getattr(train_steps, setting), value)
+        monkeypatch.setattr(train_steps, setting, changed)
+
+
+@pytest.mark.slow
+def test_encode(measured, monkeypatch):
+    monkeypatch.setattr(encode, "BATCH_SIZES", (32,))
+    groups = measured("encode", "--texts", "10")
+    assert len(groups) == 2
+    for sides in groups.values():
+        for precision, least in (("fp32", 0.99999), ("bf16", 0.9995)):
+            for name in (f"ours {precision}", f"transformers {precision}, bucketed 64"):
+                assert sides[name]["cosine_min"] >= least
+                assert sides[name]["share_of_limit"] > 0
+        assert sides["ONNX Runtime fp32, bucketed 64"]["cosine_min"] >= 0.99999
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "sides"), [("train-step", 7), ("simcse-step", 4)])
+def test_train_steps(measured, small_steps, name, sides):
+    (found,) = measured(name).values()
+    assert len(found) == sides
+    assert found["ours fp32"]["gradient_difference"] <= 1e-5
+    assert 1e-4 < found["ours bf16"]["gradient_difference"] <= 5e-2
+
+
+@pytest.mark.slow
+def test_contrastive_step(measured, small_steps):
+    (found,) = measured("contrastive-step", "--precisions", "fp32").values()
+    assert set(found) == set(train_steps.OBJECTIVES)
+    assert all(side["times_plain"] > 0 for side in found.values())
+
+
+@pytest.mark.slow
+def test_class_losses(measured, monkeypatch):
+    monkeypatch.setattr(class_losses, "SENTENCES", 40)
+    monkeypatch.setattr(class_losses, "TRIPLET_SENTENCES", 20)
+    monkeypatch.setattr(class_losses, "GROWING", (10, 30))
+    pairs, triplets, *growing = measured("class-losses").values()
+    assert [set(sides) for sides in growing] == [{"ours SupCon", "ours LaCon"}] * 2
+    assert (len(pairs), len(triplets)) == (4, 2)
+    assert all(side["peak_mb"] > 0 for side in (*pairs.values(), *triplets.values()))
+
+
+@pytest.mark.slow
+def test_lstm(measured, monkeypatch):
+    monkeypatch.setattr(lstm, "SHAPES", {"2 x 8": (2, 8)})
+    (found,) = measured("lstm", "--texts", "20").values()
+    assert len(found) == 3
+    assert found["ours"]["gradient_difference"] <= 1e-5
+
+
+@pytest.mark.slow
+def test_startup_commands_succeed(tmp_path):
+    for sides in startup.commands(tmp_path).values():
+        assert len(sides) == 2
+        for command in sides.values():
+            assert startup.seconds_of(command) > 0
+    assert (tmp_path / "sentence.npy").exists()
+
+
+def test_a_failing_command_raises_an_error():
+    with pytest.raises(RuntimeError, match="no_such_script"):
+        startup.seconds_of([sys.executable, "-m", "benchmarks.no_such_script"])
+
+
+def test_missed_pairs_are_counted():
+    sentences = sentences_of(data_folder("sample"), 40)
+    assert len(set(sentences)) == 40
+    embeddings = BiEncoder.from_pretrained("minilm").encode(sentences, normalize=True)
+    pairs = mine(embeddings, 20)
+    found = [
+        [str(c), str(one + 1), str(two + 1)]
+        for one, two, c in zip(pairs.first, pairs.second, pairs.cosines, strict=True)
+    ]
+    assert missed(sentences, found) == 0
+    assert missed(sentences, found[5:]) == 10  # each pair counts once per row
+    assert np.all(np.diff(pairs.cosines) <= 0)
+
+
+def test_sides_are_interleaved_and_the_first_round_warms_up():
+    order: list[str] = []
+
+    def side(name):
+        return lambda: order.append(name) or float(len(order))
+
+    found = in_rounds({name: side(name) for name in "abc"}, 9)
+    rounds = ["".join(order[begin : begin + 3]) for begin in range(0, 30, 3)]
+    assert all(sorted(several) == list("abc") for several in rounds)
+    assert len(set(rounds)) > 2, "no side always follows the same one"
+    for name in "abc":
+        assert found[name] == [place + 1 for place, one in enumerate(order) if one == name][1:]
+
+
+def test_ratios_are_speed_ups_over_the_peer():
+    found = {"ours": [1.0, 2.0, 6.0], "peer": [4.0, 5.0, 6.0]}
+    seconds = seconds_table(found, "peer")
+    assert seconds["ours"] == {"min": 1.0, "median": 2.0, "max": 6.0, "ratio": 2.5}
+    assert seconds["peer"]["ratio"] == 1.0
+    rates = rate_table(found, 10.0, "peer")
+    assert rates["ours"]["median"] == 5.0
+    assert rates["ours"]["ratio"] == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_gemm_limit_is_proportional_to_the_tokens(precision, monkeypatch):
+    timed = []
+    monkeypatch.setattr(timing, "timed_on", lambda work, device: timed.append(work()) or 0.5)
+    one, two = (gemm_seconds(tokens, 6, precision, torch.device("cpu")) for tokens in (100, 10_000))
+    assert two == pytest.approx(100 * one)
+    assert one > 0
+    assert timed
