@@ -110,7 +110,7 @@ def test_modes_that_train_store_its_description(flags, moods, tmp_path, run_ok):
     assert (stored["tasks"], list(stored["own_tasks"])) == (["moods"], ["moods"])
 
 
-def test_mode_tasks_lists_what_was_read(moods, run_ok, small):
+def test_mode_tasks_lists_tasks_and_examples(moods, run_ok, small):
     result = run_ok("--mode", "tasks", "--task", moods, "--examples", "--data", small)
     lines = [line.split() for line in result.stdout.splitlines()[2:] if line.strip()]
     rows = {line[0]: line for line in lines}

@@ -33,18 +33,6 @@ def read(text, delimiter="\t"):
     return list(csv.reader(io.StringIO(text), delimiter=delimiter))
 
 
-@pytest.mark.slow
-def test_a_process_reads_standard_input(finished):
-    command = [sys.executable, "run.py", "--mode", "predict", "--run", str(finished[0])]
-    result = subprocess.run(
-        command, input="a film to love\n", cwd=ROOT, capture_output=True, text=True, timeout=600
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    header, row = read(result.stdout)
-    assert header == ["text", "sst"]
-    assert row[0] == "a film to love"
-
-
 def test_lines_with_a_tab_are_pairs_and_no_line_has_no_prediction(predict, run_ok, stdin):
     stdin(b"a cat\ta dog\nthe sun\tthe moon\n")
     header, *rows = read(run_ok(*predict, "--probabilities").stdout)

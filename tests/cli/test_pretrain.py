@@ -68,13 +68,6 @@ def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path
     assert f"heads initialised from {folder}: none" in result.stdout
 
 
-def test_a_dry_run_lists_the_objective_and_writes_nothing(run_ok, cwd):
-    result = run_ok(*PRETRAIN, "--objective", "simcse", "--limit", "20", "--dry-run")
-    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("1 ")]
-    assert [row[1] for row in rows] == ["simcse"]
-    assert list(cwd.iterdir()) == []
-
-
 @pytest.mark.parametrize("objective", ["superloss", "npair"])
 def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path, objective):
     folder, probe, tuned = (tmp_path / name for name in ("run", "probe", "tuned"))

@@ -68,14 +68,6 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
     assert np.array_equal(np.load(target), model.encode(TEXTS, normalize=normalize))
 
 
-def test_an_existing_file_is_replaced_only_with_overwrite(run_ok, error_line, encode):
-    encode[-1].write_text("mine")
-    assert "--overwrite would replace it" in error_line(1, *encode)
-    assert encode[-1].read_text() == "mine"
-    run_ok(*encode, "--overwrite")
-    assert len(np.load(encode[-1])) == 100
-
-
 @pytest.mark.parametrize(
     ("status", "argv", "expected"),
     [
