@@ -83,7 +83,12 @@ def test_shards_outside_their_folder_are_refused(encoder, encode_error, tmp_path
 
 @pytest.mark.parametrize(
     "changes",
-    [{"tasks": ["../../../etc/passwd"]}, {"task_options": 5}, {"encoder": "\x1b]0;title\x07"}],
+    [
+        {"tasks": ["../../../etc/passwd"]},
+        {"task_options": 5},
+        {"sampling": "nope"},
+        {"encoder": "\x1b]0;title\x07"},
+    ],
     ids=str,
 )
 def test_a_run_with_hostile_settings_is_refused(run_copy, error_line, run, changes, tmp_path):
