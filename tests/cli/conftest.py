@@ -1,32 +1,37 @@
-"""The command line in process, small data, and the few runs that many tests look at."""
+"""The command line within the process, small data, and runs that several tests use."""
 
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from run_files import ROOT, SAMPLE
 
 import cli
-import tasks.sample
 from multitask.trainer import Trainer
 
-ROOT = Path(cli.__file__).parents[1]
-SAMPLE = Path(tasks.sample.__file__).parent
 Result = subprocess.CompletedProcess  # returncode, stdout, stderr
 
 
 @pytest.fixture(scope="session")
 def process() -> Callable[..., Result]:
-    """`process("--mode", ...)` runs run.py as a user does."""
+    """`process("--mode", ...)` starts run.py as a user does."""
 
     def start(*argv: object) -> Result:
         command = [sys.executable, "run.py", *map(str, argv)]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
 
     return start
+
+
+@pytest.fixture
+def cwd(tmp_path, monkeypatch) -> Path:
+    """The temporary folder of the test, as the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
@@ -38,65 +43,53 @@ def run(capsys) -> Callable[..., Result]:
         arguments = [str(a) for a in argv]
         try:
             status = cli.main(arguments)
-        except SystemExit as ended:
-            status = ended.code
-        shown = capsys.readouterr()
-        return Result(arguments, status, shown.out, shown.err)
+        except SystemExit as error:
+            status = error.code
+        printed = capsys.readouterr()
+        return Result(arguments, status, printed.out, printed.err)
 
     return call
 
 
 @pytest.fixture
-def ran(run) -> Callable[..., Result]:
-    """The same of a command that has to end well."""
+def run_ok(run) -> Callable[..., Result]:
+    """`run_ok(...)` is `run(...)` of a command that must succeed."""
 
     def call(*argv: object) -> Result:
-        found = run(*argv)
-        assert found.returncode == 0, found.stderr
-        return found
+        result = run(*argv)
+        assert result.returncode == 0, result.stderr
+        return result
 
     return call
 
 
-@dataclass
-class Refusal:
-    """Runs a command that must end with `status` and one line on stderr, and returns the line."""
-
-    run: Callable[..., Result]
-
-    def __call__(self, status: int, *argv: object) -> str:
-        found = self.run(*argv)
-        assert found.returncode == status, found.stderr
-        lines = found.stderr.splitlines()
-        assert len(lines) == 1, found.stderr
-        assert lines[0].startswith("run.py: ")
-        return lines[0]
-
-
 @pytest.fixture
-def refused(run) -> Refusal:
-    return Refusal(run)
+def error_line(run) -> Callable[..., str]:
+    """`error_line(status, ...)` returns the only line on stderr of a command that must fail."""
 
+    def call(status: int, *argv: object) -> str:
+        result = run(*argv)
+        assert result.returncode == status, result.stderr
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("run.py: ")
+        return line
 
-def cut(source: Path, target: Path, rows: int) -> None:
-    """The first rows of every file of the sample."""
-    target.mkdir(parents=True)
-    for path in source.glob("*.csv"):
-        lines = path.read_bytes().splitlines(keepends=True)
-        (target / path.name).write_bytes(b"".join(lines[: rows + 1]))
+    return call
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory) -> Path:
-    """40 examples a file of the sample; read only."""
-    folder = tmp_path_factory.mktemp("data") / "small"
-    cut(SAMPLE, folder, 40)
+    """The first 40 examples of every file of the sample; read only."""
+    folder = tmp_path_factory.mktemp("data")
+    for path in SAMPLE.glob("*.csv"):
+        lines = path.read_bytes().splitlines(keepends=True)
+        (folder / path.name).write_bytes(b"".join(lines[:41]))
     return folder
 
 
 @pytest.fixture
 def data(small, tmp_path) -> Path:
-    """A copy of the small data, to be damaged."""
+    """A copy of the small data that a test may change."""
     return Path(shutil.copytree(small, tmp_path / "data"))
 
 
@@ -114,33 +107,34 @@ def finished(small, tmp_path_factory) -> tuple[Path, list[str]]:
 
 @pytest.fixture
 def run_copy(finished, tmp_path) -> tuple[Path, list[str]]:
-    """A copy of the finished run, to be damaged, and its command with --output."""
-    folder, command = finished
-    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
-    return copy, [*command, "--output", str(copy)]
+    """A copy of the finished run that a test may change, and its command with --output."""
+    copy = Path(shutil.copytree(finished[0], tmp_path / "copy"))
+    return copy, [*finished[1], "--output", str(copy)]
 
 
-@pytest.fixture
-def stopped(run, monkeypatch) -> Callable[[list[str]], None]:
-    """`stopped(command)` runs a command until an epoch is finished, as an interrupt would."""
+@pytest.fixture(scope="session")
+def stopped(finished, tmp_path_factory) -> Callable[..., Path]:
+    """`stopped(*flags)`: folder of the same run with further flags, interrupted after an epoch."""
+    folders: dict[tuple[str, ...], Path] = {}
     finish = Trainer.finish_epoch
 
     def stop(*args: object) -> None:
         finish(*args)
         raise KeyboardInterrupt
 
-    def call(command: list[str]) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "finish_epoch", stop)
-            assert run(*command).returncode == 130
+    def make(*flags: str) -> Path:
+        if flags not in folders:
+            folder = tmp_path_factory.mktemp("stopped") / "run"
+            with mock.patch.object(Trainer, "finish_epoch", stop):
+                assert cli.main([*finished[1], *flags, "--output", str(folder)]) == 130
+            folders[flags] = folder
+        return folders[flags]
 
-    return call
+    return make
 
 
 @pytest.fixture
-def interrupted(finished, tmp_path, stopped) -> tuple[Path, list[str]]:
-    """The same run stopped after its first epoch, and its command with --output."""
-    folder = tmp_path / "interrupted"
-    command = [*finished[1], "--output", str(folder)]
-    stopped(command)
-    return folder, command
+def interrupted(finished, stopped, tmp_path) -> tuple[Path, list[str]]:
+    """A copy of the same run stopped after its first epoch, and its command with --output."""
+    copy = Path(shutil.copytree(stopped(), tmp_path / "interrupted"))
+    return copy, [*finished[1], "--output", str(copy)]

@@ -1,4 +1,4 @@
-"""What a run left behind, read for the tests."""
+"""The files of a finished run, read for the tests."""
 
 import csv
 import json
@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
+import cli
 import tasks.sample
 
+ROOT = Path(cli.__file__).parents[1]
 SAMPLE = Path(tasks.sample.__file__).parent
-MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
 # stem of the prediction file -> task, stem of the data file, label, header
 FILES = {
     "sst": ("sst", "ids-sst", "sentiment", "id \t Predicted_Sentiment "),
@@ -40,6 +41,14 @@ def prediction_bytes(run: Path) -> dict[str, bytes]:
 
 def metrics(run: Path) -> dict[str, Any]:
     return json.loads((run / "metrics.json").read_text())
+
+
+def config(run: Path) -> dict[str, Any]:
+    return json.loads((run / "config.json").read_text())
+
+
+def telemetry(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "telemetry.jsonl").read_text().splitlines()]
 
 
 def weights(run: Path, file: str = "model") -> dict[str, torch.Tensor]:

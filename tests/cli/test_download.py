@@ -22,28 +22,42 @@ def source(tmp_path_factory):
         parts = ("train", "validation_matched" if name == "mnli" else "validation")
         several[name] = dict.fromkeys(parts, texts | {"label": [i % 2 for i in range(12)]})
     for name, parts in several.items():
-        made = {part: datasets.Dataset.from_dict(rows) for part, rows in parts.items()}
-        datasets.DatasetDict(made).save_to_disk(hub / name)
+        splits = {part: datasets.Dataset.from_dict(rows) for part, rows in parts.items()}
+        datasets.DatasetDict(splits).save_to_disk(hub / name)
     return hub
 
 
-def test_every_task_can_be_read_afterwards(source, tmp_path, run, ran):
+@pytest.fixture
+def download_to(tmp_path):
+    """The command without its source, with the output folder `data` of the test."""
+    return ("--mode", "download", "--output", tmp_path / "data")
+
+
+def test_downloaded_tasks_can_be_read(source, tmp_path, download_to, run_ok):
     folder = tmp_path / "data"
-    command = ("--mode", "download", "--source", source, "--output", folder)
-    ran(*command, "--tasks", "sst", "sts", "glue")
+    run_ok(*download_to, "--source", source, "--tasks", "sst", "sts", "glue")
     for name in ("sst", "sts", *download.GLUE_SIZES):
         task = build_task(name)
         for part in task.source.splits:
             examples = task.read(folder, part)
             assert (examples.targets is None) == (part == "test")
-            if part != "test":
-                assert set(examples.targets) >= {0, 1} if name != "sts" else True
+            if name != "sts" and part != "test":
+                assert set(examples.targets) >= {0, 1}
     assert task.read(folder, "train").texts[0][3] == "premise 3 x"
-    assert "sst: skipped, " in run(*command, "--tasks", "sst").stdout
-    sizes = [len(build_task("sts").read(folder, part)) for part in ("train", "dev", "test")]
-    assert sizes == [70, 10, 20]
     parts = [build_task("sts").read(folder, part).texts[0] for part in ("train", "dev", "test")]
+    assert [len(part) for part in parts] == [70, 10, 20]
     assert len({text for part in parts for text in part}) == 100
+
+
+def test_an_existing_file_is_replaced_only_with_overwrite(source, tmp_path, download_to, run_ok):
+    file = tmp_path / "data" / "ids-sst-train.csv"
+    file.parent.mkdir()
+    file.write_text("precious")
+    command = (*download_to, "--tasks", "sst", "--source", source)
+    assert f"sst: skipped, {file} exists" in run_ok(*command).stdout
+    assert file.read_text() == "precious"
+    run_ok(*command, "--overwrite")
+    assert len(build_task("sst").read(file.parent, "train")) == 20
 
 
 @pytest.mark.parametrize(
@@ -54,59 +68,44 @@ def test_every_task_can_be_read_afterwards(source, tmp_path, run, ran):
         ("sst2", {"label": [-1] * 12}, "expected the number of a class, found -1"),
     ],
 )
-def test_labels_that_mean_nothing_are_refused_and_nothing_is_written(
-    source, tmp_path, refused, task, change, expected
+def test_wrong_labels_are_refused(
+    source, tmp_path, download_to, error_line, task, change, expected
 ):
-    kept = datasets.load_from_disk(str(source / task))
-    columns = {name: list(kept["train"][name]) for name in kept["train"].column_names}
-    kept = dict(kept) | {"train": datasets.Dataset.from_dict(columns | change)}
-    datasets.DatasetDict(kept).save_to_disk(tmp_path / "other" / task)
-    place = ("--source", tmp_path / "other", "--output", tmp_path / "data")
-    line = refused(1, "--mode", "download", "--tasks", task, *place)
+    splits = datasets.load_from_disk(str(source / task))
+    columns = {name: list(splits["train"][name]) for name in splits["train"].column_names}
+    splits = dict(splits) | {"train": datasets.Dataset.from_dict(columns | change)}
+    datasets.DatasetDict(splits).save_to_disk(tmp_path / "other" / task)
+    line = error_line(1, *download_to, "--tasks", task, "--source", tmp_path / "other")
     assert expected in line
     assert not (tmp_path / "data").exists()
-
-
-def test_a_file_that_is_there_stays(source, tmp_path, run):
-    file = tmp_path / "data" / "ids-sst-train.csv"
-    file.parent.mkdir()
-    file.write_text("precious")
-    command = ("--mode", "download", "--tasks", "sst", "--source", source, "--output", file.parent)
-    assert f"sst: skipped, {file} exists" in run(*command).stdout
-    assert file.read_text() == "precious"
-    assert run(*command, "--overwrite").returncode == 0
-    assert file.read_text() != "precious"
 
 
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        (("--tasks", "qqp"), 1, "expected the output of datasets' save_to_disk"),
-        (("--tasks", "sst", "sts", "--revision", "abc"), 2, "--revision: expected one task"),
-        (("--tasks", "sst", "--revision", "abc"), 2, "--revision and --source"),
+        ("--tasks qqp", 1, "expected the output of datasets' save_to_disk"),
+        ("--tasks sst sts --revision abc", 2, "--revision: expected one task"),
+        ("--tasks sst --revision abc", 2, "--revision and --source"),
     ],
 )
-def test_what_cannot_be_downloaded_is_refused_in_a_line(
-    source, refused, tmp_path, flags, status, expected
-):
-    command = ("--mode", "download", "--source", source, "--output", tmp_path / "data", *flags)
-    assert expected in refused(status, *command)
+def test_wrong_sources_are_refused(source, download_to, error_line, flags, status, expected):
+    assert expected in error_line(status, *download_to, "--source", source, *flags.split())
 
 
-def test_without_a_network_the_error_names_offline_encoders(refused, tmp_path, monkeypatch):
+def test_without_a_network_the_line_names_source(download_to, error_line, tmp_path, monkeypatch):
     def unreachable(*args, **further):
         raise ConnectionError("no route")
 
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
-    line = refused(1, "--mode", "download", "--tasks", "sts", "--output", tmp_path / "data")
+    line = error_line(1, *download_to, "--tasks", "sts")
     assert "could not be reached: expected a network, or --source DIR" in line
     assert not (tmp_path / "data").exists()
 
 
-def test_other_numbers_of_examples_than_expected_are_reported(source, run, tmp_path, monkeypatch):
+def test_unexpected_numbers_of_examples_are_reported(source, download_to, run, monkeypatch):
     monkeypatch.setattr(
         datasets, "load_dataset", lambda *a, **k: datasets.load_from_disk(str(source / "sst"))
     )
-    found = run("--mode", "download", "--tasks", "sst", "--output", tmp_path / "data")
-    assert found.returncode == 1
-    assert "sst train: expected 8,544 examples, found 20" in found.stdout
+    result = run(*download_to, "--tasks", "sst")
+    assert result.returncode == 1
+    assert "sst train: expected 8,544 examples, found 20" in result.stdout

@@ -1,6 +1,7 @@
-"""--mode encode: a file of sentences -> a memory-mapped array."""
+"""Modes encode, mine and similar: the sentences of a file and their embeddings."""
 
-import os
+import csv
+import io
 import re
 import shutil
 import subprocess
@@ -9,30 +10,45 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from run_files import ROOT
 from tolerances import assert_near, encoder_terms
 
-import cli
 from minbert import BiEncoder
 
-ROOT = Path(cli.__file__).parents[1]
 TEXTS = [f"sentence {i} " + "word " * (i % 17) for i in range(100)]
 ENCODE = ("--mode", "encode", "--encoder", "tiny")
+SENTENCES = ["A cat sleeps.", "The sun is up.", "A cat is asleep.", "It rains.", "The sun is up!"]
+PAIR_HEADER = ["cosine", "row", "other row", "sentence", "other sentence"]
+
+
+def write_lines(file, lines):
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    return file
 
 
 @pytest.fixture
 def text(tmp_path):
-    file = tmp_path / "a.txt"
-    file.write_text("\n".join(TEXTS) + "\n", "utf-8")
-    return file
+    return write_lines(tmp_path / "a.txt", TEXTS)
+
+
+@pytest.fixture
+def sentences(tmp_path):
+    return write_lines(tmp_path / "s.txt", SENTENCES)
+
+
+@pytest.fixture
+def encode(text, tmp_path):
+    """The command for 100 lines."""
+    return (*ENCODE, "--input", text, "--output", tmp_path / "a.npy")
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_array_is_what_encode_gives(ran, text, tmp_path, precision):
+def test_the_array_equals_that_of_python(run_ok, text, tmp_path, precision):
     target = tmp_path / "new" / "a.npy"
     argv = [*ENCODE, "--input", text, "--output", target, "--precision", precision, "--verbose"]
-    found = ran(*argv)
-    assert re.search(r"linear layers on a CPU: (mkl|onednn) \(", found.stdout)
-    assert "100 x " in found.stdout
+    result = run_ok(*argv)
+    assert re.search(r"linear layers on a CPU: (mkl|onednn) \(", result.stdout)
+    assert "100 x " in result.stdout
     array = np.load(target, mmap_mode="r")
     assert isinstance(array, np.memmap)
     assert array.dtype == np.float32
@@ -42,64 +58,42 @@ def test_the_array_is_what_encode_gives(ran, text, tmp_path, precision):
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_columns_pooling_and_normalisation(run, tmp_path, normalize):
+def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_path, normalize):
     source, target = tmp_path / "a.csv", tmp_path / "a.npy"
-    source.write_text("id,text\n" + "".join(f"{i},{t}\n" for i, t in enumerate(TEXTS)))
+    write_lines(source, ["id,text", *(f"{i},{t}" for i, t in enumerate(TEXTS))])
     flag = "--normalize" if normalize else "--no-normalize"
     argv = ["--input", source, "--column", "text", "--pooling", "cls", flag, "--linear", "mkl"]
-    assert run(*ENCODE, *argv, "--output", target).returncode == 0
+    run_ok(*ENCODE, *argv, "--output", target)
     model = BiEncoder.from_pretrained("tiny", "cls", "mkl")
     assert np.array_equal(np.load(target), model.encode(TEXTS, normalize=normalize))
-
-
-def test_an_existing_file_is_kept_without_overwrite(run, refused, text, tmp_path):
-    target = tmp_path / "a.npy"
-    target.write_text("mine")
-    argv = [*ENCODE, "--input", text, "--output", target]
-    assert "--overwrite would replace it" in refused(1, *argv)
-    assert target.read_text() == "mine"
-    assert run(*argv, "--overwrite").returncode == 0
-    assert len(np.load(target)) == 100
 
 
 @pytest.mark.parametrize(
     ("status", "argv", "expected"),
     [
-        (2, ["--input", "a.txt", "--output", "a.npz"], "expected a name that ends in .npy"),
-        (1, ["--input", ".", "--output", "a.npy"], "expected a regular file"),
-        (1, ["--input", "pipe", "--output", "a.npy"], "expected a regular file"),
-        (1, ["--input", "a.txt", "--output", "dir.npy", "--overwrite"], "found a folder"),
-        (1, ["--input", "s.jsonl", "--column", "s", "--output", "a.npy"], "line 2: expected text"),
-        (1, ["--input", "empty.txt", "--output", "a.npy"], "expected at least one sentence"),
-        (1, ["--input", "a.txt", "--output", "a.npy", "--column", "x"], "a file with columns"),
+        (2, "--input a.txt --output a.npz", "expected a name that ends in .npy"),
+        (1, "--input . --output a.npy", "expected a regular file"),
+        (1, "--input a.txt --output dir.npy --overwrite", "found a folder"),
+        (1, "--input same.npy --output same.npy --overwrite", "another --output than"),
+        (1, "--input s.jsonl --column s --output a.npy", "line 2: expected text"),
+        (1, "--input empty.txt --output a.npy", "expected at least one sentence"),
+        (1, "--input a.txt --output a.npy --column x", "a file with columns"),
     ],
 )
-def test_faults_are_one_line_and_leave_nothing(
-    refused, text, tmp_path, monkeypatch, status, argv, expected
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.txt").write_text("")
-    (tmp_path / "s.jsonl").write_text('{"s": "a"}\n{"s": "\\ud800"}\n')
-    (tmp_path / "dir.npy").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    assert expected in refused(status, *ENCODE, *argv)
-    assert [path.name for path in tmp_path.glob("*.np*")] == ["dir.npy"]
+def test_wrong_files_are_refused(error_line, text, cwd, status, argv, expected):
+    Path("empty.txt").write_text("")
+    Path("s.jsonl").write_text('{"s": "a"}\n{"s": "\\ud800"}\n')
+    Path("same.npy").write_text("mine")
+    Path("dir.npy").mkdir()
+    assert expected in error_line(status, *ENCODE, *argv.split())
+    assert sorted(path.name for path in cwd.glob("*.np*")) == ["dir.npy", "same.npy"]
 
 
-def test_an_interrupt_leaves_nothing(run, text, tmp_path, monkeypatch):
-    def stop(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BiEncoder, "encode_window", stop)
-    found = run(*ENCODE, "--input", text, "--output", tmp_path / "a.npy")
-    line = found.stderr.splitlines()[-1]  # after a progress bar
-    assert (found.returncode, "interrupted" in line) == (130, True)
-    assert "was not written" in line
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_a_file_that_changed_meanwhile_is_refused(run, text, tmp_path, monkeypatch):
+def test_an_interrupt_and_a_file_that_grows_leave_no_array(run, text, encode, monkeypatch):
     window = BiEncoder.encode_window
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
 
     def grow(*args):
         with text.open("a") as file:
@@ -107,30 +101,31 @@ def test_a_file_that_changed_meanwhile_is_refused(run, text, tmp_path, monkeypat
         return window(*args)
 
     monkeypatch.setattr("minbert.bi_encoder.WINDOW", 10)
-    monkeypatch.setattr(BiEncoder, "encode_window", grow)
-    found = run(*ENCODE, "--input", text, "--output", tmp_path / "a.npy")
-    assert found.returncode == 1
-    assert "found the file changed meanwhile" in found.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    for step, status, expected in (
+        (interrupt, 130, "a.npy was not written"),
+        (grow, 1, "found the file changed meanwhile"),
+    ):
+        monkeypatch.setattr(BiEncoder, "encode_window", step)
+        result = run(*encode)
+        assert result.returncode == status
+        assert expected in result.stderr.splitlines()[-1]  # after a progress bar
+        assert [path.name for path in text.parent.iterdir()] == ["a.txt"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
-@pytest.mark.parametrize("linear", ["mkl", "auto"])
-def test_compiled_layers_give_the_same_array(ran, text, tmp_path, linear):
+def test_compiled_layers_give_the_same_array(run_ok, encode):
     arrays = []
     for flags in ([], ["--compile"]):
-        argv = [*ENCODE, "--input", text, "--linear", linear, "--overwrite", *flags]
-        ran(*argv, "--output", tmp_path / "a.npy")
-        arrays.append(np.load(tmp_path / "a.npy"))
-    config = BiEncoder.from_pretrained("tiny").encoder.config
-    assert_near(*arrays, encoder_terms(config, config.max_tokens))
+        run_ok(*encode, "--linear", "auto", "--overwrite", *flags)
+        arrays.append(np.load(encode[-1]))
+    settings = BiEncoder.from_pretrained("tiny").encoder.config
+    assert_near(*arrays, encoder_terms(settings, settings.max_tokens))
 
 
-def test_compiling_without_a_compiler_is_one_line(refused, text, tmp_path, monkeypatch):
+def test_compiling_without_a_compiler_is_refused(error_line, encode, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
-    argv = [*ENCODE, "--input", text, "--output", tmp_path / "a.npy", "--compile"]
-    assert "expected a C++ compiler" in refused(1, *argv)
+    assert "expected a C++ compiler" in error_line(1, *encode, "--compile")
 
 
 PEAK = """
@@ -143,8 +138,8 @@ def measured(*args):
     global peak
     result = pooled(*args)
     lines = Path("/proc/self/status").read_text().splitlines()
-    found = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
-    peak = max(peak, int(found["RssAnon"]))
+    sizes = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
+    peak = max(peak, int(sizes["RssAnon"]))
     return result
 BiEncoder.pooled = measured  # called once per batch
 assert main(sys.argv[1:]) == 0
@@ -161,7 +156,76 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         source.write_text("".join(f"short {i % 97} sentence\n" for i in range(lines)))
         argv = [*ENCODE, "--input", str(source), "--output", str(tmp_path / f"{lines}.npy")]
         command = [sys.executable, "-c", PEAK, *argv]
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        peaks.append(int(ended.stdout.split()[-1]))
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        peaks.append(int(result.stdout.split()[-1]))
     assert len(np.load(tmp_path / "100000.npy", mmap_mode="r")) == 100_000
-    assert peaks[1] - peaks[0] < 50  # MB; the array alone has 51
+    assert peaks[1] - peaks[0] < 50  # MB
+
+
+# Mine and similar
+
+
+def read(text):
+    return list(csv.reader(io.StringIO(text), delimiter="\t"))
+
+
+@pytest.fixture
+def mine(sentences):
+    return ("--mode", "mine", "--input", sentences, "--encoder", "tiny", "--top", "2")
+
+
+def test_the_most_similar_pairs_are_printed_or_written(mine, sentences, run_ok, tmp_path):
+    result = run_ok(*mine)
+    header, first, second = read(result.stdout)
+    assert header == PAIR_HEADER
+    assert float(first[0]) >= float(second[0])
+    assert [SENTENCES[int(first[1]) - 1], SENTENCES[int(first[2]) - 1]] == first[3:]
+    array, target = tmp_path / "e.npy", tmp_path / "pairs.tsv"
+    run_ok(*ENCODE, "--input", sentences, "--output", array)
+    assert run_ok(*mine, "--embedded", array).stdout == result.stdout
+    run_ok(*mine, "--output", target)
+    assert target.read_text() == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.full((5, 32), np.nan, np.float32), "found others in row 1"),
+        (np.zeros((3, 32), np.float32), "expected 5 x 32 float32, one row per sentence, found 3 x"),
+        (None, "expected an array"),
+    ],
+    ids=["nan", "rows", "empty"],
+)
+def test_embeddings_of_other_sentences_are_refused(array, expected, mine, run, tmp_path):
+    file = tmp_path / "e.npy"
+    file.write_bytes(b"")
+    if array is not None:
+        np.save(file, array)
+    assert expected in run(*mine, "--embedded", file).stderr.splitlines()[-1]
+
+
+def test_the_sentences_nearest_to_a_query_are_printed(sentences, finished, run_ok, error_line):
+    similar = ("--mode", "similar", "--input", sentences, "--top", "2", "--query")
+    lines = run_ok(*similar, "It rains.", "--run", finished[0]).stdout.splitlines()
+    assert len(lines) == 4
+    assert lines[2].split() == ["1.0000", "4", "It", "rains."]
+    assert "expected a text" in error_line(2, *similar, " ")
+    encoders = ("--run", finished[0], "--encoder", "tiny")
+    assert "expected at most one" in error_line(2, *similar, "x", *encoders)
+
+
+def test_truncated_texts_are_counted_on_standard_error(finished, run_ok, tmp_path):
+    long = "a cat sleeps " * 100
+    files = ("--input", write_lines(tmp_path / "s.txt", [*SENTENCES, long, long + "no"]))
+    line = "run.py: 2 of 7 {} are longer than 128 tokens and were cut"
+    result = run_ok("--mode", "predict", "--run", finished[0], *files)
+    assert result.stderr.splitlines() == [line.format("rows")]
+    assert len(read(result.stdout)) == 8
+    result = run_ok(*ENCODE, *files, "--output", tmp_path / "a.npy")
+    assert line.format("sentences") in result.stderr.splitlines()
+    result = run_ok("--mode", "mine", "--encoder", "tiny", *files)
+    assert line.format("sentences") in result.stderr.splitlines()
+    assert read(result.stdout)[0] == PAIR_HEADER
+    similar = ("--mode", "similar", "--encoder", "tiny", *files, "--embedded", tmp_path / "a.npy")
+    expected = "run.py: 1 of 1 sentences is longer than 128 tokens and was cut"
+    assert run_ok(*similar, "--query", long.strip()).stderr.splitlines() == [expected]

@@ -1,12 +1,13 @@
-"""--mode ensemble: runs on disk become one, with prediction files and a table."""
+"""Modes ensemble and compare: finished runs are merged and compared; other folders are kept."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from run_files import metrics
 
-import cli
 from reports.ensembles import names_of
 from tasks import build_task
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
@@ -16,7 +17,7 @@ TARGETS = {"sst": np.arange(40) % 5, "qqp": np.arange(40) % 2, "sts": np.linspac
 
 @pytest.fixture
 def make_run(tmp_path):
-    """`make_run(name, *tasks)` leaves scores as a finished run does."""
+    """`make_run(name, *tasks)` writes scores as a finished run does."""
 
     def make(name, *tasks):
         folder = tmp_path / name / "predictions"
@@ -38,129 +39,138 @@ def make_run(tmp_path):
 
 
 @pytest.fixture
-def ensemble(tmp_path, capsys):
-    def call(*argv, output="ensemble"):
-        folder = tmp_path / output
-        status = cli.main(["--mode", "ensemble", *argv, "--output", str(folder)])
-        return status, folder, capsys.readouterr()
-
-    return call
+def members(make_run):
+    """Three runs of sst."""
+    return [make_run(name, "sst") for name in "abc"]
 
 
-def test_members_differ_by_task(make_run, ensemble):
+@pytest.fixture
+def ensemble(tmp_path, run_ok):
+    """`ensemble(*runs and flags)`: folder and standard output of their ensemble."""
+
+    def merge(*argv, output="ensemble"):
+        result = run_ok("--mode", "ensemble", "--runs", *argv, "--output", tmp_path / output)
+        return tmp_path / output, result.stdout
+
+    return merge
+
+
+def dev_scores(folder):
+    return read_scores(folder / "predictions" / scores_name("sst", "dev"))
+
+
+def test_tasks_may_have_different_members(make_run, ensemble):
     every = make_run("every", "sst", "qqp", "sts")
     sst, other = make_run("sst", "sst"), make_run("other", "sst", "sts")
-    status, folder, said = ensemble("--runs", every, sst, f"sts={other}")
-    assert status == 0
-    found = json.loads((folder / "metrics.json").read_text())
-    members = {task: list(part["weights"]) for task, part in found["members"].items()}
-    assert members == {"sst": ["every", "sst"], "qqp": ["every"], "sts": ["every", "other"]}
-    assert 0 < found["dev"]["overall"] < 1
-    assert "gain on the best" in said.out
-    files = {path.name for path in (folder / "predictions").iterdir()}
-    assert len(files) == 12
+    folder, text = ensemble(every, sst, f"sts={other}")
+    stored = metrics(folder)
+    by_task = {task: list(part["weights"]) for task, part in stored["members"].items()}
+    assert by_task == {"sst": ["every", "sst"], "qqp": ["every"], "sts": ["every", "other"]}
+    assert 0 < stored["dev"]["overall"] < 1
+    assert "gain on the best" in text
+    assert len(list((folder / "predictions").iterdir())) == 12
     for task in ("sst", "qqp", "sts"):
         output = build_task(task).output
         for split in ("dev", "test"):
             lines = (folder / "predictions" / output.name(split)).read_text().splitlines()
             table = read_scores(folder / "predictions" / scores_name(task, split))
-            shown = [
-                f"{one} , {output.show(value)} "
-                for one, value in zip(table.ids, table.predictions, strict=True)
-            ]
-            assert lines == [f"id \t {output.column} ", *shown]
+            rows = zip(table.ids, map(output.show, table.predictions), strict=True)
+            assert lines == [f"id \t {output.column} ", *(f"{id} , {value} " for id, value in rows)]
 
 
-def prediction_files(folder):
-    return {path.name: path.read_bytes() for path in (folder / "predictions").iterdir()}
-
-
-def test_the_same_command_writes_the_same_bytes(make_run, ensemble):
-    command = ("--runs", *(make_run(name, "sst") for name in "abc"), "--method", "greedy")
-    _, folder, _ = ensemble(*command)
-    before = prediction_files(folder)
-    assert ensemble(*command)[0] == 0
-    assert before == prediction_files(folder)
-
-
-def test_another_runs_folder_is_left_unchanged(make_run, ensemble):
-    runs = [make_run(name, "sst") for name in ("a", "b")]
-    _, folder, _ = ensemble("--runs", *runs)
-    kept = (folder / "metrics.json").read_bytes()
-    status, _, said = ensemble("--runs", runs[0])
-    assert status == 1
-    assert "expected this ensemble or nothing, found another run" in said.err
-    assert (folder / "metrics.json").read_bytes() == kept
-    assert ensemble("--runs", runs[0], "--overwrite")[0] == 0
+def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path):
+    folder, _ = ensemble(*members, "--method", "greedy")
+    files = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+    ensemble(*members, "--method", "greedy")
+    assert files == {path: path.read_bytes() for path in files}
+    line = error_line(1, "--mode", "ensemble", "--runs", members[0], "--output", folder)
+    assert "expected this ensemble or nothing, found another run" in line
+    assert files == {path: path.read_bytes() for path in files}
+    ensemble(members[0], "--overwrite")
+    assert list(metrics(folder)["members"]["sst"]["weights"]) == ["a"]
+    command = ("--mode", "ensemble", "--runs", *members, "--overwrite", "--output", tmp_path / "a")
+    assert "expected another --output than a member's folder" in error_line(1, *command)
+    assert (tmp_path / "a" / "predictions" / scores_name("sst", "dev")).exists()
 
 
 @pytest.mark.parametrize(
-    ("argv", "expected"),
+    ("argv", "status", "expected"),
     [
-        (["sst=qqp-run"], "expected a run of sst, found qqp"),
-        (["qqp-run", "qqp-run"], "expected each run once for qqp"),
-        (["nowhere"], "nowhere: expected a finished run, found no predictions"),
-        (["unfinished"], "unfinished: expected a finished run, found no metrics.json"),
-        (["qqp-run", "--seed", "3"], "--seed: expected a greedy --method"),
+        (["sst=qqp-run"], 2, "expected a run of sst, found qqp"),
+        (["qqp-run", "qqp-run"], 2, "expected each run once for qqp"),
+        (["nowhere"], 1, "nowhere: expected a finished run, found no predictions"),
+        (["unfinished"], 1, "unfinished: expected a finished run, found no metrics.json"),
+        (["qqp-run", "--seed", "3"], 2, "--seed: expected a greedy --method"),
+        (["qqp=qqp-run", "--method", "soup"], 2, "--method soup: expected only RUN, found qqp="),
     ],
 )
-def test_runs_that_cannot_take_part(make_run, tmp_path, monkeypatch, run, argv, expected):
+def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv, status, expected):
     make_run("qqp-run", "qqp")
-    config = {"mode": "single", "tasks": ["sst"], "seed": 1}
-    Path(make_run("unfinished", "sst"), "config.json").write_text(json.dumps(config))
-    monkeypatch.chdir(tmp_path)
-    found = run("--mode", "ensemble", "--runs", *argv)
-    assert found.returncode in (1, 2)
-    assert expected in found.stderr
-    assert not (tmp_path / "runs").exists()
+    settings = {"mode": "single", "tasks": ["sst"], "seed": 1}
+    Path(make_run("unfinished", "sst"), "config.json").write_text(json.dumps(settings))
+    assert expected in error_line(status, "--mode", "ensemble", "--runs", *argv)
+    assert not (cwd / "runs").exists()
 
 
-def test_a_split_that_a_run_lacks_is_reported(make_run, ensemble, tmp_path):
-    runs = [make_run(name, "sst") for name in ("a", "b")]
-    (tmp_path / "b" / "predictions" / scores_name("sst", "test")).unlink()
-    status, folder, said = ensemble("--runs", *runs)
-    assert status == 0
-    assert "sst: test skipped, no predictions found in " in said.out
+def test_a_split_that_a_run_lacks_is_skipped_with_a_message(members, ensemble):
+    Path(members[1], "predictions", scores_name("sst", "test")).unlink()
+    folder, text = ensemble(*members)
+    assert "sst: test skipped, no predictions found in " in text
     assert not (folder / "predictions" / scores_name("sst", "test")).exists()
 
 
-def test_every_run_has_a_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_runs_are_named_by_the_ends_of_their_paths_that_differ(cwd):
     assert names_of([Path(), Path("../other")]) == {
-        tmp_path.name: Path(),
+        cwd.name: Path(),
         "other": Path("../other"),
     }
     assert names_of([Path("a/x"), Path("b/x")]) == {"a/x": Path("a/x"), "b/x": Path("b/x")}
 
 
-def test_votes_stay_votes_in_an_ensemble_of_ensembles(make_run, ensemble):
-    runs = [make_run(name, "sst") for name in ("a", "b", "c")]
-    _, folder, _ = ensemble("--runs", *runs)
-    voted = read_scores(folder / "predictions" / scores_name("sst", "dev"))
+def test_votes_are_the_predictions_of_an_ensemble_of_ensembles(members, ensemble):
+    folder, _ = ensemble(*members)
+    voted = dev_scores(folder)
     assert (voted.predictions != voted.values.argmax(1)).any()  # or this test could not fail
-    _, again, _ = ensemble("--runs", str(folder), output="again")
+    again, _ = ensemble(folder, output="again")
     file = "predictions/sst-dev-output.csv"
     assert (again / file).read_bytes() == (folder / file).read_bytes()
 
 
-def test_examples_that_selected_a_member_stay_left_out(make_run, ensemble):
-    runs = [make_run(name, "sst") for name in ("a", "b", "c")]
-    _, greedy, _ = ensemble("--runs", *runs, "--method", "greedy", output="greedy")
-    marks = read_scores(greedy / "predictions" / scores_name("sst", "dev")).selected_on
+def test_examples_that_selected_a_member_have_no_part_in_later_metrics(members, ensemble):
+    greedy, _ = ensemble(*members, "--method", "greedy", output="greedy")
+    marks = dev_scores(greedy).selected_on
     assert marks.sum() == 20
-    _, folder, said = ensemble("--runs", str(greedy), runs[0])
-    found = json.loads((folder / "metrics.json").read_text())["members"]["sst"]
-    assert (found["selected_on_examples"], found["reported_examples"]) == (20, 20)
-    greedy_alone = json.loads((greedy / "metrics.json").read_text())["dev"]["sst"]
-    assert found["dev"]["greedy"] == greedy_alone
-    assert "selected on 20 dev examples" in said.out
-    again = read_scores(folder / "predictions" / scores_name("sst", "dev")).selected_on
-    np.testing.assert_array_equal(again, marks)
+    folder, text = ensemble(greedy, members[0])
+    merged = metrics(folder)["members"]["sst"]
+    assert (merged["selected_on_examples"], merged["reported_examples"]) == (20, 20)
+    assert merged["dev"]["greedy"] == metrics(greedy)["dev"]["sst"]
+    assert "selected on 20 dev examples" in text
+    np.testing.assert_array_equal(dev_scores(folder).selected_on, marks)
 
 
-def test_a_member_is_never_written_over(make_run, ensemble):
-    runs = [make_run(name, "sst") for name in ("a", "b")]
-    status, folder, said = ensemble("--runs", *runs, "--overwrite", output="a")
-    assert status == 1
-    assert "expected another --output than a member's folder" in said.err
-    assert (folder / "predictions" / scores_name("sst", "dev")).exists()
+def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
+    runs, out = (f"one={finished[0]}", f"two={finished[0]}"), tmp_path / "out"
+    result = run_ok("--mode", "compare", "--runs", *runs, "--embeddings", "tsne", "--output", out)
+    assert "Against one: the same examples" in result.stdout
+    page = (out / "comparison.html").read_text()
+    assert page.count('aria-label="Sentences of dev by label"') == 2
+    assert (out / "comparison.md").read_text().count("\n## ") == 2
+    assert (out / "comparison.tex").exists()
+
+
+@pytest.mark.parametrize("flags", [("--embeddings", "none"), ()], ids=["none", "no checkpoint"])
+def test_a_page_without_embeddings_has_no_figure(flags, run_ok, run_copy, tmp_path):
+    folder, _ = run_copy
+    if not flags:
+        shutil.rmtree(folder / "checkpoint")
+    run_ok("--mode", "compare", "--runs", folder, "--output", tmp_path / "out", *flags)
+    assert "Sentences of dev" not in (tmp_path / "out" / "comparison.html").read_text()
+
+
+def test_compare_refuses_a_place_that_cannot_be_written(error_line, finished, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    command = ("--mode", "compare", "--runs", finished[0], "--output")
+    assert "--output: expected a folder" in error_line(1, *command, tmp_path / "file")
+    (tmp_path / "out" / "comparison.tex").mkdir(parents=True)
+    line = error_line(1, *command, tmp_path / "out")
+    assert "expected a file or nothing, found a folder" in line

@@ -1,4 +1,4 @@
-"""--mode evaluate: leaderboard files are checked, scored and packed."""
+"""Mode evaluate: leaderboard files are checked, scored and packed."""
 
 import zipfile
 
@@ -12,7 +12,7 @@ from tasks.predictions import Scores, scores_name, write_predictions, write_scor
 
 @pytest.fixture
 def predictions(tmp_path):
-    """What somebody else's program might have written: the gold labels, some of them moved."""
+    """The gold labels, some of them moved, as another program might write them."""
     folder = tmp_path / "predictions"
     folder.mkdir()
     for name in CS224N:
@@ -26,8 +26,13 @@ def predictions(tmp_path):
     return folder
 
 
-def test_scores_are_the_tasks_own(ran, predictions):
-    found = ran("--mode", "evaluate", "--predictions", predictions.parent)
+@pytest.fixture
+def evaluate(predictions):
+    return ("--mode", "evaluate", "--predictions", predictions)
+
+
+def test_metrics_are_those_of_the_tasks(run_ok, predictions):
+    result = run_ok("--mode", "evaluate", "--predictions", predictions.parent)
     metrics = {}
     for name in CS224N:
         task = build_task(name)
@@ -36,107 +41,98 @@ def test_scores_are_the_tasks_own(ran, predictions):
         moved[:7] = moved[7:14]
         metrics[name] = task.kind.metrics(moved, gold)
     figures = {key: value for several in metrics.values() for key, value in several.items()}
-    lines = [line.split() for line in found.stdout.splitlines()]
+    lines = [line.split() for line in result.stdout.splitlines()]
     for name, value in (overall(metrics) | figures).items():
         assert any(line[-2:] == [name, f"{value:.4f}"] for line in lines), name
-    assert sum("sound" in line for line in lines) == 3 * 2 + 3  # two metrics a dev file
+    assert sum("sound" in line for line in lines) == 3 * 2 + 3  # two metrics per dev file
 
 
-def test_a_submission_is_packed_the_same_each_time(run, predictions, tmp_path):
-    archives = [tmp_path / "one.zip", tmp_path / "two.zip"]
+def test_a_submission_is_packed(
+    run, run_ok, error_line, evaluate, predictions, tmp_path, monkeypatch
+):
+    archives, mine = [tmp_path / "one.zip", tmp_path / "two.zip"], tmp_path / "two.zip.tmp"
+    mine.write_text("mine")
     for archive in archives:
-        call = ("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
-        assert run(*call).returncode == 0
-    assert archives[0].read_bytes() == archives[1].read_bytes()
+        run_ok(*evaluate, "--zip", archive)
+    before = archives[0].read_bytes()
+    assert archives[1].read_bytes() == before
     with zipfile.ZipFile(archives[0]) as packed:
         assert {n: packed.read(n) for n in packed.namelist()} == {
             path.name: path.read_bytes() for path in predictions.iterdir()
         }
-    assert "--overwrite replaces it" in run(*call).stderr
-    assert run(*call, "--overwrite").returncode == 0
-
-
-def test_a_users_file_beside_the_archive_stays(run, predictions, tmp_path, monkeypatch):
-    archive, mine = tmp_path / "one.zip", tmp_path / "one.zip.tmp"
-    mine.write_text("mine")
-    call = ("--mode", "evaluate", "--predictions", predictions, "--zip", archive)
-    assert run(*call).returncode == 0
-    assert mine.read_text() == "mine"
-    before = archive.read_bytes()
+    call = (*evaluate, "--zip", archives[1])
+    assert "--overwrite replaces it" in error_line(2, *call)
+    run_ok(*call, "--overwrite")
 
     def full(*args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
-    found = run(*call, "--overwrite")
-    assert found.stderr == f"run.py: {archive}: No space left on device\n"
+    assert error_line(1, *call, "--overwrite").endswith(f"{archive}: No space left on device")
     assert archive.read_bytes() == before
-    names = ["one.zip", "one.zip.tmp", "predictions"]
+    assert mine.read_text() == "mine"
+    names = ["one.zip", "predictions", "two.zip", "two.zip.tmp"]
     assert sorted(one.name for one in tmp_path.iterdir()) == names
 
 
-def test_wrong_values_are_not_packed_and_those_outside_of_the_scale_are_counted(
-    run, ran, predictions, tmp_path
-):
-    file, archive = predictions / "sts-dev-output.csv", tmp_path / "one.zip"
-    first, row, *rest = file.read_bytes().split(b"\n")
-    call = ("--mode", "evaluate", "--predictions", predictions)
-    file.write_bytes(b"\n".join([first, row.partition(b" , ")[0] + b" , nan ", *rest]))
-    found = run(*call, "--zip", archive)
-    assert (found.returncode, archive.exists()) == (1, False)
-    (line,) = found.stderr.splitlines()
-    assert "sts-dev-output.csv, line 2: expected a finite number such as 2.5" in line
-    file.write_bytes(b"\n".join([first, row.partition(b" , ")[0] + b" , 1e39 ", *rest]))
-    found = ran(*call)
-    assert "1 values are outside of the scale" in found.stdout
-    (line,) = [x for x in found.stdout.splitlines() if x.split()[-2:-1] == ["pearson"]]
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b"nan", "sts-dev-output.csv, line 2: expected a finite number such as 2.5"),
+        (b"1e39", None),
+    ],
+)
+def test_wrong_values_are_not_packed(value, expected, run, run_ok, evaluate, predictions, tmp_path):
+    file = predictions / "sts-dev-output.csv"
+    header, row, *rest = file.read_bytes().split(b"\n")
+    file.write_bytes(b"\n".join([header, row.partition(b" , ")[0] + b" , " + value + b" ", *rest]))
+    if expected:
+        result = run(*evaluate, "--zip", tmp_path / "one.zip")
+        assert (result.returncode, expected in result.stderr) == (1, True)
+        assert not (tmp_path / "one.zip").exists()
+        return
+    result = run_ok(*evaluate)
+    assert "1 values are outside of the scale" in result.stdout
+    (line,) = [x for x in result.stdout.splitlines() if x.split()[-2:-1] == ["pearson"]]
     assert 0 < abs(float(line.split()[-1])) < 0.5  # one value outweighs all others
 
 
-def test_examples_that_chose_members_are_reported(run, predictions):
+def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictions):
     examples = build_task("sst").read(data_folder("sample"), "dev")
     values = np.eye(5)[examples.targets].astype(np.float32)
     marks = np.arange(len(examples)) < 9
     table = Scores(np.array(examples.ids), values, examples.targets, selected_on=marks)
     write_scores(predictions / scores_name("sst", "dev"), table)
-    found = run("--mode", "evaluate", "--predictions", predictions)
-    assert f"9 of these {len(marks)} examples chose the members of this ensemble" in found.stdout
-
-
-def test_folders_without_predictions_or_gold_data(refused, predictions, tmp_path):
-    call = ("--mode", "evaluate", "--predictions", tmp_path / "nothing")
-    (tmp_path / "nothing").mkdir()
-    assert "expected files such as" in refused(2, *call)
-    assert "--overwrite: expected --zip" in refused(2, *call, "--overwrite")
-    call = ("--mode", "evaluate", "--predictions", predictions, "--gold", tmp_path / "nothing")
-    assert "ids-sst-dev.csv" in refused(1, *call)
+    line = f"9 of these {len(marks)} examples chose the members of this ensemble"
+    assert line in run_ok(*evaluate).stdout
 
 
 @pytest.mark.parametrize(
-    ("flags", "expected"),
+    ("flags", "status", "expected"),
     [
-        (["--zip", "sub.tar"], "ends in .zip, found sub.tar"),
-        (["--zip", "folder.zip"], "expected the name of a file that ends in .zip"),
-        (["--zip", "nowhere/a.zip"], "expected a folder, found none at nowhere"),
-        (["--zip", "a.zip", "--tasks", "sst"], "--zip and --tasks: expected at most one"),
+        ("--predictions nothing", 2, "expected files such as"),
+        ("--overwrite", 2, "--overwrite: expected --zip"),
+        ("--gold nothing", 1, "ids-sst-dev.csv"),
+        ("--zip sub.tar", 2, "ends in .zip, found sub.tar"),
+        ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),
+        ("--zip nowhere/a.zip", 2, "expected a folder, found none at nowhere"),
+        ("--zip a.zip --tasks sst", 2, "--zip and --tasks: expected at most one"),
     ],
 )
-def test_archives_that_cannot_be(refused, predictions, tmp_path, monkeypatch, flags, expected):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder.zip").mkdir()
-    assert expected in refused(2, "--mode", "evaluate", "--predictions", predictions, *flags)
+def test_wrong_folders_and_archives_are_refused(error_line, evaluate, cwd, flags, status, expected):
+    for name in ("nothing", "folder.zip"):
+        (cwd / name).mkdir()
+    assert expected in error_line(status, *evaluate, *flags.split())
 
 
-def test_tasks_that_are_asked_for_and_a_submission_have_all_files(run, predictions, tmp_path):
-    for file in predictions.glob("*-test-*"):
+def test_all_files_of_a_submission_are_required(run, run_ok, evaluate, predictions, tmp_path):
+    for file in (*predictions.glob("*-test-*"), predictions / "para-dev-output.csv"):
         file.unlink()
-    (predictions / "para-dev-output.csv").unlink()
-    call = ("--mode", "evaluate", "--predictions", predictions)
-    assert run(*call).returncode == 0
-    found = run(*call, "--tasks", "sst", "qqp")
-    assert found.returncode == 1
-    assert "para-dev-output.csv: expected a prediction file, found none" in found.stderr
-    found = run(*call, "--zip", tmp_path / "one.zip")
-    assert found.returncode == 1
-    assert found.stderr.count("test-output.csv: expected a prediction file, found none") == 3
+    assert run_ok(*evaluate).stdout.count("sound") == 2 * 2
+    result = run(*evaluate, "--tasks", "sst", "qqp")
+    assert result.returncode == 1
+    assert "para-dev-output.csv: expected a prediction file, found none" in result.stderr
+    result = run(*evaluate, "--zip", tmp_path / "one.zip")
+    assert result.returncode == 1
+    assert result.stderr.count("test-output.csv: expected a prediction file, found none") == 3
     assert not (tmp_path / "one.zip").exists()

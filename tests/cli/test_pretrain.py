@@ -1,80 +1,134 @@
-"""--mode pretrain: every objective, what is refused, and a later run that starts from it."""
-
-import json
+"""Modes pretrain, probe and bilstm: what they train on, and the modes that use their results."""
 
 import pytest
+from run_files import config, metrics
 
-TINY = ("--mode", "pretrain", "--encoder", "tiny")
-SHORT = ("--limit", "40", "--batch-size", "16")
+PRETRAIN = ("--mode", "pretrain", "--encoder", "tiny")
+SUPER = (*PRETRAIN, "--objective", "superloss")
+SHORT = ("--limit", "60", "--batch-size", "20")
+PROBE = ("--mode", "probe", "--task", "sst")
+BILSTM = ("--mode", "bilstm", "--tasks", "sst")
 NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" for i in range(30))
 
 
-def test_a_file_that_is_not_there_is_named(refused, tmp_path):
+@pytest.mark.parametrize("flags", [("nli", "--nli"), ("simcse", "--text-column", "a", "--text")])
+def test_a_missing_file_is_refused_with_its_name(flags, error_line, tmp_path):
     file = tmp_path / "none.csv"
-    found = refused(1, *TINY, "--objective", "nli", "--nli", file, "--output", tmp_path / "run")
-    assert f"{file}: expected a data file, found no {file}" in found
-    flags = ("--objective", "simcse", "--text", file, "--text-column", "a")
-    assert f"{file}: expected a data file" in refused(1, *TINY, *flags)
+    line = error_line(1, *PRETRAIN, "--objective", *flags, file, "--output", tmp_path / "run")
+    assert f"{file}: expected a data file, found no {file}" in line
 
 
 @pytest.mark.parametrize("objective", ["nli", "pairs", "triplet"])
-def test_every_objective_trains_in_pieces_and_is_selected_on_sts_dev(ran, tmp_path, objective):
+def test_objectives_train_in_micro_batches_and_select_on_sts_dev(run_ok, tmp_path, objective):
     folder = tmp_path / "run"
-    flags = [*TINY, *SHORT, "--objective", objective, "--micro-batch", "6", "--projection"]
+    flags = ["--limit", "40", "--batch-size", "16", "--micro-batch", "6", "--projection"]
     if objective == "nli":
         (tmp_path / "nli.csv").write_text(NLI)
-        flags += ["--nli", str(tmp_path / "nli.csv")]
-    found = ran(*flags, "--output", str(folder))
+        flags += ["--nli", tmp_path / "nli.csv"]
+    result = run_ok(*PRETRAIN, "--objective", objective, *flags, "--output", folder)
     for task in ("sst", "qqp", "sts"):
-        assert f"sentences of {task} that the training text contains: " in found.stdout
-    metrics = json.loads((folder / "metrics.json").read_text())
-    dev, before = metrics["dev"][objective], metrics["before"][objective]
+        assert f"sentences of {task} that the training text contains: " in result.stdout
+    dev, before = metrics(folder)["dev"][objective], metrics(folder)["before"][objective]
     assert dev.keys() == before.keys() == {"spearman", "pearson", "alignment", "uniformity"}
     assert dev != before
     assert list((folder / "predictions").iterdir()) == []
-    assert (folder / "checkpoint" / "best").exists()
 
 
-@pytest.mark.parametrize("limit", [[], ["--limit", "12"]])
-def test_simcse_on_text_of_ones_own(run, ran, tmp_path, limit):
+@pytest.mark.parametrize(("limit", "steps"), [([], 5), (["--limit", "12"], 3)])
+def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path, limit, steps):
     file, folder = tmp_path / "own.csv", tmp_path / "run"
     file.write_text("id,said\n" + "".join(f"{i},Sentence {i % 20}.\n" for i in range(30)))
-    flags = [*TINY, "--objective", "simcse", "--text", str(file), "--text-column", "said", *limit]
-    ran(*flags, "--batch-size", "4", "--keep", "last", "--output", str(folder))
-    metrics = json.loads((folder / "metrics.json").read_text())
-    assert metrics["steps"] == (3 if limit else 5), "each sentence comes once"
-    config = json.loads((folder / "config.json").read_text())
-    assert (config["text"], config["text_column"], config["tasks"]) == (str(file), "said", [])
-    tuned = ("--mode", "single", "--task", "sst", "--init", str(folder), "--epochs", "1")
-    after = run(*tuned, *SHORT, "--output", str(tmp_path / "after"))
-    assert f"heads initialised from {folder}: none" in after.stdout
-    compared = run("--mode", "compare", "--runs", str(folder), "--output", str(tmp_path / "page"))
-    assert "expected a run of tasks, found one of mode pretrain" in compared.stderr
+    flags = ("--objective", "simcse", "--text", file, "--text-column", "said", *limit)
+    run_ok(*PRETRAIN, *flags, "--batch-size", "4", "--keep", "last", "--output", folder)
+    assert metrics(folder)["steps"] == steps
+    stored = config(folder)
+    assert (stored["text"], stored["text_column"], stored["tasks"]) == (str(file), "said", [])
+    line = error_line(1, "--mode", "compare", "--runs", folder, "--output", tmp_path / "page")
+    assert "expected a run of tasks, found one of mode pretrain" in line
 
 
-def test_pairs_of_ones_own(ran, tmp_path):
+def test_a_ranking_objective_reads_both_columns_of_a_file(run_ok, tmp_path):
     file, folder = tmp_path / "own.tsv", tmp_path / "run"
     file.write_text("q\ta\n" + "".join(f"Question {i}?\tAnswer {i}.\n" for i in range(20)))
-    flags = (*TINY, "--objective", "ranking", "--text", file, "--text-column", "q", "a")
-    ran(*flags, "--batch-size", "4", "--output", folder)
-    assert json.loads((folder / "metrics.json").read_text())["steps"] == 5
-    config = json.loads((folder / "config.json").read_text())
-    assert (config["text_column"], config["other_column"]) == ("q", "a")
+    flags = ("--objective", "ranking", "--text", file, "--text-column", "q", "a")
+    run_ok(*PRETRAIN, *flags, "--batch-size", "4", "--output", folder)
+    assert metrics(folder)["steps"] == 5
+    stored = config(folder)
+    assert (stored["text_column"], stored["other_column"]) == ("q", "a")
 
 
-def test_the_defaults_are_those_of_simcse(run, tmp_path):
+def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path):
     folder = tmp_path / "run"
-    flags = ("--objective", "simcse", "--limit", "20", "--output", str(folder))
-    assert run(*TINY, *flags).returncode == 0
-    config = json.loads((folder / "config.json").read_text())
-    assert (config["batch_size"], config["epochs"], config["lr"]) == (64, 1, 3e-5)
-    found = run("--mode", "pretrain", "--help").stdout
-    assert "examples per batch (default: 64)" in found
+    run_ok(*PRETRAIN, "--objective", "simcse", "--limit", "20", "--output", folder)
+    stored = config(folder)
+    assert (stored["batch_size"], stored["epochs"], stored["lr"]) == (64, 1, 3e-5)
+    assert "examples per batch (default: 64)" in run_ok("--mode", "pretrain", "--help").stdout
+    tuned = ("--mode", "single", "--task", "sst", "--init", folder, "--epochs", "1", *SHORT)
+    result = run_ok(*tuned, "--output", tmp_path / "after")
+    assert f"heads initialised from {folder}: none" in result.stdout
 
 
-def test_a_dry_run_counts_the_objective(ran, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = ran(*TINY, "--objective", "simcse", "--limit", "20", "--dry-run")
-    rows = [line.split() for line in found.stdout.splitlines() if line.startswith("1 ")]
-    assert [row[1] for row in rows] == ["simcse"]
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("objective", ["superloss", "npair"])
+def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path, objective):
+    folder, probe, tuned = (tmp_path / name for name in ("run", "probe", "tuned"))
+    flags = ("--objective", objective, "--micro-batch", "8", "--projection-head", "nonlinear")
+    run_ok(*PRETRAIN, *SHORT, *flags, "--output", folder)
+    name, stored = f"sst-{objective}", metrics(folder)
+    assert stored["dev"][name].keys() == stored["before"][name].keys() == {"knn_accuracy"}
+    result = run_ok(*PROBE, *SHORT[:2], "--init", folder, "--output", probe)
+    assert "logistic regression with C = " in result.stdout
+    single = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", folder)
+    assert "heads initialised from" in run_ok(*single, "--output", tuned).stdout
+    run_ok("--mode", "compare", "--runs", probe, tuned, "--output", tmp_path / "page")
+
+
+def test_settings_of_hard_negatives_and_their_counts_are_stored(run_ok, tmp_path):
+    flags = ("--hard-top-k", "3", "--hard-after", "1", "--epochs", "2", "--positives", "2")
+    run_ok(*SUPER, *SHORT, *flags, "--negatives", "8", "--output", tmp_path / "run")
+    expected = {"hard_top_k": 3, "hard_after": 1, "positives": 2, "negatives": 8}
+    assert expected.items() <= config(tmp_path / "run").items()
+    assert config(tmp_path / "run")["per_class"]
+
+
+def test_batches_smaller_than_two_per_class_and_one_class_are_refused(error_line, tmp_path):
+    output = ("--output", tmp_path / "run")
+    line = error_line(1, *SUPER, "--batch-size", "9", *output)
+    assert "--batch-size: expected 10 or more for the 5 classes of sst" in line
+    (tmp_path / "SST-2").mkdir()
+    for file in ("train.tsv", "dev.tsv"):
+        (tmp_path / "SST-2" / file).write_text("sentence\tlabel\n" + "text\t1\nother\t1\n" * 4)
+    line = error_line(1, *SUPER, "--tasks", "sst2", "--data", tmp_path, *output)
+    assert "expected training examples of two classes" in line
+
+
+def test_a_probe_keeps_the_folders_of_other_runs(run_ok, error_line, finished, tmp_path):
+    folder, _ = finished
+    flags, place = (*PROBE, "--limit", "60", "--init", folder), ("--output", tmp_path / "probe")
+    line = error_line(1, *flags, "--output", folder)
+    assert "expected another --output than a member's" in line
+    run_ok(*flags, *place)
+    line = error_line(1, *PROBE, "--limit", "50", "--encoder", "tiny", *place)
+    assert "expected this probe or nothing" in line
+
+
+def test_a_bilstm_has_the_vectors_of_a_file_and_is_trained(run_ok, error_line, tmp_path):
+    folder, vectors = tmp_path / "words", tmp_path / "vectors.txt"
+    vectors.write_text("the 1 0 0\nfilm 0 1 0\nand 0 0 1\n")
+    command = (*BILSTM, "--vectors", vectors, "--units", "8", "--limit", "60", "--output", folder)
+    assert "of them with a vector, 1 x 8 units" in run_ok(*command).stdout
+    assert "--output: expected a new or empty folder" in error_line(2, *command)
+    train = ("--mode", "pretrain", "--objective", "superloss", "--encoder", folder, *SHORT)
+    run_ok(*train, "--lr", "0.003", "--output", tmp_path / "run")
+    assert metrics(tmp_path / "run")["steps"] == 3
+
+
+def test_a_bilstm_in_the_working_folder_keeps_the_folders_beside_it(run_ok, tmp_path, monkeypatch):
+    words, mine = tmp_path / "words", tmp_path / "words.tmp" / "mine"
+    for folder in (words, mine.parent):
+        folder.mkdir()
+    mine.write_text("mine")
+    monkeypatch.chdir(words)
+    run_ok(*BILSTM, "--limit", "20", "--embedding-size", "8", "--units", "4", "--output", ".")
+    assert (words / "tokenizer.json").exists()
+    assert [one.name for one in mine.parent.iterdir()] == ["mine"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["words", "words.tmp"]

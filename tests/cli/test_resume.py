@@ -1,21 +1,25 @@
-"""Runs that are interrupted and resumed, and runs that start from another."""
+"""Interrupted and failing runs: what is resumed ends as if nothing had happened, bit for bit."""
 
+import json
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
-from run_files import metrics, prediction_bytes, predictions, same, weights
+import torch
+from run_files import ROOT, metrics, prediction_bytes, predictions, same, weights
 
+from common.json_files import integrity_error
+from multitask.checkpoint_folders import newest_first
 from multitask.trainer import Trainer
-
-# Interrupted and resumed
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
     """Send this process SIGINT in `Trainer.NAME` at an epoch, after or before its work."""
     original = getattr(Trainer, name)
 
-    def stopped(self, *args: Any) -> Any:
+    def interrupted(self, *args: Any) -> Any:
         now = self.progress.epoch
         if now >= epoch and not after:
             signal.raise_signal(signal.SIGINT)
@@ -24,11 +28,10 @@ def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
             signal.raise_signal(signal.SIGINT)
         return result
 
-    monkeypatch.setattr(Trainer, name, stopped)
+    monkeypatch.setattr(Trainer, name, interrupted)
 
 
 MOMENTS = {
-    "after an epoch": ("finish_epoch", 1, True),
     "within an epoch": ("train_step", 1, True),
     "in the middle of the first step": ("train_step", 0, True),
     "while scoring": ("evaluate", 2, True),
@@ -39,40 +42,163 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
-def test_resumed_equals_uninterrupted(moment, finished, run, tmp_path, monkeypatch):
+def test_a_resumed_run_is_the_same(moment, finished, run, run_ok, tmp_path, monkeypatch):
     folder, command = finished
     command = [*command, "--output", str(tmp_path / "run")]
     with monkeypatch.context() as patch:
         interrupt(patch, *moment)
-        stopped = run(*command)
-    assert stopped.returncode == 130
-    assert "--resume" in stopped.stderr.splitlines()[-1]
+        result = run(*command)
+    assert result.returncode == 130
+    assert "--resume" in result.stderr.splitlines()[-1]
     assert not (tmp_path / "run" / "metrics.json").exists()
-    assert run(*command, "--resume").returncode == 0
+    run_ok(*command, "--resume")
     assert prediction_bytes(tmp_path / "run") == prediction_bytes(folder)
     for file in ("model", "heads"):
         assert same(weights(tmp_path / "run", file), weights(folder, file))
-    found, expected = metrics(tmp_path / "run"), metrics(folder)
+    resumed, expected = metrics(tmp_path / "run"), metrics(folder)
     for key in ("dev", "history", "best_epoch", "epochs", "steps"):
-        assert found[key] == expected[key]
+        assert resumed[key] == expected[key]
 
 
-# Started from another run
+# Every mode that trains
 
 
-def test_init_starts_from_the_other_runs_encoder_and_heads(finished, small, ran, tmp_path):
+def computed(folder):
+    """Weights and predictions of every run in a folder, byte for byte, and the losses of fronts."""
+    files = [*folder.rglob("best/*.safetensors"), *folder.rglob("predictions/*.csv")]
+    assert files
+    files += folder.rglob("front.json")
+    return {
+        str(file.relative_to(folder)): json.loads(file.read_text())
+        if file.suffix == ".json"
+        else file.read_bytes()
+        for file in files
+    }
+
+
+SMALL = "--encoder tiny --limit 40"
+PRETRAIN = f"--mode pretrain {SMALL} --dev-limit 20 --resume --output DIR/run"
+SIMCSE = f"{PRETRAIN} --tasks sst sts --objective simcse --batch-size 8 --epochs 2"
+HARD_NEGATIVES = (
+    f"{PRETRAIN} --tasks sst --objective superloss --batch-size 10 --epochs 3 --hard-top-k 2 "
+    "--hard-after 1"
+)
+SWEEP = (
+    f"--mode pareto --tasks sst sts --preferences 3 --dev-limit 20 {SMALL} --epochs 1 "
+    "--steps-per-epoch 3 --output DIR/run"
+)
+STUDY = (
+    f"--mode reproduce --table bees --rows M13 M16 {SMALL} --epochs 1 --results DIR/results "
+    "--runs DIR/runs"
+)
+BILSTM = (
+    "--mode single --task sst --limit 40 --dev-limit 20 --epochs 2 --resume --encoder ENCODER "
+    "--output DIR/run"
+)
+
+
+@pytest.fixture
+def bilstm(run_ok, tmp_path):
+    words = "--mode bilstm --tasks sst --limit 40 --embedding-size 16 --units 8 --output"
+    run_ok(*words.split(), tmp_path / "encoder")
+    return tmp_path / "encoder"
+
+
+@pytest.mark.parametrize(
+    ("command", "step"),  # the step is counted over all runs of the command
+    [
+        pytest.param(SIMCSE, 2, id="simcse"),
+        pytest.param(SIMCSE, 9, id="simcse, second epoch"),
+        pytest.param(HARD_NEGATIVES, 2, id="before hard negatives"),
+        pytest.param(HARD_NEGATIVES, 9, id="with hard negatives"),
+        pytest.param(SWEEP, 5, id="second ray of a sweep"),
+        pytest.param(STUDY, 4, id="a cell after its pre-training"),
+        pytest.param(BILSTM, 4, id="bilstm"),
+    ],
+)
+def test_every_mode_resumes_in_a_step(command, step, request, run, run_ok, monkeypatch, tmp_path):
+    if "ENCODER" in command:
+        command = command.replace("ENCODER", str(request.getfixturevalue("bilstm")))
+    whole, broken = (
+        command.replace("DIR", str(tmp_path / name)).split() for name in ("whole", "broken")
+    )
+    run_ok(*whole)
+    taken, train_step = 0, Trainer.train_step
+
+    def interrupted(trainer, drawn):
+        nonlocal taken
+        taken += 1
+        if taken == step:
+            signal.raise_signal(signal.SIGINT)
+        return train_step(trainer, drawn)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "train_step", interrupted)
+        result = run(*broken)
+    assert result.returncode == 130, result.stderr
+    assert result.stderr.splitlines()[-1].startswith("run.py: interrupted")
+    assert "resumed after step" in run_ok(*broken).stdout
+    assert computed(tmp_path / "broken") == computed(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
+        MemoryError(),
+        RuntimeError("a bug"),
+    ],
+    ids=lambda error: str(error)[:10],
+)
+def test_lack_of_memory_is_reported_with_a_flag_that_helps(error, interrupted, run, monkeypatch):
+    folder, command = interrupted
+
+    def fails(self, drawn):
+        raise error
+
+    monkeypatch.setattr(Trainer, "train_step", fails)
+    if "bug" in str(error):
+        with pytest.raises(RuntimeError, match="a bug"):
+            run(*command, "--resume")
+        return
+    result = run(*command, "--resume")
+    assert result.returncode == 1
+    *_, line = result.stderr.splitlines()
+    assert line.startswith("run.py: out of memory with 16 examples at a time: a new run with")
+    assert "--micro-batch 8" in line
+    assert newest_first(folder / "checkpoint")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kilobytes", [1, 600])
+def test_a_run_is_resumed_after_a_full_disk(kilobytes, interrupted, finished, run_ok):
+    """A limit on the size of files stands for the disk."""
+    folder, command = interrupted
+    limit = f'ulimit -f {kilobytes}; exec "$@"'
+    argv = ["bash", "-c", limit, "-", sys.executable, "run.py", *map(str, command), "--resume"]
+    result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "File too large" in result.stderr.splitlines()[-1]
+    assert not (folder / "metrics.json").exists()
+    assert integrity_error(newest_first(folder / "checkpoint")[0]) is None
+    run_ok(*command, "--resume")
+    assert prediction_bytes(folder) == prediction_bytes(finished[0])
+
+
+@pytest.mark.parametrize(
+    ("flags", "heads"),
+    [
+        ("--task sst --steps-per-epoch 1 --lr 1e-20 --head-lr 1e-20", "sst"),
+        ("--task qqp --qqp-head concat", "none"),  # a head of another shape is not used
+    ],
+)
+def test_init_loads_encoder_and_fitting_heads(flags, heads, finished, small, run_ok, tmp_path):
     folder, _ = finished
-    command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
-    still = ["--epochs", "1", "--steps-per-epoch", "1", "--lr", "1e-20", "--head-lr", "1e-20"]
-    found = ran(*command, *still, "--task", "sst", "--output", tmp_path / "sst")
-    assert f"heads initialised from {folder}: sst" in found.stdout
-    assert metrics(tmp_path / "sst")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
-    assert predictions(tmp_path / "sst", "sst", "test") == predictions(folder, "sst", "test")
-
-
-def test_init_leaves_heads_of_another_shape_fresh(finished, small, ran, tmp_path):
-    folder, _ = finished
-    command = ["--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder]
-    head = ["--task", "qqp", "--qqp-head", "concat", "--epochs", "1", "--output", tmp_path / "qqp"]
-    found = ran(*command, *head)
-    assert f"heads initialised from {folder}: none" in found.stdout
+    command = ("--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder)
+    result = run_ok(*command, *flags.split(), "--epochs", "1", "--output", tmp_path / "run")
+    assert f"heads initialised from {folder}: {heads}" in result.stdout
+    if heads == "sst":  # nothing was learnt
+        assert metrics(tmp_path / "run")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
+        assert predictions(tmp_path / "run", "sst", "test") == predictions(folder, "sst", "test")

@@ -1,18 +1,19 @@
-"""The folder of a run through the command line: what may be there, what is kept or replaced."""
+"""The folder of a run: what is kept, replaced or refused, and that its files are its own."""
 
+import io
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from run_files import config, metrics, prediction_bytes
 
-from multitask.checkpoint_folders import newest_first
+from common.atomic_files import file_lock
+from common.json_files import SEAL, read_json, write_json, write_sealed
+from multitask.checkpoint_folders import CONFIG, newest_first, seal
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
-
-
-@pytest.fixture
-def out(tmp_path) -> Path:
-    return tmp_path / "run"
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -24,107 +25,272 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+def edit_config(folder: Path, **changes: object) -> None:
+    (folder / "config.json").write_text(json.dumps(config(folder) | changes))
+
+
 # Output folders
 
 
-def test_a_file_in_the_place_of_the_run_folder(tmp_path, refused):
-    file = tmp_path / "file"
-    file.write_text("mine")
-    assert str(file) in refused(1, *SST, "--overwrite", "--output", file)
-    assert str(file) in refused(1, *SST, "--output", file / "below")
-    assert file.read_text() == "mine"
+@pytest.mark.parametrize("taken", ["", "checkpoint", "metrics.json/below"])
+def test_files_in_the_place_of_a_run_are_kept(taken, small, tmp_path, error_line):
+    mine = tmp_path / "run" / taken
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("mine")
+    command = (*SST, "--data", small, "--output")
+    assert str(tmp_path / "run") in error_line(1, *command, tmp_path / "run")
+    if not taken:
+        for place in (mine, mine / "below"):
+            assert str(mine) in error_line(1, *command, place, "--overwrite")
+    assert mine.read_text() == "mine"
 
 
-def test_files_and_folders_in_the_place_of_those_of_the_run(out, small, refused):
-    out.mkdir()
-    (out / "checkpoint").write_text("mine")
-    assert str(out) in refused(1, *SST, "--data", small, "--output", out)
-    other = out.with_name("other")
-    (other / "metrics.json").mkdir(parents=True)
-    assert str(other) in refused(1, *SST, "--data", small, "--output", other)
+def test_a_tilde_is_expanded(small, cwd, run_ok, monkeypatch):
+    monkeypatch.setenv("HOME", str(cwd))
+    run_ok(*SST, "--data", small, "--output", "~/run")
+    assert metrics(cwd / "run")["dev"].keys() >= {"sst"}
+    assert not (cwd / "~").exists()
 
 
-def test_a_tilde_that_the_shell_kept(small, tmp_path, run, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    assert run(*SST, "--data", small, "--output", "~/run").returncode == 0
-    assert (tmp_path / "run" / "metrics.json").exists()
-    assert not (tmp_path / "~").exists()
+def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd):
+    for seed in ("1", "2", "2"):
+        result = run_ok(*SST, "--data", small, "--seed", seed)
+    assert "holds this run, finished" in result.stdout
+    assert sorted("seed1-" in path.name for path in Path("runs").iterdir()) == [False, True]
 
 
-# Runs that are already there
+# Existing runs
 
 
-def test_a_finished_run_is_shown_and_left_unchanged(run_copy, ran):
+@pytest.mark.parametrize("flags", [[], ["--resume"]])
+def test_a_finished_run_is_printed_and_left_unchanged(flags, run_copy, run_ok):
     folder, command = run_copy
     before = tree(folder)
-    for flags in ([], ["--resume"]):
-        found = ran(*command, *flags)
-        assert found.stderr == ""
-        assert "finished" in found.stdout
-        metrics = json.loads((folder / "metrics.json").read_text())
-        assert f"{metrics['dev']['overall']:.4f}" in found.stdout
-        assert tree(folder) == before
+    result = run_ok(*command, *flags)
+    assert result.stderr == ""
+    assert "finished" in result.stdout
+    assert f"{metrics(folder)['dev']['overall']:.4f}" in result.stdout
+    assert tree(folder) == before
 
 
 @pytest.mark.parametrize(
     ("flags", "key"), [(["--epochs", "3"], "epochs"), (["--sts-head", "cosine"], "task_options")]
 )
-def test_another_configuration_is_refused_by_the_key(flags, key, run_copy, refused):
+def test_a_run_of_another_configuration_is_refused_with_the_key(flags, key, run_copy, error_line):
     folder, command = run_copy
     before = tree(folder)
-    line = refused(1, *command, *flags)
-    assert str(folder) in line
-    assert key in line
+    line = error_line(1, *command, *flags)
+    assert (str(folder) in line, key in line) == (True, True)
     assert tree(folder) == before
 
 
-def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, refused, run):
+def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, finished, error_line, run_ok):
     folder, command = interrupted
     before = tree(folder)
-    line = refused(1, *command)
-    assert "--resume" in line
-    assert "--overwrite" in line
+    line = error_line(1, *command)
+    assert ("--resume" in line, "--overwrite" in line) == (True, True)
     assert tree(folder) == before
-    assert run(*command, "--resume").returncode == 0
-    assert (folder / "metrics.json").exists()
+    run_ok(*command, "--resume")
+    assert prediction_bytes(folder) == prediction_bytes(finished[0])
 
 
-def test_overwrite_follows_no_link(tmp_path, small, run_copy, run):
+def test_overwrite_follows_no_link(tmp_path, run_copy, run_ok):
     folder, command = run_copy
     (folder / "checkpoint").rename(tmp_path / "elsewhere")
     (folder / "checkpoint").symlink_to(tmp_path / "elsewhere")
     before = tree(tmp_path / "elsewhere")
-    assert run(*command, "--overwrite").returncode == 0
+    run_ok(*command, "--overwrite")
     assert tree(tmp_path / "elsewhere") == before
 
 
-def test_damaged_json_of_a_run(run_copy, refused):
+@pytest.mark.parametrize("changed", [("--data", "nowhere"), ("--encoder", "nowhere/at-all")])
+def test_overwrite_with_a_wrong_path_keeps_the_run(changed, run_copy, run):
     folder, command = run_copy
-    for name in ("metrics.json", "config.json"):
-        (folder / name).write_bytes(b"{")
-        assert str(folder / name) in refused(1, *command)
+    before = tree(folder)
+    result = run(*command, *changed, "--overwrite")
+    assert result.returncode in (1, 2)
+    assert changed[1] in result.stderr.splitlines()[-1]
+    after = tree(folder)
+    assert {name: after[name] for name in before if "lock" not in name} == {
+        name: content for name, content in before.items() if "lock" not in name
+    }
 
 
-def test_damaged_checkpoints_and_best_weights_are_refused(interrupted, refused):
+def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished, error_line):
+    folder, command = interrupted
+    before = tree(folder)
+    with file_lock(folder / "run"):
+        for flags in ((), ("--resume",), ("--overwrite",)):
+            line = error_line(1, *command, *flags)
+            assert f"{folder}: expected no running process in it, found one" in line
+        ensemble = ("--mode", "ensemble", "--runs", finished[0], "--output", folder, "--overwrite")
+        assert "expected no running process in it" in error_line(1, *ensemble)
+    assert before.items() <= tree(folder).items()
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "config.json"])
+def test_damaged_json_of_a_run_is_refused(name, run_copy, error_line):
+    folder, command = run_copy
+    (folder / name).write_bytes(b"{")
+    assert str(folder / name) in error_line(1, *command)
+
+
+def test_damaged_checkpoints_and_best_weights_are_refused(interrupted, error_line):
     folder, command = interrupted
     (folder / "checkpoint" / "best" / "heads.safetensors").unlink()
-    assert str(folder / "checkpoint" / "best") in refused(1, *command, "--resume")
+    assert str(folder / "checkpoint" / "best") in error_line(1, *command, "--resume")
     (newest,) = newest_first(folder / "checkpoint")
     (newest / "state.json").write_bytes(b"{")
-    line = refused(1, *command, "--resume")
+    line = error_line(1, *command, "--resume")
     assert "expected an intact checkpoint, found 1 damaged; --overwrite starts again" in line
 
 
-# --init
-
-
-def test_init_of_a_folder_that_is_no_run_or_lacks_a_file(tmp_path, run_copy, out, small, refused):
-    start = (*SST, "--data", small, "--output", out, "--init")
+def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, error_line):
+    start = (*SST, "--data", small, "--output", tmp_path / "run", "--init")
     for name in (tmp_path, tmp_path / "nope"):
-        assert f"{name}: expected a run with a config.json" in refused(1, *start, name)
+        assert f"{name}: expected a run with a config.json" in error_line(1, *start, name)
     folder, _ = run_copy
-    line = refused(2, *start, folder, "--encoder", "minilm")
+    line = error_line(2, *start, folder, "--encoder", "minilm")
     assert "--encoder: expected tiny, the encoder of init, found minilm" in line
     (folder / "checkpoint" / "best" / "heads.safetensors").unlink()
-    assert str(folder) in refused(1, *start, folder)
+    assert str(folder) in error_line(1, *start, folder)
+
+
+# Checkpoints of other configurations
+
+
+def replace_folder(target: Path, source: Path) -> None:
+    shutil.rmtree(target)
+    shutil.copytree(source, target)
+
+
+def as_older_version(checkpoint: Path) -> None:
+    """Remove the configuration, which checkpoints of older versions lack."""
+    (checkpoint / CONFIG).unlink()
+    seal(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("part", "flags", "expected"),
+    [
+        ("checkpoint", ("--seed", "3"), "seed is 3 there and 11711 here"),
+        ("checkpoint/best", ("--smart-weight", "1"), "there and {} here"),
+    ],
+)
+def test_resume_refuses_checkpoints_of_other_runs(
+    part, flags, expected, interrupted, stopped, error_line
+):
+    folder, command = interrupted
+    replace_folder(folder / part, stopped(*flags) / part)
+    line = error_line(1, *command, "--resume")
+    (newest,) = newest_first(folder / "checkpoint")
+    place = newest if part == "checkpoint" else folder / part
+    assert f"{place}: expected a checkpoint of this run, found one of another" in line
+    assert expected in line
+    assert "--overwrite starts again" in line
+
+
+def test_resume_refuses_a_checkpoint_of_an_older_version(interrupted, error_line):
+    folder, command = interrupted
+    (newest,) = newest_first(folder / "checkpoint")
+    as_older_version(newest)
+    line = error_line(1, *command, "--resume")
+    assert "expected the configuration of its run, found none: written by an older version" in line
+    assert "--overwrite starts again" in line
+
+
+def test_a_run_whose_data_moved_is_resumed(interrupted, finished, run_ok, tmp_path):
+    folder, command = interrupted
+    place = command.index("--data") + 1
+    moved = tmp_path / "elsewhere" / Path(command[place]).name
+    shutil.copytree(command[place], moved)
+    edit_config(folder, data=str(moved))
+    run_ok(*command[:place], moved, *command[place + 1 :], "--resume")
+    assert prediction_bytes(folder) == prediction_bytes(finished[0])
+
+
+USES = {
+    "predict": lambda run, out: ("--mode", "predict", "--run", run),
+    "export": lambda run, out: ("--mode", "export", "--run", run, "--output", out),
+    "init": lambda run, out: (*SST, "--limit", "8", "--init", run, "--output", out),
+}
+
+
+@pytest.fixture(params=USES.values(), ids=USES)
+def use(request, monkeypatch, tmp_path):
+    """`use(run)`: a command that uses a run's best weights."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a cat\ta dog\n")))
+    return lambda folder: request.param(folder, tmp_path / "out")
+
+
+def test_weights_of_other_runs_are_refused(use, run_copy, stopped, error_line):
+    folder, _ = run_copy
+    edit_config(folder, pooling="max")
+    line = error_line(1, *use(folder))
+    assert "pooling is None there and 'max' here" in line
+    assert f"restore {folder}/config.json" in line
+    edit_config(folder, pooling=None)
+    replace_folder(folder / "checkpoint/best", stopped("--seed", "3") / "checkpoint/best")
+    line = error_line(1, *use(folder))
+    assert f"{folder}/checkpoint/best: expected a checkpoint of this run" in line
+    assert "seed is 3 there and 11711 here" in line
+
+
+def test_other_machines_settings_and_weights_of_older_versions_are_used(use, run_copy, run_ok):
+    folder, _ = run_copy
+    edit_config(folder, device="cpu", linear="mkl")
+    as_older_version(folder / "checkpoint/best")
+    (line,) = [one for one in run_ok(*use(folder)).stderr.splitlines() if "best" in one]
+    assert f"{folder}/checkpoint/best: written by an older version" in line
+
+
+def test_a_finished_run_with_an_edited_configuration_is_not_printed(run_copy, error_line):
+    edit_config(run_copy[0], seed=3)
+    assert "seed is 11711 there and 3 here" in error_line(1, *run_copy[1], "--seed", "3")
+
+
+# Edited results
+
+
+@pytest.fixture
+def read_by(run_copy, tmp_path):
+    """Commands that read the metrics of a copied run, by name."""
+    folder, command = run_copy
+    out = ("--output", tmp_path / "out")
+    return {
+        "compare": ("--mode", "compare", "--runs", f"a={folder}", *out),
+        "ensemble": ("--mode", "ensemble", "--runs", folder, *out),
+        "export": ("--mode", "export", "--run", folder, *out),
+        "the run itself": command,
+    }
+
+
+@pytest.mark.parametrize("use", ["compare", "ensemble", "export", "the run itself"])
+def test_an_edited_or_impossible_metric_is_refused(use, run_copy, read_by, error_line, run):
+    file = run_copy[0] / "metrics.json"
+    content = read_json(file)
+    content["dev"]["sst"]["accuracy"] = 0.99
+    write_json(file, content)
+    line = error_line(1, *read_by[use])
+    assert f"{file}: edited: its content and its sha256 do not agree; restore it, or" in line
+    result = run("--mode", "runs", "--root", run_copy[0].parent)
+    assert result.returncode == 1
+    assert f"cannot be read: {file}: edited" in result.stdout
+    content["dev"]["sst"]["accuracy"] = 1.5
+    write_sealed(file, content)
+    line = error_line(1, *read_by[use])
+    assert f"{file}: " in line
+    assert "accuracy: expected a number from 0 to 1, found 1.5" in line
+
+
+def test_metrics_of_new_runs_need_a_checksum(run_copy, read_by, error_line, run_ok):
+    folder, command = run_copy
+    file = folder / "metrics.json"
+    content = read_json(file)
+    del content[SEAL]
+    write_json(file, content)
+    assert f"{file}: expected its sha256 key, found none" in error_line(1, *read_by["compare"])
+    as_older_version(folder / "checkpoint/best")
+    result = run_ok(*command)
+    assert result.stderr == ""
+    assert f"{content['dev']['overall']:.4f}" in result.stdout

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import RunError
 from common.json_files import write_json
 from multitask.config import RunConfig
-from multitask.errors import RunError
 from multitask.run_folder import Metrics
 from reports.cells import cell
 from reports.store import StoredRun, find_runs, runs_table

@@ -1,14 +1,14 @@
-"""A method of each role from a file outside the tree, on the command line and in Python."""
+"""User-defined methods of each role, from a file of `--use` and in Python."""
 
-import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
-from run_files import metrics
+from run_files import config, metrics
 
 from common.errors import RunError, SettingsError
 from multitask import RunConfig, train
+from multitask.combiners import Combiner
 from multitask.methods import load_methods, methods
 from multitask.training import Run
 from serving import MultiTaskModel
@@ -77,7 +77,7 @@ class Smooth(Objective, name="smooth"):
 class Same(PretrainObjective, name="same"):
     """Both views of a sentence are to be the same."""
 
-    compares_examples = False
+    compares = False
     strength: Positive = 1.0
 
     def loss(self, texts, groups):
@@ -132,28 +132,18 @@ def own(tmp_path):
     return file
 
 
-def imported(file):
-    """The module of a user's file, as a script that lies beside it has it."""
-    spec = spec_from_file_location("own_methods_of_a_test", file)
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("role", RUNS)
-def test_a_method_from_outside_trains_resumes_and_predicts(role, own, tmp_path, ran, refused):
-    flags, held = RUNS[role]
+def test_a_users_method_trains_resumes_and_predicts(role, own, tmp_path, run_ok, error_line):
+    flags, settings = RUNS[role]
     folder = tmp_path / "run"
-    asked = ("--mode", *flags.split(), "--use", own, *TINY, "--output", folder)
-    ran(*asked)
-    config = json.loads((folder / "config.json").read_text())
-    assert held.items() <= config.items()
-    assert list(config["use"]) == ["own.py"]
+    command = ("--mode", *flags.split(), "--use", own, *TINY, "--output", folder)
+    run_ok(*command)
+    assert settings.items() <= config(folder).items()
+    assert list(config(folder)["use"]) == ["own.py"]
     assert (folder / "code" / "own.py").read_text("utf-8") == CODE
     (folder / "metrics.json").unlink()
-    ran(*asked, "--resume")
+    run_ok(*command, "--resume")
     if role == "combiner":
         assert metrics(folder)["combiner_steps"].keys() == {"tilted"}
     if role == "pre-training":
@@ -161,19 +151,21 @@ def test_a_method_from_outside_trains_resumes_and_predicts(role, own, tmp_path, 
     file = tmp_path / "texts.txt"
     file.write_text("a film to love\n", "utf-8")
     predict = ("--mode", "predict", "--run", folder, "--input", file)
-    assert "expected --use own.py" in refused(1, *predict)
-    assert ("mood" if role == "task" else "sst") in ran(*predict, "--use", own).stdout
-    ran("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own)
+    assert "expected --use own.py" in error_line(1, *predict)
+    assert ("mood" if role == "task" else "sst") in run_ok(*predict, "--use", own).stdout
+    run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own)
     own.write_text(CODE + "\n", "utf-8")
-    assert "found another one" in refused(1, *predict, "--use", own)
-    assert "use is" in refused(1, *asked, "--resume")
+    assert "found another one" in error_line(1, *predict, "--use", own)
+    assert "use is" in error_line(1, *command, "--resume")
 
 
 @pytest.mark.slow
-def test_objects_do_the_same_in_python(own, tmp_path):
-    module = imported(own)
+def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
+    spec = spec_from_file_location("own_methods_of_a_test", own)
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
     small = {"encoder": "tiny", "epochs": 1, "limit": 40, "device": "cpu"}
-    config = RunConfig(
+    settings = RunConfig(
         tasks=(module.Mood(), "sts"),
         combiner=module.Tilted(tilt=3),
         sampling=module.Favourite(favour=4),
@@ -181,14 +173,14 @@ def test_objects_do_the_same_in_python(own, tmp_path):
         protocol=module.Half(part=3),
         **small,
     )
-    done = train(config, tmp_path / "several")
-    assert set(done.metrics["combiner_steps"]) == {"tilted"}
-    assert done.config.flat().items() >= {"tilt": 3.0, "favour": 4.0, "part": 3}.items()
-    assert done.config.regularizers == config.regularizers
-    assert done.model.predict(["a film to love"])["mood"].labels
+    result = train(settings, tmp_path / "several")
+    assert set(result.metrics["combiner_steps"]) == {"tilted"}
+    assert result.config.flat().items() >= {"tilt": 3.0, "favour": 4.0, "part": 3}.items()
+    assert result.config.regularizers == settings.regularizers
+    assert result.model.predict(["a film to love"])["mood"].labels
     with pytest.raises(RunError, match=r"expected --use own.py"):
         Run(tmp_path / "several")
-    again = MultiTaskModel.load(tmp_path / "several", use=config.user_methods)
+    again = MultiTaskModel.load(tmp_path / "several", use=settings.outside)
     assert again.tasks == ("mood", "sts")
     smooth = train(RunConfig(tasks=("sst",), objective=module.Smooth(), **small), tmp_path / "one")
     assert smooth.config.objective.smoothing == 0.1
@@ -197,18 +189,18 @@ def test_objects_do_the_same_in_python(own, tmp_path):
     assert same.model.encode(["a film"]).shape == (1, 32)
 
 
-def test_flags_of_methods_from_outside_are_shown_and_checked(own, ran, refused):
+def test_flags_of_users_methods_are_documented_and_checked(own, run_ok, error_line):
     loaded = load_methods(str(own))
     assert len(loaded) == 7
     assert "tilted" in methods("combiner", loaded).keys() - methods("combiner").keys()
     several = ("--mode", "multitask", "--use", own)
-    mood = ("--mode", "single", "--use", own, "--task", "mood")
-    shown = ran(*several, "--help-all").stdout + ran(*mood, "--help-all").stdout
+    mood = ("--mode", "single", f"--use={own}", "--task", "mood")
+    text = run_ok(*several, "--help-all").stdout + run_ok(*mood, "--help-all").stdout
     for part in ("--tilt", "tilted: Weight the first objective by", "--favour", "--mood-layers"):
-        assert part in shown
-    line = refused(2, *several, "--combiner", "tilted", "--tilt", "abc")
+        assert part in text
+    line = error_line(2, *several, "--combiner", "tilted", "--tilt", "abc")
     assert line == "run.py: --tilt: expected a number, found 'abc' (see --help)"
-    line = refused(2, *mood, "--mood-layers", "0")
+    line = error_line(2, *mood, "--mood-layers", "0")
     assert line.startswith("run.py: --mood-layers: expected a whole number from 1")
 
 
@@ -217,7 +209,6 @@ def test_flags_of_methods_from_outside_are_shown_and_checked(own, ran, refused):
     [
         (None, "own.py"),
         ("x = (", "SyntaxError"),
-        ("import nothing_of_that_name", "ModuleNotFoundError"),
         ("x = 1", "expected a class of a method, found none"),
         (f"{CLASS}name='sum'): pass", "built in"),
         (f"{CLASS}name='A b'): pass", "a name of"),
@@ -227,21 +218,19 @@ def test_flags_of_methods_from_outside_are_shown_and_checked(own, ran, refused):
         ("raise SystemExit(3)", "expected methods, found SystemExit"),
     ],
 )
-def test_a_file_without_usable_methods_is_refused_in_one_line(code, expected, tmp_path, run):
+def test_a_file_without_usable_methods_is_refused(code, expected, tmp_path, run):
     file = tmp_path / "own.py"
     if code is not None:
         file.write_text(code, "utf-8")
     command = ("--mode", "multitask", "--use", file, "--combiner", "a", "--encoder", "tiny")
-    found = run(*command, "--limit", "8")
-    assert found.returncode in (1, 2)
-    (line,) = found.stderr.splitlines()
+    result = run(*command, "--limit", "8")
+    assert result.returncode in (1, 2)
+    (line,) = result.stderr.splitlines()
     assert line.startswith("run.py: ")
     assert expected in line
 
 
-def test_a_name_that_is_taken_is_refused_in_python():
-    from multitask.combiners import Combiner
-
+def test_a_name_of_a_built_in_method_is_refused_in_python():
     class Taken(Combiner, name="sum"):
         """Another sum."""
 

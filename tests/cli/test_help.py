@@ -1,0 +1,212 @@
+"""Help and shell completion: which flags each mode shows, and the choices of their values."""
+
+import importlib
+import os
+import subprocess
+import sys
+
+import pytest
+from run_files import ROOT
+
+import cli
+from common.settings import hints_of, names_of
+from multitask.config import RunConfig
+from multitask.methods import methods
+from multitask.regularizers import Smart
+from pretrain.objectives import SuperLoss
+from tasks import TASKS
+
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
+OF_TASKS = ("single", "multitask", "pareto")
+TRAINING = (*OF_TASKS, "pretrain")
+FLAGS = {  # the modes whose complete help shows them
+    "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
+    "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
+    "--smart-weight --r-drop-weight --proximal-weight": ("single", "multitask"),
+    "--combiner --sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
+    "--per-class --config --preset --resume --micro-batch --keep": TRAINING,
+    "--objective": ("single", "multitask", "pretrain"),
+    "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe", "bilstm"),
+    "--pair --init": (*TRAINING, "probe"),
+    "--use": (*TRAINING, "probe", "bilstm", "predict", "demo", "export"),
+    "--seed": (*TRAINING, "ensemble", "probe", "bilstm"),
+    "--tasks": ("multitask", "pareto", "pretrain", "bilstm", "evaluate", "predict", "download"),
+    "--input": ("encode", "predict", "mine", "similar", "demo"),
+    "--run": ("predict", "export", "demo", "mine", "similar"),
+    "--linear --device": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
+    "--overwrite": (
+        *(*TRAINING, "encode", "ensemble", "evaluate", "probe", "predict", "mine", "export"),
+        "download",
+    ),
+    "--preferences": ("pareto",),
+    "--projection-head --hard-top-k": ("pretrain",),
+    "--probabilities": ("predict",),
+    "--gold --zip": ("evaluate",),
+    "--table --rows --seeds": ("reproduce",),
+}
+COMMON_FLAGS = {  # shown by --help, too
+    "--sampling": ("multitask", "pareto"),
+    "--combiner": OF_TASKS,
+    "--pcgrad": ("single", "multitask"),
+    "--task --data --limit --encoder --epochs --lr --seed --output --dry-run --resume": TRAINING,
+}
+RARE = "--smart-weight --scl-weight --cones --warmup --hard-top-k --shots --sst-head --verbose"
+
+
+def choices(settings, name):
+    return names_of(hints_of(settings)[name])
+
+
+def test_choices_of_settings_equal_the_registries():
+    """The settings load no torch, so they repeat the names of the registries."""
+    from losses.super_loss import VARIANTS
+    from minbert.batching import NOISE_PLACES
+    from minbert.bi_encoder import PRECISIONS
+    from minbert.config import LINEARS
+    from minbert.pooling import POOLINGS
+    from tasks import PAIRS, TASK_NAMES, built_in
+    from tasks.built_in import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
+    from tasks.heads import ACTIVATIONS
+    from tasks.metrics import METRICS
+
+    for (settings, name), expected in {
+        (RunConfig, "select_by"): METRICS,
+        (RunConfig, "pooling"): POOLINGS,
+        (RunConfig, "precision"): PRECISIONS,
+        (RunConfig, "linear"): {"auto", *LINEARS},
+        (Smart, "place"): NOISE_PLACES,
+        (SuperLoss, "super_loss"): VARIANTS,
+        (TASKS["qqp"], "loss"): QQP_LOSSES,
+        (TASKS["sst"], "head"): SST_HEADS,
+        (TASKS["qqp"], "head"): QQP_HEADS,
+        (TASKS["sts"], "head"): STS_HEADS,
+        (TASKS["sts"], "activation"): ACTIVATIONS,
+    }.items():
+        assert set(choices(settings, name)) == set(expected), name
+    assert set(TASKS) == set(TASK_NAMES)
+    with_pairs = {name for name, task in TASKS.items() if "pair" in task.by_key()}
+    assert with_pairs == set(PAIRS)
+    assert {choices(TASKS[name], "pair") for name in PAIRS} == {built_in.PAIR_OPTIONS}
+
+
+def test_declared_defaults_and_objectives_equal_those_of_the_built_tasks():
+    from tasks import build_task
+
+    for name, task in TASKS.items():
+        options = {option: value for option, value in task().values().items() if value is not None}
+        plain, same = build_task(name), build_task(name, **options)
+        assert repr(plain.build_head(4)) == repr(same.build_head(4))
+        assert (plain.objectives, plain.vectors) == (task().objectives, task().vectors)
+        for loss in choices(task, "loss") if "loss" in task.by_key() else ():
+            assert build_task(name, loss=loss).objectives == task(loss=loss).objectives
+
+
+def flags_in(text):
+    """The flags that a help text describes, other spellings included."""
+    lines = [line for line in text.splitlines() if line.startswith("  -")]
+    return {word for line in lines for word in line.replace(",", " ").split()}
+
+
+def expected_flags(table, mode):
+    return {flag for flags, modes in table.items() if mode in modes for flag in flags.split()}
+
+
+@pytest.fixture
+def help_of(run):
+    def show(*argv):
+        result = run(*argv)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
+
+    return show
+
+
+def test_help_without_a_mode_lists_the_modes(help_of):
+    text = help_of("--help")
+    assert [mode for mode in cli.MODES if f"--mode {mode}" not in text] == []
+
+
+@pytest.mark.parametrize("mode", cli.MODES)
+def test_help_of_a_mode_shows_its_flags_only_and_those_it_requires(mode, help_of):
+    complete = flags_in(help_of("--mode", mode, "--help-all"))
+    known = {flag for flags in FLAGS for flag in flags.split()}
+    assert complete & known == expected_flags(FLAGS, mode)
+    parser = cli.Parser()
+    parser.everything = False
+    importlib.import_module(f"cli.{mode}").add_flags(parser)
+    required = {one.option_strings[-1] for one in parser._actions if one.required}
+    assert (mode == "predict") <= ("--run" in required)
+    assert required <= flags_in(help_of("--mode", mode, "--help")) <= complete
+
+
+@pytest.mark.parametrize("mode", TRAINING)
+def test_short_help_of_training_shows_common_flags_in_any_order_of_flags(mode, help_of):
+    text = help_of("--help", "--mode", mode)
+    assert text == help_of("--mode", mode, "--help")
+    assert "--help-all " in text
+    known = {flag for flags in COMMON_FLAGS for flag in flags.split()}
+    assert flags_in(text) & known == expected_flags(COMMON_FLAGS, mode)
+    assert not flags_in(text) & set(RARE.split())
+    assert list(methods("regularizers")) == ["smart", "r-drop", "proximal"]  # as in FLAGS
+
+
+def test_help_wrong_flags_and_the_table_of_runs_import_no_torch():
+    multitask = ["--mode", "multitask", "--encoder", "tiny"]
+    commands = [
+        ["--help"],
+        *[["--mode", mode, "--help"] for mode in cli.MODES],
+        *[["--mode", mode, "--help-all"] for mode in TRAINING],
+        [*multitask, "--lr", "x"],
+        [*multitask, "--tasks", "sst", "sst"],
+        [*multitask, "--resume", "--overwrite"],
+        ["--mode", "runs", "--root", "docs"],
+    ]
+    code = (
+        "import sys, cli\n"
+        f"for argv in {commands}:\n"
+        "    try: cli.main(argv)\n"
+        "    except SystemExit: pass\n"
+        "    if 'torch' in sys.modules: sys.exit(f'{argv} imported torch')"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
+    """Importing torch again after an interrupted import of it ends in a traceback."""
+    code = (
+        "import sys, cli, cli.single\n"
+        "def stop(*args): raise KeyboardInterrupt\n"
+        "cli.single.main = stop\n"
+        "sys.exit(1 if 'torch' in sys.modules else cli.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-X", "importtime", "-c", code, *SST]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    lines = result.stderr.splitlines()
+    assert result.returncode == 130
+    assert lines[-1].startswith("run.py: interrupted")
+    assert not any(line.endswith(" torch") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "absent"),
+    [
+        ("run.py --mode mul", "multitask", "single"),
+        ("run.py --mode multitask --combiner pa", "pareto-mtl", "pcgrad"),
+    ],
+)
+def test_the_shell_completes_modes_and_choices(line, expected, absent, tmp_path):
+    answer = tmp_path / "answer"
+    environment = os.environ | {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "9",
+    }
+    command = [sys.executable, "run.py"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600)
+    words = {word.strip() for word in answer.read_text().split("\n")}
+    assert (expected in words, absent in words) == (True, False)

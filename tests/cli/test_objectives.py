@@ -1,0 +1,217 @@
+"""--objective, regularisers and --protocol: runs, and the settings that reach them."""
+
+import json
+
+import pytest
+from run_files import config, metrics, telemetry
+
+from common.errors import SettingsError
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+from multitask.methods import methods
+from multitask.objective_rules import has_classes
+from tasks import TASK_NAMES, build_task
+from tasks.heads import InitializesFromNames, PoolsTokens
+from tasks.objectives import Objective, with_objective
+
+TINY = ("--encoder", "tiny", "--epochs", "1")
+SST = ("--mode", "single", "--task", "sst", *TINY)
+ALL = ("--mode", "multitask", *TINY)
+OF_TASKS = {
+    name: method for name, method in methods("objective").items() if issubclass(method, Objective)
+}
+
+
+def test_tasks_with_classes_are_known_without_building_them():
+    for name in TASK_NAMES:
+        settings = RunConfig(mode="single", tasks=(name,))
+        assert has_classes(settings, name) == (build_task(name).kind.classes is not None)
+
+
+@pytest.mark.parametrize("name", OF_TASKS)
+def test_an_objective_builds_the_heads_and_terms_that_it_declares(name):
+    objective = OF_TASKS[name]()
+    task = with_objective(build_task("rte", pair="joint"), objective)
+    head = task.build_head(12)
+    assert objective.own_pooling == isinstance(head, PoolsTokens)
+    assert ("label_start" in OF_TASKS[name].by_key()) == isinstance(head, InitializesFromNames)
+    assert objective.terms_of("rte") == task.objectives
+    plain = build_task("sst").build_head(12)
+    parts = with_objective(build_task("sst"), objective).build_head(12).modules()
+    assert objective.own_head == (not any(type(part) is type(plain) for part in parts))
+    settings = {"tasks": ("rte",), "objective": objective}
+    if objective.single_embedding:
+        with pytest.raises(SettingsError, match="single texts"):
+            RunConfig(**settings)
+    else:
+        assert build_tasks(RunConfig(**settings))["rte"].vectors == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (
+            "--objective ls --scl-preference 0.25 --per-class",
+            {"scl_preference": [0.25, 0.75], "per_class": True, "gradients": "parameters"},
+        ),
+        (
+            "--objective epo --scl-inputs combined",
+            {"objective": "epo", "scl_inputs": "combined", "gradients": "representation"},
+        ),
+        ("--objective ce", {"objective": None}),
+        ("--objective lacon --label-start names", {"label_start": "names"}),
+    ],
+)
+def test_settings_of_objectives_are_stored(flags, expected, run_ok, small, tmp_path):
+    run_ok(*SST, "--data", small, *flags.split(), "--output", tmp_path / "run")
+    stored = config(tmp_path / "run")
+    assert {key: stored[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "objectives"),
+    [
+        ("--objective epo --pcgrad", "sst/cross_entropy sst/pull sst/push"),
+        ("--objective lacon --combiner pareto-mtl --tasks sst qqp", "sst qqp"),
+        # EPO needs losses of zero or more; pull and push of ls are shifted.
+        ("--objective ls --combiner epo --tasks sst qqp", "sst qqp"),
+        (
+            "--tasks qqp --qqp-loss with-contrastive --pcgrad --gradients representation",
+            "qqp/cross_entropy qqp/contrastive",
+        ),
+    ],
+)
+def test_objectives_of_tasks_are_combined(flags, objectives, small, run_ok, tmp_path):
+    result = run_ok(*ALL, "--data", small, *flags.split(), "--output", tmp_path / "run")
+    stored = metrics(tmp_path / "run")
+    assert sum(stored["combiner_steps"].values()) == stored["steps"] > 0
+    names = list(telemetry(tmp_path / "run")[0]["weights"])
+    assert names[: len(objectives.split())] == objectives.split()
+    assert "steps: " in result.stdout
+
+
+# Objectives with embeddings of labels
+
+
+@pytest.mark.parametrize(
+    ("objective", "task"),
+    [
+        *((name, "mrpc --pair joint") for name in ("cl", "lsan", "lacon-fusion")),
+        *((name, "sst") for name in ("projection", "leam", "lacon")),
+    ],
+)
+def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path):
+    command = ("--mode", "single", "--task", *task.split(), *TINY, "--objective", objective)
+    short = ("--limit", "40", "--micro-batch", "5")
+    run_ok(*command, *short, "--output", tmp_path / "run")
+    again = ("--init", tmp_path / "run", "--output", tmp_path / "again")
+    result = run_ok(*command, *short, *again)
+    line = f"heads initialised from {tmp_path / 'run'}: {task.split()[0]}"
+    assert line in result.stdout
+
+
+def own_task(file, rows, form):
+    file.write_text("\n".join(rows) + "\n")
+    return f"{file.stem}={file}:{form}"
+
+
+def test_label_attention_needs_single_texts_or_joint_pairs(run_ok, error_line, tmp_path):
+    rows = ["a,b,y", *(f"a film {i},the film {i % 7},{i % 2}" for i in range(60))]
+    pairs = own_task(tmp_path / "same.csv", rows, "type=classification,text=a,text=b,label=y")
+    line = error_line(2, "--mode", "single", "--task", pairs, "--objective", "leam")
+    assert "--objective leam: expected single texts or pair joint, found same" in line
+    alike = pairs.replace("same=", "alike=").replace("classification", "similarity")
+    flags = ("--tasks", "sst", "--task", alike, "--objective", "leam", "--limit", "20")
+    run_ok(*ALL, *flags, "--output", tmp_path / "run")
+    assert set(metrics(tmp_path / "run")["dev"]["alike"]) == {"pearson", "spearman"}
+
+
+@pytest.mark.parametrize("form", ["{}", "{}.0"])
+def test_numbers_are_no_names_of_labels(form, error_line, tmp_path):
+    rows = ["a,y", *(f"a film {i},{form.format(i % 2 + 1)}" for i in range(60))]
+    task = own_task(tmp_path / "stars.csv", rows, "type=classification,text=a,label=y")
+    flags = ("--objective", "lacon", "--label-start", "names", "--output", tmp_path / "run")
+    line = error_line(1, "--mode", "single", "--task", task, *TINY, *flags)
+    found = f"{form.format(1)}, {form.format(2)}"
+    assert f"--label-start names: expected names of stars's classes, found {found}" in line
+
+
+def test_tasks_without_classes_keep_pooling_and_regulariser(run_ok, error_line, tmp_path):
+    command = (*ALL, "--objective", "lacon-fusion", "--tasks", "sst", "sts", "--limit", "20")
+    flags = ("--pooling", "max", "--smart-weight")
+    run_ok(*command, *flags, "sts=1", "--output", tmp_path / "run")
+    stored = config(tmp_path / "run")
+    assert (stored["pooling"], stored["smart_weight"]) == ("max", {"sts": 1.0})
+    line = error_line(2, *command, "--smart-weight", "sst=1")
+    assert "--objective lacon-fusion and --smart-weight of sst: expected at most one" in line
+
+
+def test_weights_of_regularisers_are_for_all_tasks_or_by_task(run_ok, tmp_path):
+    flags = ("--smart-weight", "sts=3", "0.5", "--r-drop-weight", "sst=1", "--proximal-weight", "1")
+    noise = ("--smart-variant", "projected", "--smart-steps", "2", "--smart-norm", "l2")
+    command = (*ALL, "--limit", "16", *flags, *noise, "--pcgrad", "--micro-batch", "4")
+    run_ok(*command, "--output", tmp_path / "run")
+    stored = config(tmp_path / "run")
+    assert stored["smart_weight"] == {"sst": 0.5, "qqp": 0.5, "sts": 3.0}
+    assert stored["r_drop_weight"] == {"sst": 1.0}
+    assert stored["proximal_weight"] == {"sst": 1.0, "qqp": 1.0, "sts": 1.0}
+
+
+def test_learning_rates_of_probing_and_fine_tuning_rise_and_fall_separately(run_ok, tmp_path):
+    flags = ("--epochs", "2", "--probe-epochs", "1", "--limit", "16")
+    run_ok(*SST, *flags, "--output", tmp_path / "run")
+    factors = [step["learning_rate_factor"] for step in telemetry(tmp_path / "run")]
+    half = len(factors) // 2
+    assert factors[:half] == factors[half:]
+
+
+# Protocols
+
+
+def glue_file(count):
+    rows = "".join(f"words of number {i}\t{i % 2}\n" for i in range(count))
+    return f"sentence\tlabel\n{rows}"
+
+
+@pytest.fixture
+def sst2(tmp_path):
+    folder = tmp_path / "data" / "SST-2"
+    folder.mkdir(parents=True)
+    (folder / "train.tsv").write_text(glue_file(60))
+    (folder / "dev.tsv").write_text(glue_file(30))
+    return ("--mode", "single", "--task", "sst2", *TINY, "--data", folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sizes"),
+    [
+        (("few-shot", "--shots", "8"), {"train": 8, "dev": 15, "test": 15}),
+        (("held-out",), {"train": 54, "dev": 6, "test": 30}),
+    ],
+)
+def test_protocols_split_labelled_examples(flags, sizes, run_ok, sst2, tmp_path):
+    output = tmp_path / "run"
+    result = run_ok(*sst2, "--protocol", *flags, "--output", output)
+    assert set(metrics(output)["test"]["sst2"]) == {"accuracy", "f1", "matthews"}
+    assert "dev       test" in result.stdout
+    for split in ("dev", "test"):
+        lines = (output / "predictions" / f"sst2-{split}-output.csv").read_text().splitlines()
+        assert len(lines) == sizes[split] + 1
+    ids = json.loads((output / "ids.json").read_text())["sst2"]
+    assert {split: len(set(ids[split].split())) for split in sizes} == sizes
+
+
+def test_more_shots_than_examples_are_refused(error_line, sst2):
+    flags = ("--protocol", "few-shot", "--shots", "200")
+    expected = "expected 100 examples of class negative for 200 shots, found 30"
+    assert expected in error_line(1, *sst2, *flags)
+
+
+@pytest.mark.parametrize(("of", "removed"), [((), 3), (("all",), 3), (("own",), 1)])
+def test_training_examples_in_dev_are_removed(run_ok, sst2, tmp_path, of, removed):
+    (tmp_path / "data" / "SST-2" / "dev.tsv").write_text("sentence\tlabel\nWords of number 7!\t1\n")
+    rows = ["\tid\tsentence\tsentiment", "0\ta\twords of number 8\t1", "1\tb\tWords of number 9\t1"]
+    (tmp_path / "data" / "ids-sst-dev.csv").write_text("\n".join(rows) + "\n")
+    result = run_ok(*sst2, "--output", tmp_path / "run", "--drop-leaks", *of)
+    line = f"{removed} training examples removed because they are in dev or test"
+    assert line in result.stdout

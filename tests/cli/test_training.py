@@ -1,0 +1,252 @@
+"""Modes single, multitask and pareto: whole runs, and the files that they write."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from run_files import (
+    FILES,
+    STUDENT,
+    config,
+    metrics,
+    prediction_bytes,
+    predictions,
+    same,
+    table,
+    telemetry,
+)
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score
+
+from minbert import BiEncoder
+from tasks import build_task
+
+MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
+MIXED = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "3")
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
+
+
+@pytest.fixture(scope="session")
+def main_run(process, tmp_path_factory):
+    """Folder and output of a run in a process of its own, on the whole sample."""
+    folder = tmp_path_factory.mktemp("main") / "run"
+    return folder, process(*MAIN, "--output", folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", STUDENT)
+@pytest.mark.parametrize("stem", FILES)
+def test_prediction_files_and_probabilities_have_the_ids_in_the_files_order(stem, split, main_run):
+    folder = main_run[0] / "predictions"
+    task, data, _, header = FILES[stem]
+    content = (folder / f"{stem}-{split}-output.csv").read_bytes()
+    assert content.decode().split("\n")[0] == header
+    assert b"\r" not in content
+    rows = predictions(folder.parent, stem, split)
+    ids = [row["id"].lower() for row in table(data, split)]
+    with np.load(folder / f"{task}-{split}-probabilities.npz") as file:
+        assert file["ids"].tolist() == [row[0] for row in rows] == ids
+        scores = file["probabilities"]
+    assert scores.dtype == np.float32
+    printed = [row[1] for row in rows]
+    values = np.array(printed, float)
+    if stem == "sts":
+        assert ((values >= 0) & (values <= 5)).all()
+        np.testing.assert_array_equal(scores, values.astype(np.float32))
+    else:
+        assert set(printed) <= (set("01234") if stem == "sst" else {"0.0", "1.0"})
+        assert scores.shape == (100, 5 if stem == "sst" else 2)
+        np.testing.assert_allclose(scores.sum(1), 1, rtol=1e-5)
+        np.testing.assert_array_equal(scores.argmax(1), values)
+
+
+@pytest.mark.slow
+def test_metrics_follow_from_the_prediction_files(main_run):
+    folder, _ = main_run
+    dev = metrics(folder)["dev"]
+    for stem, (task, data, label, _) in FILES.items():
+        values = [float(row[1]) for row in predictions(folder, stem, "dev")]
+        truth = [float(row[label]) for row in table(data, "dev")]
+        if task == "sts":
+            assert dev["sts"]["pearson"] == pytest.approx(pearsonr(values, truth)[0], abs=1e-6)
+            assert dev["sts"]["spearman"] == pytest.approx(spearmanr(values, truth)[0], abs=1e-6)
+        else:
+            assert dev[task]["accuracy"] == pytest.approx(accuracy_score(truth, values))
+        if task == "qqp":
+            assert dev[task]["f1"] == pytest.approx(f1_score(truth, values, zero_division=0))
+    figures = [dev["sst"]["accuracy"], dev["qqp"]["accuracy"], dev["sts"]["pearson"]]
+    assert dev["overall_plain_mean"] == pytest.approx(np.mean(figures))
+    assert dev["overall"] == pytest.approx(np.mean([*figures[:2], (figures[2] + 1) / 2]))
+
+
+@pytest.mark.slow
+def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    folder, result = main_run
+    stored = metrics(folder)
+    best = max(stored["history"], key=lambda epoch: epoch["selection_score"])
+    assert [epoch["epoch"] for epoch in stored["history"]] == [1, 2, 3]
+    assert stored["best_epoch"] == best["epoch"]
+    dev = stored["dev"]
+    assert dev == best["dev"]
+    assert best["selection_score"] == pytest.approx(dev["overall"])
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False)
+    for value in (dev["overall"], dev["overall_plain_mean"], dev["sts"]["pearson"]):
+        assert f"{value:.4f}" in result.stdout
+    events = EventAccumulator(str(folder / "tensorboard")).Reload()
+    tags = set(events.Tags()["scalars"])
+    assert {"dev/sst/accuracy", "dev/qqp/f1", "dev/sts/pearson"} <= tags
+    assert any(tag.startswith("train/") and tag.endswith("/loss") for tag in tags)
+    drawn = [event.value for event in events.Scalars("dev/selection_score")]
+    np.testing.assert_allclose(
+        drawn, [one["selection_score"] for one in stored["history"]], rtol=1e-6
+    )
+
+
+@pytest.mark.slow
+def test_a_second_run_writes_the_same_bytes(main_run, run_ok, tmp_path):
+    folder, _ = main_run
+    run_ok(*MAIN, "--output", tmp_path / "again")
+    written = prediction_bytes(tmp_path / "again")
+    assert len(written) == 6
+    assert written == prediction_bytes(folder)
+    settings = config(folder)
+    assert (settings["sampling"], settings["combiner"]) == ("annealed", "pcgrad")
+    assert BiEncoder.from_pretrained(folder / "checkpoint" / "best").encode(["a"]).shape == (1, 32)
+    assert not list(folder.rglob("*.minbert-*"))
+
+
+@pytest.mark.parametrize(
+    ("stem", "flags"),
+    [
+        ("sst", "--pooling cls --sst-head softmax --freeze-encoder"),
+        ("para", "--qqp-head concat --precision bf16"),
+        ("sts", "--sts-head cosine --sts-activation sigmoid --pooling max"),
+    ],
+)
+def test_single_tasks_with_the_heads_of_the_baselines(stem, flags, small, run_ok, tmp_path):
+    task, data, _, _ = FILES[stem]
+    folder = tmp_path / "run"
+    command = ["--mode", "single", "--task", task, "--encoder", "tiny", "--data", small]
+    run_ok(*command, *flags.split(), "--epochs", "2", "--output", folder)
+    assert set(prediction_bytes(folder)) == {f"{stem}-dev-output.csv", f"{stem}-test-output.csv"}
+    for split in STUDENT:
+        ids = [row[0] for row in predictions(folder, stem, split)]
+        assert ids == [row["id"] for row in table(data, split, small)]
+    assert set(metrics(folder)["dev"]) == {task}
+    initial = BiEncoder.from_pretrained("tiny").state_dict()
+    best = BiEncoder.from_pretrained(folder / "checkpoint" / "best").state_dict()
+    assert same(best, initial) == ("--freeze-encoder" in flags)
+
+
+def test_a_limit_trains_on_a_random_part_of_the_training_examples(small, data, run_ok, tmp_path):
+    result = run_ok(*SST, "--limit", "5", "--data", small, "--output", tmp_path / "limited")
+    assert "train 5, dev 40, test 40" in result.stdout
+    drawn = build_task("sst").read(data, "train").sample(5).ids
+    train = data / "ids-sst-train.csv"
+    lines = train.read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines[1:] if set(line.split("\t")) & set(drawn)]
+    assert len(kept) == 5
+    train.write_text("".join([lines[0], *kept]), "utf-8")
+    run_ok(*SST, "--data", data, "--output", tmp_path / "cut")
+    assert prediction_bytes(tmp_path / "limited") == prediction_bytes(tmp_path / "cut")
+
+
+def test_empty_and_very_long_sentences_are_predicted(data, run_ok, tmp_path):
+    long = "word, " * 5000
+    for path in data.glob("*.csv"):
+        texts, label = (1 if "sst" in path.name else 2), [] if "test" in path.name else ["1"]
+        with open(path, "a", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, delimiter="\t", lineterminator="\n")
+            rows.writerow([40, "empty", *[""] * texts, *label])
+            rows.writerow([41, "long", *[long] * texts, *label])
+            rows.writerow([42, "mixed", *["", long][:texts], *label])
+    folder = tmp_path / "run"
+    run_ok(*MAIN, "--epochs", "1", "--data", data, "--output", folder)
+    for stem in FILES:
+        for split in STUDENT:
+            rows = predictions(folder, stem, split)
+            assert [row[0] for row in rows[-3:]] == ["empty", "long", "mixed"]
+            assert np.isfinite([float(row[1]) for row in rows]).all()
+
+
+# Sampling and combining
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--sampling hybrid --first-task qqp --combiner uncertainty",
+        "--schedule first-then-joint --first-task qqp",
+        "--schedule individual --sampling temperature --size-cap 30",
+        "--combiner pareto-mtl --cones 4 --sampling square-root",
+        "--combiner cagrad --sampling uniform --micro-batch 3",
+    ],
+)
+def test_steps_of_samplers_and_combiners_are_recorded(flags, small, run_ok, tmp_path):
+    run_ok(*MIXED, *flags.split(), "--data", small, "--output", tmp_path / "run")
+    stored, steps = metrics(tmp_path / "run"), telemetry(tmp_path / "run")
+    assert len(steps) == stored["steps"] == sum(stored["combiner_steps"].values()) == 6
+    for step in steps:
+        assert step["losses"].keys() == step["weights"].keys()
+        if len(step["losses"]) > 1 and "layers" in step:
+            assert list(step["layers"]) == ["embeddings", "layer 1", "layer 2"]
+
+
+def test_a_preference_weighs_the_tasks_and_keep_last_takes_the_last_epoch(small, run_ok, tmp_path):
+    linear = ("--combiner", "linear", "--preference", "1", "0", "0", "--sampling", "round-robin")
+    still = ("--lr", "1e-9", "--head-lr", "1e-9", "--keep", "last")
+    run_ok(*MIXED, *linear, *still, "--data", small, "--output", tmp_path / "run")
+    assert config(tmp_path / "run")["preference"] == [1.0, 0.0, 0.0]
+    assert telemetry(tmp_path / "run")[0]["weights"] == {"sst": 3.0, "qqp": 0.0, "sts": 0.0}
+    assert metrics(tmp_path / "run")["best_epoch"] == 2
+
+
+def plan(text):
+    """Header and rows of the table of a dry run."""
+    header, _, *rows = (
+        line.split() for line in text[text.index("epoch ") :].splitlines() if line.strip()
+    )
+    return header, rows
+
+
+def test_a_dry_run_only_prints_the_plan(small, error_line, run_ok, cwd):
+    dry = (*MIXED, "--sampling", "hybrid", "--data", small, "--dry-run")
+    line = error_line(1, *dry)
+    assert "found sst 40, qqp 40, sts 40; --first-task TASK decides" in line
+    header, rows = plan(run_ok(*dry, "--first-task", "sts").stdout)
+    assert header[:6] == ["epoch", "task", "examples", "passes", "batches", "steps"]
+    tasks = [["1", "sts"], ["2", "sst"], ["2", "qqp"], ["2", "sts"]]
+    assert [row[:2] for row in rows[:4]] == tasks
+    assert len(rows) == 5
+    assert not list(cwd.glob("runs*"))
+
+
+def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok):
+    dry = ("--mode", "multitask", "--encoder", "tiny", "--dry-run", "--limit")
+    result = run_ok(*dry, "30", "sst=0.1", "qqp=0.5")
+    for task, count in {"sst": 24, "qqp": 240, "sts": 30}.items():
+        assert f"{task}: train {count}, dev 100" in result.stdout
+    # The hybrid sampler begins with the largest file, though --limit makes all tasks equal.
+    _, rows = plan(run_ok(*dry, "20", "--sampling", "hybrid").stdout)
+    assert rows[0][:2] == ["1", "qqp"]
+
+
+def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path):
+    sweep = tmp_path / "sweep"
+    argv = ["--mode", "pareto", "--preferences", "2", "--encoder", "tiny", "--epochs", "1"]
+    argv += ["--steps-per-epoch", "2", "--data", small, "--output", sweep]
+    run_ok(*argv)
+    front = json.loads((sweep / "front.json").read_text())
+    assert front["objectives"] == ["sst", "sts"]
+    assert len(front["losses"]) == len(front["preferences"]) == len(front["non_uniformity"]) == 2
+    assert (sweep / "front.png").exists()
+    assert run_ok(*argv).stdout.count("holds this run, finished") == 2
+    assert json.loads((sweep / "front.json").read_text()) == front
+    more = error_line(1, *argv[:3], "3", *argv[4:])
+    assert "expected a sweep of 3 rays, found 2" in more
+    assert "seed is" in error_line(1, *argv, "--seed", "2")
+    for ray, losses in enumerate(front["losses"], 1):
+        assert list(metrics(sweep / f"ray-{ray}")["training_losses"].values()) == losses

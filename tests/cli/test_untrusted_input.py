@@ -1,0 +1,191 @@
+"""Damaged and hostile data, encoders and runs: one line, no code run, no folder left."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from run_files import ROOT
+
+import cli
+from common.entry_point import run_and_report
+from common.json_files import read_json, write_json
+from multitask.config import RunConfig
+from multitask.run_folder import default_folder
+from reports.tables import text_table
+
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
+
+
+def test_damaged_data_is_refused_until_repaired(data, tmp_path, error_line, run_ok):
+    file = data / "ids-sst-train.csv"
+    intact = file.read_bytes()
+    for path in data.glob("[qs]*.csv"):  # files of other tasks are not read
+        path.unlink()
+    command = (*SST, "--data", data, "--output", tmp_path / "run")
+    file.write_bytes(intact + b"40\tx\tt\n")
+    line = error_line(1, *command)
+    assert (str(file) in line, "line 42: expected 4" in line) == (True, True)
+    file.write_bytes(intact + b"40\tx\tt\t\n41\ty\tt\t \n")
+    result = run_ok(*command)
+    assert f"2 rows with a blank label skipped in {file}" in result.stdout
+    assert "train 40" in result.stdout
+
+
+def test_a_folder_called_sample_is_not_the_bundled_one(data, error_line, cwd):
+    folder = data.rename(data.with_name("sample"))
+    (folder / "ids-sst-dev.csv").unlink()
+    assert "ids-sst-dev.csv" in error_line(1, *SST, "--data", "./sample", "--output", "run")
+
+
+# Encoders
+
+
+@pytest.mark.parametrize("name", ["nope", "~no-such-user"])
+def test_unknown_names_of_encoders_are_refused(name, error_line, cwd):
+    assert "expected one of minilm" in error_line(2, *SST, "--encoder", name, "--output", "run")
+
+
+@pytest.fixture
+def encoder(finished, tmp_path):
+    """An encoder's folder without checksums, as somebody else may hand it on."""
+    folder = tmp_path / "encoder"
+    shutil.copytree(finished[0] / "checkpoint" / "best", folder)
+    (folder / "SHA256SUMS").unlink()
+    return folder
+
+
+@pytest.fixture
+def encode_error(encoder, error_line, tmp_path):
+    """The line of a command that embeds this file's lines with the folder."""
+    flags = ("--input", __file__, "--output", tmp_path / "embeddings.npy")
+    return lambda: error_line(1, "--mode", "encode", "--encoder", encoder, *flags)
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc", "1_Pooling/../../secret"])
+def test_modules_outside_their_folder_are_refused(path, encoder, encode_error):
+    modules = json.loads((encoder / "modules.json").read_text())
+    modules[1]["path"] = path
+    (encoder / "modules.json").write_text(json.dumps(modules))
+    assert "a path that leaves the folder" in encode_error()
+
+
+def test_shards_outside_their_folder_are_refused(encoder, encode_error, tmp_path):
+    (encoder / "model.safetensors").rename(tmp_path / "elsewhere.safetensors")
+    index = {"weight_map": {"x": "../elsewhere.safetensors"}}
+    (encoder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert str(encoder) in encode_error()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tasks": ["../../../etc/passwd"]},
+        {"task_options": 5},
+        {"sampling": "nope"},
+        {"encoder": "\x1b]0;title\x07"},
+    ],
+    ids=str,
+)
+def test_a_run_with_hostile_settings_is_refused(run_copy, error_line, run, changes, tmp_path):
+    folder, _ = run_copy
+    other = Path(shutil.copytree(folder, tmp_path / "other"))
+    write_json(folder / "config.json", read_json(folder / "config.json") | changes)
+    line = f"{folder / 'config.json'}: {next(iter(changes))}"
+    for mode in (
+        ("compare", "--runs", folder, other),
+        ("ensemble", "--method", "soup", "--runs", folder, other),
+        ("predict", "--run", folder, "--input", __file__),
+        ("export", "--run", folder, "--output", tmp_path / "out"),
+    ):
+        assert f"{line}: expected" in error_line(1, "--mode", *mode)
+    assert not list(tmp_path.rglob("comparison*"))
+    result = run("--mode", "runs", "--root", folder.parent)
+    assert result.returncode == 1
+    assert f"cannot be read: {line}" in result.stdout
+    assert "other" in result.stdout  # the intact run
+
+
+@pytest.mark.parametrize("name", ["../../evil", "..", "/tmp/evil", "a/../../../evil"])
+def test_the_name_of_an_encoder_cannot_move_a_runs_folder(name):
+    folder = default_folder(RunConfig(mode="single", tasks=("sst",), encoder=name))
+    assert folder.parent == Path("runs")
+    assert ".." not in folder.parts
+
+
+def test_no_secret_of_the_environment_is_written(run_ok, small, tmp_path, monkeypatch):
+    secret = "hf_verysecretverysecretverysecret"
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, secret)
+    run_ok(*SST, "--limit", "20", "--data", small, "--output", tmp_path / "run")
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert len(files) > 5
+    assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+# Control characters in a terminal
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+def assert_escaped(text: str) -> None:
+    """Check that the escapes are printed as text, with none of their characters."""
+    assert r"\x1b]0;owned\x07\x1b[2J\x9b31m\u202e" in text
+    assert all(letter == "\n" or letter.isprintable() for letter in text)
+
+
+def test_escapes_of_a_prediction_file_are_printed_as_text(run, tmp_path):
+    rows = f"id \t Predicted_Sentiment \na{ESCAPES}b , 1 \na{ESCAPES}b , 1 \n"
+    (tmp_path / "sst-dev-output.csv").write_text(rows)
+    result = run("--mode", "evaluate", "--predictions", tmp_path)
+    assert result.returncode == 1
+    assert_escaped(result.stderr)
+    assert "expected an id of the data, found a" in result.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("mode", "flags"), [("mine", ()), ("predict", ("--tasks", "sst"))])
+def test_escapes_of_a_sentence_are_text_in_a_terminal_only(
+    finished, run_ok, tmp_path, mode, flags, monkeypatch
+):
+    texts, target = tmp_path / "texts.txt", tmp_path / "out.tsv"
+    texts.write_text(f"red{ESCAPES}\nblue\n")
+    command = ("--mode", mode, "--run", finished[0], "--input", texts, *flags)
+    piped = run_ok(*command)
+    assert ESCAPES in piped.stdout
+    run_ok(*command, "--output", target)
+    assert target.read_text() == piped.stdout
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Terminal())
+        assert cli.main([str(one) for one in command]) == 0
+        screen = sys.stdout.getvalue()
+    assert_escaped(screen.replace("\t", " "))
+
+
+@pytest.mark.parametrize("place", [f"a{ESCAPES}", f"\n{ESCAPES}\n"])
+def test_escapes_of_a_name_are_printed_as_text(capsys, place):
+    def work() -> None:
+        raise FileNotFoundError(2, "No such file or directory", place)
+
+    assert run_and_report("program", work) == 1
+    assert_escaped(capsys.readouterr().err)
+    assert_escaped(text_table(["run", place], [[place, "1"]]))
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_ends_a_run_without_a_traceback(small, tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "run.py", *SST, "--data", small, "--output", tmp_path / "run"]
+    result = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert result.returncode == 141
+    assert "Traceback" not in result.stderr
