@@ -11,31 +11,33 @@ import torch
 from run_files import ROOT, metrics, prediction_bytes, predictions, same, weights
 
 from common.json_files import integrity_error
+from multitask.checkpoint import Progress
 from multitask.checkpoint_folders import newest_first
 from multitask.trainer import Trainer
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
-    """Send this process SIGINT in `Trainer.NAME` at an epoch, after or before its work."""
-    original = getattr(Trainer, name)
+    """Send this process SIGINT in a method at an epoch, after or before its work."""
+    owner = Progress if hasattr(Progress, name) else Trainer
+    original = getattr(owner, name)
 
-    def interrupted(self, *args: Any) -> Any:
-        now = self.progress.epoch
+    def interrupted(self, *args: Any, **more: Any) -> Any:
+        now = getattr(self, "progress", self).epoch
         if now >= epoch and not after:
             signal.raise_signal(signal.SIGINT)
-        result = original(self, *args)
+        result = original(self, *args, **more)
         if now >= epoch and after:
             signal.raise_signal(signal.SIGINT)
         return result
 
-    monkeypatch.setattr(Trainer, name, interrupted)
+    monkeypatch.setattr(owner, name, interrupted)
 
 
 MOMENTS = {
     "within an epoch": ("train_step", 1, True),
     "in the middle of the first step": ("train_step", 0, True),
     "while scoring": ("evaluate", 2, True),
-    "while scores are kept": ("score", 1, True),
+    "while scores are kept": ("add_score", 1, True),
     "between best and checkpoint": ("save", 2, False),
     "after the last epoch": ("fit", 0, True),
 }

@@ -180,7 +180,7 @@ def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
     assert result.model.predict(["a film to love"])["mood"].labels
     with pytest.raises(RunError, match=r"expected --use own.py"):
         Run(tmp_path / "several")
-    again = MultiTaskModel.load(tmp_path / "several", use=settings.outside)
+    again = MultiTaskModel.load(tmp_path / "several", use=settings.user_methods)
     assert again.tasks == ("mood", "sts")
     smooth = train(RunConfig(tasks=("sst",), objective=module.Smooth(), **small), tmp_path / "one")
     assert smooth.config.objective.smoothing == 0.1
