@@ -121,7 +121,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         epochs=args.epochs,
         lr=args.lr,
         vectors=args.vectors,
-        kept_only=args.stored_only,
+        stored_only=args.stored_only,
         command=command(vars(args)),
     )
     check_request(study, request)

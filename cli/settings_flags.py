@@ -18,6 +18,7 @@ from common.errors import SettingsError
 from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES
+from multitask.run_settings import FORMER_NAMES
 from multitask.settings_by_name import PLAIN
 from tasks import TASKS, TaskOptions
 
@@ -76,6 +77,9 @@ class Flags:
             more["action"] = argparse.BooleanOptionalAction
         action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
+        if former := FORMER_NAMES.get(key):  # a hidden flag
+            more = {name: value for name, value in more.items() if name != "metavar"}
+            self.parser.add_argument(flag(former), dest=key, help=argparse.SUPPRESS, **more)
 
     def add_config(self, keys: Iterable[str]) -> None:
         """Add the flags of settings of the configuration."""

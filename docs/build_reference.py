@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Mapping
+from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import losses
 from common.settings import Settings, default_of, expected, hints_of
 from multitask.methods import ROLES, methods
 from multitask.presets import PRESETS
+from tasks import TASKS, TaskOptions
 
 PUBLIC = {
     "minbert": ("BiEncoder",),
@@ -58,13 +61,13 @@ def methods_page() -> str:
         "# Methods and their settings",
         "Built from the methods' own descriptions by `python -m docs.build_reference`. The first "
         "one of a section is the default. Every setting is a flag, a keyword of `RunConfig`, and a "
-        "key of `config.json`, under the same name.",
+        "key of `config.json`, under the same name; options of tasks are in `task_options` there.",
     ]
     for role in ROLES:
-        if role == "tasks":
-            continue
-        parts.append(f"## {role.replace('_', ' ')}")
-        parts += [method_entry(method) for method in methods(role).values()]
+        if role != "tasks":
+            parts.append(f"## {role.replace('_', ' ')}")
+            parts += [method_entry(method) for method in methods(role).values()]
+    parts += ["## tasks", *filter(None, map(task_entry, TASKS.values()))]
     return "\n\n".join([*parts, *presets()]) + "\n"
 
 
@@ -72,19 +75,35 @@ def method_entry(method: type[Settings]) -> str:
     """Return the name, the description and the settings of a method as Markdown."""
     text = " ".join((method.__doc__ or "").split())
     lines = [f"**{method.name}**: {text}"]
-    if fields := method.by_key():
-        hints = hints_of(method)
-        lines += ["", "| setting | a value is | default | |", "|---|---|---|---|"]
-        for key, one in fields.items():
-            default = default_of(one)
-            shown = "" if default in (None, {}) else f"`{default}`"
-            if source := one.metadata.get("source"):
-                shown += f" ({source})"
-            help = one.metadata.get("help", "")
-            lines.append(
-                f"| `--{key.replace('_', '-')}` | {expected(hints[one.name])} | {shown} | {help} |"
-            )
-    return "\n".join(lines)
+    return "\n".join([*lines, *settings_table(method, method.by_key())])
+
+
+def task_entry(task: type[TaskOptions]) -> str:
+    """Return a task's name and its own options; those shared by several tasks are left out."""
+    own = {
+        f"{task.name}_{option}": one
+        for option, one in task.by_key().items()
+        if not one.metadata.get("shared")
+    }
+    return "\n".join([f"**{task.name}**", *settings_table(task, own)]) if own else ""
+
+
+def settings_table(owner: type[Settings], settings: Mapping[str, Field[Any]]) -> list[str]:
+    """Return the lines of a table of settings by the name of their flag; none without settings."""
+    if not settings:
+        return []
+    hints = hints_of(owner)
+    lines = ["", "| setting | a value is | default | |", "|---|---|---|---|"]
+    for key, one in settings.items():
+        default = default_of(one)
+        shown = "" if default in (None, {}) else f"`{default}`"
+        if source := one.metadata.get("source"):
+            shown += f" ({source})"
+        help = one.metadata.get("help", "")
+        lines.append(
+            f"| `--{key.replace('_', '-')}` | {expected(hints[one.name])} | {shown} | {help} |"
+        )
+    return lines
 
 
 def presets() -> list[str]:

@@ -186,7 +186,7 @@ class RunConfig(RunSettings):
 
     def digest(self) -> str:
         """Return a short hash of the differences from the defaults, unchanged by new settings."""
-        plain = default_values()
+        plain = legacy_config(default_values())
         content = legacy_config(self.to_json())
         differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
         differs.pop("preset", None)

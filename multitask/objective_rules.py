@@ -72,8 +72,8 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
         tasks = ", ".join(c.tasks)
         if c.objective is not None:
             yield f"objective {c.objective.name}: expected a task with classes, found {tasks}"
-        if c.per_class:
-            yield f"per_class: expected a task with classes, found {tasks}"
+        if c.class_balanced:
+            yield f"class_balanced: expected a task with classes, found {tasks}"
     if c.gradients == "representation":
         yield from representation_rules(c)
     combined = combined_objectives(c)
@@ -170,7 +170,7 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
     if embedding_loss:
         given = {
             "protocol": not is_default("protocol", c.protocol),
-            "per_class": c.per_class,
+            "class_balanced": c.class_balanced,
             "drop_leaks": c.drop_leaks,
             "task_options": c.task_options and not any(c.task_options.values()),
         }

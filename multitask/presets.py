@@ -63,7 +63,7 @@ PRESETS = {
             "scl_temperature": (0.3, "section 4.1"),
             "scl_weight": (0.3, "section 4.1"),
             "scl_preference": ((0.1, 0.9), "section 4.1"),
-            "per_class": (True, "Algorithm 1: a mini-batch for each class"),
+            "class_balanced": (True, "Algorithm 1: a mini-batch for each class"),
         },
     ),
     "supercontext": Preset(

@@ -94,7 +94,7 @@ class RunSettings(Settings):
     probe_epochs: NonNegativeInt = setting(
         0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
     )
-    per_class: bool = setting(
+    class_balanced: bool = setting(
         False, help="batches of as many examples of each class", group="training"
     )
     similarity_scale: Positive = setting(
@@ -198,6 +198,7 @@ class RunSettings(Settings):
 
 OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
 HARD = ("top_k", "threshold", "top_fraction")
+FORMER_NAMES = {"class_balanced": "per_class"}  # of settings in older versions
 
 
 def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,6 +209,9 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
     The last applies only to a run's configuration, which is complete, not to a user's own file.
     """
     found = dict(content)
+    for name, former in FORMER_NAMES.items():
+        if former in found:
+            found.setdefault(name, found.pop(former))
     if all(key in content for key in OF_EVERY_RUN):
         found.setdefault("similarity_scale", 1.0)
     weights = content.get("smart_weight")
@@ -227,6 +231,9 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
 def legacy_config(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration with the setting names of older versions; they name run folders."""
     found = dict(content)
+    for name, former in FORMER_NAMES.items():
+        if name in found:
+            found[former] = found.pop(name)
     hard = {name: found.pop(f"hard_{name}", None) for name in HARD}
     given = {name: value for name, value in hard.items() if value is not None}
     return found | ({"hard_negatives": given} if given else {})

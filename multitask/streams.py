@@ -19,7 +19,7 @@ Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> row indices of it
 
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
     """Return the function that draws a pass over a task's training examples."""
-    if config.per_class and task.kind.classes is not None:
+    if config.class_balanced and task.kind.classes is not None:
         least = task.kind.classes * (
             2 if task.compares_examples else 1
         )  # pull needs two of a class

@@ -199,7 +199,7 @@ class Triplet(PairObjective, name="triplet"):
 class ClassObjective(PretrainObjective):
     """An objective about the classes of tasks with single texts (SuperConText)."""
 
-    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "per_class": True}
+    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "class_balanced": True}
     of_classes = True
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:

@@ -36,7 +36,7 @@ def configuration(args: argparse.Namespace) -> RunConfig:
         limit=args.limit,
         encoder=args.encoder,
         objective="epo",
-        per_class=True,
+        class_balanced=True,
         gradients="representation",
         scl_preference=(first, 1 - first),
         batch_size=20,

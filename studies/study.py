@@ -39,7 +39,7 @@ SHOWN_ROWS = 40  # in an error message
 class StudyRequest:
     """A request for cells and seeds of a study; None stands for the study's own value.
 
-    `results` has one file per cell, `runs` the run folders. With `kept_only` nothing is trained.
+    `results` has one file per cell, `runs` the run folders. With `stored_only` nothing is trained.
     `command` is the command line that repeats the request.
     """
 
@@ -52,7 +52,7 @@ class StudyRequest:
     epochs: int | None = None
     lr: float | None = None
     vectors: str | None = None
-    kept_only: bool = False
+    stored_only: bool = False
     command: str = ""
 
     @property
@@ -82,7 +82,7 @@ class Report:
     ) -> dict[str, list[Path]] | None:
         """Return the folders of the members' first runs by task, in order to merge them.
 
-        None if a run is unfinished or not here, or with `kept_only`.
+        None if a run is unfinished or not here, or with `stored_only`.
         """
         runs = self.request.runs
         every = {
@@ -94,7 +94,7 @@ class Report:
             for task, several in members.items()
         }
         found = {task: [one for one in several if one] for task, several in every.items()}
-        return found if found == every and not self.request.kept_only else None
+        return found if found == every and not self.request.stored_only else None
 
     def stored_merge(self, file: str) -> Content | None:
         """Return the stored metrics of a merge if it was made from the stored runs."""
@@ -188,7 +188,7 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     for one in cells:  # reject another configuration before hours of work
         results.figures_by_seed(one)
     chosen, failed = [], list[str]()
-    if not request.kept_only:
+    if not request.stored_only:
         chosen = requested_cells(study, cells, request)
         if study.audited:
             every = [*chosen, *(one.base_cell for one in chosen if one.base_cell is not None)]

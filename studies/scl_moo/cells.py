@@ -42,7 +42,7 @@ def method_settings(method: str) -> dict[str, Any]:
         return {}
     if method == "scl":
         return {"objective": "scl"}
-    found: dict[str, Any] = {"objective": method, "per_class": True}
+    found: dict[str, Any] = {"objective": method, "class_balanced": True}
     return found | ({"gradients": "representation"} if method == "epo" else {})
 
 

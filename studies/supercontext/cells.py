@@ -170,7 +170,7 @@ class Experiments:
                 "mode": "pretrain",
                 "objective": loss,
                 "batch_size": numbers.batch_size,
-                "per_class": True,
+                "class_balanced": True,
                 "projection_head": "nonlinear",
             }
             if "contrast_temperature" in methods("objective")[loss].by_key():

@@ -71,7 +71,7 @@ def pretrain_and_evaluate(
         mode="probe",
         encoder=str(RunFolder(folder / "pretrained").weights()),
         objective=None,
-        per_class=False,
+        class_balanced=False,
         projection_head="none",
     )
     linear, _ = linear_evaluation(after)

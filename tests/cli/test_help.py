@@ -1,6 +1,7 @@
 """Help and shell completion: which flags each mode shows, and the choices of their values."""
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -24,7 +25,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
     "--smart-weight --r-drop-weight --proximal-weight": ("single", "multitask"),
     "--combiner --sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
-    "--per-class --config --preset --resume --micro-batch --keep": TRAINING,
+    "--class-balanced --config --preset --resume --micro-batch --keep": TRAINING,
     "--objective": ("single", "multitask", "pretrain"),
     "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe", "bilstm"),
     "--pair --init": (*TRAINING, "probe"),
@@ -210,3 +211,18 @@ def test_the_shell_completes_modes_and_choices(line, expected, absent, tmp_path)
     subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600)
     words = {word.strip() for word in answer.read_text().split("\n")}
     assert (expected in words, absent in words) == (True, False)
+
+
+def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
+    from multitask.run_settings import FORMER_NAMES, legacy_config, upgraded
+
+    assert "--per-class" not in help_of("--mode", "single", "--help-all")
+    command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "16")
+    for number, flag in enumerate(("--per-class", "--class-balanced")):
+        assert run(*command, flag, "--epochs", "1", "--output", tmp_path / f"{number}").returncode == 0
+    stored = [json.loads((tmp_path / f"{n}" / "config.json").read_text()) for n in range(2)]
+    assert stored[0] == stored[1]
+    former = legacy_config(stored[0])
+    assert all(old in former and new not in former for new, old in FORMER_NAMES.items())
+    assert upgraded(former) == stored[0]
+    assert RunConfig.from_json(former).digest() == RunConfig.from_json(stored[0]).digest()

@@ -51,8 +51,8 @@ def test_an_objective_builds_the_heads_and_terms_that_it_declares(name):
     ("flags", "expected"),
     [
         (
-            "--objective ls --scl-preference 0.25 --per-class",
-            {"scl_preference": [0.25, 0.75], "per_class": True, "gradients": "parameters"},
+            "--objective ls --scl-preference 0.25 --class-balanced",
+            {"scl_preference": [0.25, 0.75], "class_balanced": True, "gradients": "parameters"},
         ),
         (
             "--objective epo --scl-inputs combined",

@@ -87,7 +87,7 @@ def test_settings_of_hard_negatives_and_their_counts_are_stored(run_ok, tmp_path
     run_ok(*SUPER, *SHORT, *flags, "--negatives", "8", "--output", tmp_path / "run")
     expected = {"hard_top_k": 3, "hard_after": 1, "positives": 2, "negatives": 8}
     assert expected.items() <= config(tmp_path / "run").items()
-    assert config(tmp_path / "run")["per_class"]
+    assert config(tmp_path / "run")["class_balanced"]
 
 
 def test_batches_smaller_than_two_per_class_and_one_class_are_refused(error_line, tmp_path):

@@ -67,8 +67,8 @@ TASKS = [
     ("all --tasks sst --task sst", "--tasks: expected each task once"),
     ("sst --sts-head cosine", "--sts-head: expected sts among the tasks, found sst"),
     (
-        "--mode single --task sts --per-class",
-        "--per-class: expected a task with classes, found sts",
+        "--mode single --task sts --class-balanced",
+        "--class-balanced: expected a task with classes, found sts",
     ),
     ("all --protocol few-shot --shots 9", "tasks with classes, found sts"),
     ("sst --protocol few-shot", "--protocol few-shot: expected shots, found none"),

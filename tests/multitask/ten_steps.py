@@ -55,7 +55,7 @@ CLASSES = PRETRAINING | {
     "objective": "superloss",
     "projection": False,
     "projection_head": "linear",
-    "per_class": True,
+    "class_balanced": True,
     "batch_size": 11,
     "negatives": 4,
 }

@@ -238,7 +238,7 @@ def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(setting
     hard = settings.get("hard_negatives", {})
     given = {key: value for key, value in settings.items() if key != "hard_negatives"}
     given |= {f"hard_{name}": value for name, value in hard.items()}
-    again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "per_class": False} | given
+    again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "class_balanced": False} | given
     made = RunConfig(**({"gradients": "parameters", "similarity_scale": 1.0} | again))
     assert made.difference(before) is None
     assert default_folder(made).as_posix() == folder
@@ -299,7 +299,7 @@ def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
 
 
 def test_explicit_settings_override_the_preset_in_every_copy():
-    given = {"lr": 3e-5, "scl_temperature": 0.7, "per_class": False, "warmup": 0.3}
+    given = {"lr": 3e-5, "scl_temperature": 0.7, "class_balanced": False, "warmup": 0.3}
     config = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", **given)
     for one in (config, replace(config, seed=3), config.changed(linear="mkl")):
         assert {key: one.flat()[key] for key in given} == given

@@ -144,8 +144,8 @@ def test_a_changed_configuration_computes_its_defaults_again():
         assert (one.mode, one.step_batches) == ("single", 1)
         assert config.changed(schedule="individual").step_batches == 1
     balanced = RunConfig(tasks=("sst",), objective="supcon")
-    assert balanced.per_class
-    assert not balanced.changed(objective=None).per_class
+    assert balanced.class_balanced
+    assert not balanced.changed(objective=None).class_balanced
     drawn = RunConfig(**TASKS, sampling="temperature", temperature=3)
     assert drawn.changed(sampling="annealed").flat().get("temperature") is None
 

@@ -266,7 +266,7 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
 @pytest.mark.parametrize("gradients", ["representation", "parameters"])
 def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     """(1 - weight) CE + weight (b_1 pull + b_2 push); the head has its share of the first."""
-    changes = {"objective": "epo", "scl_weight": 0.4, "per_class": True, "batch_size": 10}
+    changes = {"objective": "epo", "scl_weight": 0.4, "class_balanced": True, "batch_size": 10}
     trainer = make_trainer(only="sst", dropout=False, gradients=gradients, **changes)
     batches = drawn(trainer, "sst")
     names = ("sst/cross_entropy", "sst/pull", "sst/push")

@@ -52,12 +52,12 @@ def test_class_balanced_batches(batch_size, seed):
 
 def test_too_small_class_balanced_batches_are_refused(make_trainer):
     with pytest.raises(RunError, match="--batch-size: expected 10 or more for the 5 classes"):
-        make_trainer(only="sst", objective="ls", per_class=True, batch_size=9)
-    assert make_trainer(only="sst", per_class=True, batch_size=5).streams
+        make_trainer(only="sst", objective="ls", class_balanced=True, batch_size=9)
+    assert make_trainer(only="sst", class_balanced=True, batch_size=5).streams
 
 
 def test_a_trainer_draws_its_batches_by_class(make_trainer):
-    trainer = make_trainer(only="sst", objective="epo", per_class=True, batch_size=10)
+    trainer = make_trainer(only="sst", objective="epo", class_balanced=True, batch_size=10)
     targets = trainer.splits["sst"]["train"].examples.targets
     (rows,) = next_batches(trainer.streams, np.array([0]))["sst"]
     assert np.bincount(targets[rows]).tolist() == [2] * 5

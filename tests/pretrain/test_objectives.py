@@ -120,7 +120,9 @@ def test_hard_negatives_replace_all_negatives_after_their_epochs():
 
 def test_a_run_uses_hard_negatives_from_their_epoch(tmp_path):
     """The losses of the first epoch are equal, those of the second are not."""
-    config = replace(CLASSES, encoder="tiny", limit=60, batch_size=20, epochs=2, per_class=True)
+    config = replace(
+        CLASSES, encoder="tiny", limit=60, batch_size=20, epochs=2, class_balanced=True
+    )
     losses = {}
     for name, hard in (("plain", {}), ("hard", {"hard_top_k": 1, "hard_after": 1})):
         complete(replace(config, **hard), tmp_path / name)

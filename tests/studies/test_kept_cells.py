@@ -168,7 +168,7 @@ def test_a_study_leaves_out_cells_of_a_fault_and_runs_them_again(
         assert regularise(*rows)[0] == 0
     figure = results / "smart-weight-sts.png"
     figure.write_text("of the cells before")
-    assert regularise("--kept-only")[0] == 0
+    assert regularise("--stored-only")[0] == 0
     lines = [line for line in page.read_text().splitlines() if "|" in line]
     shown = {line.split("|")[1].strip(): line for line in lines}
     assert "(1)" in shown["-"]
@@ -206,7 +206,7 @@ def keep_with_figures(one: Cell, results: Path) -> None:
 def test_soups_and_ensembles_of_cells_that_are_left_out_are_left_out(tmp_path):
     results = tmp_path / "best"
     results.mkdir()
-    request = StudyRequest(replace(BASE, tasks=()), results, tmp_path / "runs", kept_only=True)
+    request = StudyRequest(replace(BASE, tasks=()), results, tmp_path / "runs", stored_only=True)
     every = best.cells(request)
     for one in every:
         keep_with_figures(one, results)
@@ -228,7 +228,7 @@ def test_soups_and_ensembles_of_cells_that_are_left_out_are_left_out(tmp_path):
 def test_the_ensemble_of_bees_is_left_out_with_its_members(tmp_path):
     results = tmp_path / "bees"
     results.mkdir()
-    request = StudyRequest(BASE, results, tmp_path / "runs", kept_only=True)
+    request = StudyRequest(BASE, results, tmp_path / "runs", stored_only=True)
     for one in bees_cells(request):
         if one.name in ("M4", *ENSEMBLE["sst"], *ENSEMBLE["sts"]):
             keep_with_figures(replace(one, seeds=SEEDS[:1]), results)
@@ -249,9 +249,9 @@ def test_kept_only_trains_nothing(table, reproducing, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "complete", None)
     results = tmp_path / table.replace("-", "_")
     results.mkdir()
-    status, shown = reproducing(table, "--kept-only")()
+    status, shown = reproducing(table, "--stored-only")()
     assert status == 0, shown.err
     text = results.with_suffix(".md").read_text()
-    assert "--kept-only" not in text
+    assert "--stored-only" not in text
     assert text.strip() in shown.out
     assert not (tmp_path / "runs").exists()

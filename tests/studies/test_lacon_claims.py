@@ -221,7 +221,7 @@ def page(folder, monkeypatch, absent=()):
     """The page of the cells in a folder, without the data of some tasks."""
     missing = dict.fromkeys(absent, folder)
     monkeypatch.setattr("studies.study.absent_tasks", lambda cells: missing)
-    request = StudyRequest(CELLS.base, folder, folder / "runs", kept_only=True)
+    request = StudyRequest(CELLS.base, folder, folder / "runs", stored_only=True)
     return page_of(STUDY, Report(Results(folder), request, CELLS.every(), ()))
 
 

@@ -31,7 +31,7 @@ def test_tables_are_of_kept_cells_and_say_what_is_left_out(name, tmp_path):
     asked = {key: config[key] for key in keys}
     epochs = asked.pop("epochs", None)
     base = RunConfig(mode="single", tasks=(), data=config["data"], precision="bf16", **asked)
-    request = StudyRequest(base, RESULTS / name, tmp_path, epochs=epochs, kept_only=True)
+    request = StudyRequest(base, RESULTS / name, tmp_path, epochs=epochs, stored_only=True)
     cells = study.cells(request)
     text = page_of(study, Report(Results(RESULTS / name), request, cells, ()))
     published = (RESULTS / f"{name}.md").read_text()

@@ -46,7 +46,7 @@ def test_settings_are_the_papers():
         (task,) = config.tasks
         joint = config.task_options.get(task, {}).get("pair") == "joint"
         assert joint == (task in ("qnli", "mrpc", "rte", "mnli"))
-        assert config.per_class == isinstance(config.objective, LS | EPO)
+        assert config.class_balanced == isinstance(config.objective, LS | EPO)
         if isinstance(config.protocol, FewShots):
             assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)
     paper = printed("scl_moo")

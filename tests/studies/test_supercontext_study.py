@@ -45,7 +45,7 @@ def test_settings_are_the_papers():
     small, large = CELLS.main("small", "msac", "superloss"), CELLS.main("large", "sst2", "ce")
     config = small.config
     assert (config.optimizer.lr, config.epochs, config.batch_size) == (0.003, 15, 200)
-    assert (config.encoder, config.per_class) == ("bilstm-1x128-dropout0.2", True)
+    assert (config.encoder, config.class_balanced) == ("bilstm-1x128-dropout0.2", True)
     assert CELLS.main("small", "msac", "ce").config.batch_size == 64
     assert (large.config.optimizer.lr, large.config.epochs) == (0.001, 60)
     assert large.config.encoder == "bilstm-3x512-dropout0.3"
