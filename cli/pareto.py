@@ -58,8 +58,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = config_of(args, parser, parser.flags, tasks, mode="pareto")
 
     from multitask.run_folder import default_folder
-    from reports.front import front_table, sweep
+    from reports.front import front_table
     from reports.tables import text_table
+    from studies.pareto import sweep
 
     folder = Path(args.output or f"{default_folder(config)}-{args.preferences}rays")
     front = sweep(config, args.preferences, folder, run_control(args))

@@ -1,1 +1,1 @@
-"""The pages of the documentation, and what builds one of them."""
+"""The pages of the documentation, and the scripts that build some of their pages and pictures."""

@@ -1,4 +1,4 @@
-"""Losses as pure functions of tensors, one file per paper; they do not depend on a model."""
+"""Losses as pure functions of tensors, one file per family; they do not depend on a model."""
 
 from losses.divergence import squared_difference, symmetric_kl
 from losses.lacon import (

@@ -1,4 +1,4 @@
-"""Evaluation of a split: probabilities, metrics, and the score that selects an epoch."""
+"""Evaluation of a split: probabilities, metrics, losses, and the score that selects an epoch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The methods of each part of a configuration: the built-in ones in a table, and a user's own.
 
-A new method needs a class in a separate file and an entry in this table. No torch is imported here.
+A new method needs a class and an entry in this table. No torch is imported here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ class Role:
     methods: tuple[type[Settings] | str | None, ...]
 
 
-PRETRAINING = "pretrain.objectives:"
 ROLES: dict[str, Role] = {
     "sampling": Role(
         Sampler, (RoundRobin, Hybrid, Annealed, Proportional, SquareRoot, Temperature, Uniform)
@@ -93,8 +92,15 @@ ROLES: dict[str, Role] = {
             *(objectives.SCL, objectives.LS, objectives.EPO, objectives.CL),
             *(objectives.LaCon, objectives.LaConFusion, objectives.LEAM, objectives.LSAN),
             objectives.Projection,
-            *map(PRETRAINING.__add__, ("SimCSE", "NLI", "Pairs", "Ranking", "Triplet")),
-            *map(PRETRAINING.__add__, ("SuperLoss", "SupCon", "ClassTriplet", "NPair")),
+            "pretrain.objectives:SimCSE",
+            "pretrain.objectives:NLI",
+            "pretrain.objectives:Pairs",
+            "pretrain.objectives:Ranking",
+            "pretrain.objectives:Triplet",
+            "pretrain.objectives:SuperLoss",
+            "pretrain.objectives:SupCon",
+            "pretrain.objectives:ClassTriplet",
+            "pretrain.objectives:NPair",
         ),
     ),
     "projection_head": Role(
@@ -134,7 +140,7 @@ def built_in(role: str) -> dict[str, type[Settings]]:
 
 def bases(role: str) -> tuple[type[Settings], ...]:
     """Return the base classes of the methods of a role."""
-    further = (f"{PRETRAINING}PretrainObjective",) if role == "objective" else ()
+    further = ("pretrain.objectives:PretrainObjective",) if role == "objective" else ()
     return tuple(loaded(one) for one in (ROLES[role].base, *further))
 
 

@@ -146,9 +146,9 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
 def pretraining_rules(c: RunConfig) -> Iterator[str]:
     """Pre-training: no tasks' heads, no combiner, and for texts no labels."""
     objective = None if hasattr(c.objective, "of_task") else c.objective
-    embedding_loss = objective is not None and not objective.of_classes
+    without_classes = objective is not None and not objective.of_classes
     name = c.objective.name if c.objective is not None else None
-    if embedding_loss and not is_default("projection_head", c.projection_head):
+    if without_classes and not is_default("projection_head", c.projection_head):
         yield f"projection_head: expected an objective of classes, found {name}"
     if c.batch_size == 1 and objective is not None and objective.compares_examples:
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
@@ -167,7 +167,7 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
     if isinstance(c.limit, dict):
         yield "limit: expected one for all tasks in mode pretrain, found one by task"
-    if embedding_loss:
+    if without_classes:
         given = {
             "protocol": not is_default("protocol", c.protocol),
             "class_balanced": c.class_balanced,

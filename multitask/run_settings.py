@@ -1,4 +1,4 @@
-"""The settings of a run, one by one: what each is, its default, and where the default comes from.
+"""The settings of a run with their defaults and sources, and their form in older versions.
 
 No torch is imported here.
 """

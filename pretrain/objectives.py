@@ -38,13 +38,13 @@ TEMPERATURE_HELP: dict[str, Any] = {
 
 
 class PretrainObjective(Settings):
-    """What the encoder is trained further by, before any task.
+    """An objective of pre-training, with which the encoder is trained before any task.
 
-    `defaults` are those of a configuration with this objective: batches of 64 and one epoch (Gao et
-    al., 2021, section 4). `of_classes`: it is about the classes of labelled texts. `of_pairs`: it
-    is about texts that belong together. `compares_examples`: the other examples of a batch are
-    negatives. `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`:
-    it reads a file of its own, not tasks.
+    `defaults` of the configuration: batches of 64 and one epoch (Gao et al., 2021, section 4).
+    `of_classes`: it reads labelled texts (`ClassObjective`). `of_pairs`: it reads texts that belong
+    together (`PairObjective`). `compares_examples`: the other examples of a batch are negatives.
+    `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`: it reads a
+    file of its own, not tasks.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}

@@ -1,4 +1,6 @@
-"""Write the results of a finished run to a JSON file: python -m reports.cells RUN FILE"""
+"""Cells, the JSON files of results: reading, checking and writing.
+
+`python -m reports.cells RUN FILE` writes that of a finished run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pareto fronts: the sweep that trains one, distances from rays, hypervolumes, and a figure.
+"""Pareto fronts of sweeps: distances from rays, hypervolumes, and a figure.
 
 Compare sweeps in one figure and table: python -m reports.front FOLDER FOLDER --output FIGURE
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,11 @@ from typing import Any
 import numpy as np
 
 from common.entry_point import start
-from common.errors import RunError, UserError
-from common.json_files import read_json, write_json
-from multitask.assembly import assemble
+from common.errors import UserError
 from multitask.combiners.epo import non_uniformity
-from multitask.combiners.pareto_mtl import preference_rays
-from multitask.config import RunConfig
-from multitask.control import RunControl
-from multitask.evaluation import mean_losses
-from multitask.run import complete
-from reports.cells import read_cell, write_cell
+from reports.cells import read_cell
 from reports.figures import blank_figure, save_figure
 from reports.tables import text_table
-
-SUBSET = 1000  # training examples per task for measuring the losses
 
 
 @dataclass(frozen=True)
@@ -165,56 +156,6 @@ def read_fronts(folders: Sequence[Path]) -> list[Front]:
                     f"found {found}"
                 )
     return fronts
-
-
-def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = RunControl()) -> Front:
-    """Train one run for each of at least `count` preferences under `folder`; keep finished runs.
-
-    Preferences are relative to the losses before training: equal preferences request that all
-    objectives fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Write
-    `front.json` and `front.png`.
-    """
-    control = replace(control, resume=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    before = stored_losses(config, count, folder)
-    rays = preference_rays(len(before), count)
-    sizes = tuple(before.values())
-    found = []
-    for number, wish in enumerate(rays, 1):
-        print(f"\nray {number} of {len(rays)}", flush=True)
-        one = config.changed(
-            preference=tuple(wish.tolist()),
-            loss_sizes=sizes,
-            **({"cones": count} if "cones" in config.combiner.by_key() else {}),
-            measured_examples=SUBSET,
-        )
-        ray = folder / f"ray-{number}"
-        result = complete(one, ray, control)
-        found.append([result["training_losses"][name] for name in before])
-    front = Front(config.combiner.name, tuple(before), rays, np.array(found), np.array(sizes))
-    write_cell(folder / "front.json", front.to_json())
-    draw_fronts([front], folder / "front.png")
-    return front
-
-
-def stored_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]:
-    """Return the mean losses of the encoder with new heads, stored in `rays.json`.
-
-    A new measurement on another machine would differ in the last digit, and the configurations of
-    finished rays would no longer match.
-    """
-    file = folder / "rays.json"
-    if not file.exists():
-        tasks, model, splits = assemble(config)
-        train = {name: several["train"] for name, several in splits.items()}
-        losses = mean_losses(model, tasks, train, SUBSET)
-        write_json(file, {"rays": count, "losses_before": losses})
-    kept = read_json(file, RunError)
-    if not {"rays", "losses_before"} <= kept.keys():
-        raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
-    if kept["rays"] != count:
-        raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
-    return kept["losses_before"]
 
 
 def main() -> None:

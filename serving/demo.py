@@ -217,7 +217,7 @@ def make_app(
 
 
 def check(model: MultiTaskModel, request: PredictRequest) -> None:
-    """Raise BadError with a one-line message for a request that the model cannot answer."""
+    """Raise InvalidRequestError in one line for a request that the model cannot answer."""
     task = model.tasks_by_name.get(request.task)
     if task is None:
         raise InvalidRequestError(
@@ -237,7 +237,7 @@ def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tup
 
 
 def check_text(name: str, text: str) -> None:
-    """Raise BadError for a text that is blank, too long or not valid Unicode."""
+    """Raise InvalidRequestError for a text that is blank, too long or not valid Unicode."""
     found = len(text.strip())
     if not found or len(text) > LONGEST:
         raise InvalidRequestError(f"{name}: expected 1 to {LONGEST} characters, found {found}")

@@ -47,7 +47,7 @@ def of_equal_sizes(config: Config) -> bool:
     return bool(config.get("limit")) and (config.get("sampling") == "hybrid" or largest)
 
 
-def embedding_loss(config: Config) -> bool:
+def pretrains_on_limited_texts(config: Config) -> bool:
     """Return whether a run pre-trained on texts of a limited number of examples per task."""
     objectives = ("simcse", "pairs", "ranking", "triplet")
     limited = bool(config.get("limit")) and config.get("mode") == "pretrain"
@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         "pre-training read --limit texts in all, not those of --limit examples of each task",
         fixed="2026-11-22T07:11:15+00:00",
-        affects=embedding_loss,
+        affects=pretrains_on_limited_texts,
         since="2026-11-21T18:40:35+00:00",
     ),
     Fault(

@@ -1,4 +1,4 @@
-"""Tasks: their readers, heads, losses, metrics and prediction files."""
+"""Tasks: readers, splits and protocols, heads, losses and objectives, metrics, prediction files."""
 
 from __future__ import annotations
 

@@ -117,7 +117,8 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
     """Return semantic textual similarity from 0 to 5.
 
     The head `hidden` is BEES' M6, `cosine` its baseline M3. The activation is applied to the
-    cosine: `relu`, because similarities are not negative; `sigmoid` is in BEES' Table 4.
+    cosine: `relu` as in BEES, section 6, where `sigmoid` is its Table 4. docs/bees.md has what we
+    measured.
     """
     return Task(
         name="sts",

@@ -1,4 +1,4 @@
-"""Readers of text, CSV, TSV and JSONL files of any size: lines, rows by column name, sentences."""
+"""Lines and values of text, CSV and JSONL files of any size; `tables.py` reads rows from them."""
 
 from __future__ import annotations
 

@@ -219,7 +219,9 @@ def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
     assert "--per-class" not in help_of("--mode", "single", "--help-all")
     command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "16")
     for number, flag in enumerate(("--per-class", "--class-balanced")):
-        assert run(*command, flag, "--epochs", "1", "--output", tmp_path / f"{number}").returncode == 0
+        assert (
+            run(*command, flag, "--epochs", "1", "--output", tmp_path / f"{number}").returncode == 0
+        )
     stored = [json.loads((tmp_path / f"{n}" / "config.json").read_text()) for n in range(2)]
     assert stored[0] == stored[1]
     former = legacy_config(stored[0])

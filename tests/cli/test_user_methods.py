@@ -77,7 +77,7 @@ class Smooth(Objective, name="smooth"):
 class Same(PretrainObjective, name="same"):
     """Both views of a sentence are to be the same."""
 
-    compares = False
+    compares_examples = False
     strength: Positive = 1.0
 
     def loss(self, texts, groups):

@@ -14,7 +14,6 @@ from tasks.registry import SST
 
 TASKS = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 PAIRED = {"task_options": {"qqp": {"pair": "joint"}}, "tasks": ("sst", "qqp")}
-OF_CLASSES = ("superloss", "supcon", "class-triplet", "npair")
 NEEDED = {  # what a method is used with
     **{
         ("protocol", n): {"tasks": ("sst",), "shots": 20}
@@ -24,8 +23,11 @@ NEEDED = {  # what a method is used with
     ("objective", "leam"): PAIRED,
     ("objective", "lsan"): PAIRED,
     ("objective", "nli"): {"tasks": (), "nli": "nli.csv"},
-    **{("objective", n): {"tasks": ("qqp", "sts")} for n in ("pairs", "ranking", "triplet")},
-    **{("objective", n): {"tasks": ("sst",)} for n in OF_CLASSES},
+    **{
+        ("objective", name): {"tasks": ("qqp", "sts") if one.of_pairs else ("sst",)}
+        for name, one in methods("objective").items()
+        if getattr(one, "of_pairs", False) or getattr(one, "of_classes", False)
+    },
     **{
         ("projection_head", n): {"tasks": ("sst",), "objective": "supcon"}
         for n in ("none", "linear", "nonlinear")

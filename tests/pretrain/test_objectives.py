@@ -62,7 +62,7 @@ def embeddings():
 def test_tasks_of_pairs_and_objectives_of_pairs():
     assert set(LISTED_PAIRED) == set(PAIRED)
     of_pairs = {name for name, one in OBJECTIVES.items() if one.of_pairs}
-    assert of_pairs == {"pairs", "ranking", "triplet"}
+    assert {"pairs", "ranking", "triplet"} <= of_pairs
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -82,13 +82,12 @@ def test_each_objective_is_a_task_with_its_loss(name):
     found = task.compute_losses(task.build_head(4)(*texts), texts, targets)
     ((task_name, loss),) = found.items()
     assert task_name == (f"sst-{name}" if objective.of_classes else name)
-    assert loss.isfinite()
-    if name in EXPECTED:
-        assert loss == EXPECTED[name](*texts, targets)
+    assert loss == EXPECTED[name](*texts, targets)
 
 
-def test_only_triplets_do_not_compare_the_examples_of_a_batch():
-    assert {name for name in EXPECTED if not OBJECTIVES[name].compares_examples} == {"triplet"}
+def test_triplets_do_not_compare_the_examples_of_a_batch():
+    assert not OBJECTIVES["triplet"].compares_examples
+    assert OBJECTIVES["simcse"].compares_examples
 
 
 def test_the_settings_of_superloss_are_those_of_the_loss():
