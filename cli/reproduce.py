@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.settings_flags import path, typed
-from common.settings import Count, Positive
-from minbert.config import PRECISIONS
+from cli.settings_flags import metavar, path, typed
+from common.settings import Count, Positive, hints_of
+from minbert.config import PRECISIONS, Device
+from multitask.config import RunConfig
 from multitask.run_settings import Limit
 from studies import STUDIES, find_study
 
@@ -70,6 +71,21 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lr", type=typed(Positive), metavar="RATE", help="learning rate (default: the study's)"
     )
+    for key in ("pooling", "batch_size"):
+        hint = hints_of(RunConfig)[key]
+        parser.add_argument(
+            f"--{key.replace('_', '-')}",
+            type=typed(hint),
+            metavar=metavar(hint),
+            help=f"{key.replace('_', ' ')} (default: the study's; only with the papers)",
+        )
+    parser.add_argument(
+        "--device",
+        type=typed(Device),
+        default="auto",
+        metavar="DEVICE",
+        help="device: auto, cpu, cuda or cuda:N (default: auto)",
+    )
     parser.add_argument("--encoder", type=path, default="minilm", help="encoder (default: minilm)")
     parser.add_argument(
         "--precision",
@@ -90,14 +106,20 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write the tables of stored cells without training",
     )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the runs, their training examples and steps, and estimated hours, without "
+        "training",
+    )
     parser.add_argument(  # former name
         "--kept-only", dest="stored_only", action="store_true", help=argparse.SUPPRESS
     )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from multitask.config import RunConfig
-    from studies.study import StudyRequest, check_request, reproduce
+    from studies.results import Results
+    from studies.study import StudyRequest, check_request, reproduce, requested_cells
 
     study = find_study(args.table)
     args.precision = args.precision or study.precision
@@ -109,7 +131,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         dev_limit=args.dev_limit,
         encoder=args.encoder,
         precision=args.precision,
+        device=args.device,
     )
+    changes = {key: vars(args)[key] for key in ("pooling", "batch_size")}
     folder = study.folder or study.name
     request = StudyRequest(
         base=base,
@@ -121,10 +145,18 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         epochs=args.epochs,
         lr=args.lr,
         vectors=args.vectors,
+        changes={key: value for key, value in changes.items() if value is not None},
         stored_only=args.stored_only,
         command=command(vars(args)),
     )
     check_request(study, request)
+    if args.dry_run:
+        from reports.tables import text_table
+        from studies.cost import cost_table
+
+        cells = requested_cells(study, study.cells(request), request)
+        print(text_table(*cost_table(cells, Results(request.results))))
+        return 0
     print(reproduce(study, request))
     print(f"tables: {request.page}; figures and cells: {request.results}")
     return 0
@@ -135,7 +167,8 @@ def command(given: Mapping[str, Any]) -> str:
     parts = ["python run.py --mode reproduce --table", given["table"], "--data DIR"]
     parts += ["--rows", *given["rows"]] if given["rows"] else []
     parts += ["--further"] if given["further"] else []
-    for name in ("seeds", "limit", "dev_limit", "epochs", "lr", "encoder", "precision"):
+    shown = ("seeds", "limit", "dev_limit", "epochs", "lr", "pooling", "batch_size")
+    for name in (*shown, "encoder", "precision"):
         value = given[name]
         parts += [f"--{name.replace('_', '-')} {value}"] if value is not None else []
     parts += ["--vectors FILE"] if given["vectors"] else []

@@ -13,6 +13,7 @@ from tasks.metrics import METRICS
 
 RESAMPLES = 2000
 DECIMALS = 9  # to which differences of scores are rounded
+FEWEST_FOR_T = 3  # pairs of a paired t-test
 FEWEST_PAIRS = 6  # fewer cannot reach p < 0.05 in a two-sided signed-rank test
 
 
@@ -30,7 +31,7 @@ def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> float:
     return float(binomtest(only_first, only_first + only_second).pvalue)
 
 
-def signed_rank(differences: Sequence[float]) -> float | None:
+def signed_rank(differences: Sequence[float] | np.ndarray) -> float | None:
     """Compute the two-sided p of Wilcoxon's signed-rank test; None for fewer than six pairs.
 
     Pairs without a difference are ranked and then left out (Pratt, 1959). Differences are rounded,
@@ -44,6 +45,24 @@ def signed_rank(differences: Sequence[float]) -> float | None:
     if not values.any():
         return 1.0
     return float(wilcoxon(values, zero_method="pratt").pvalue)
+
+
+def paired_p(differences: Sequence[float]) -> float | None:
+    """Compute the two-sided p of paired differences; None for fewer than three pairs.
+
+    From six pairs on this is Wilcoxon's signed-rank test, below it is the paired t-test, because
+    ranks of so few pairs cannot reach p < 0.05.
+    """
+    from scipy.stats import ttest_1samp
+
+    values = np.round(np.asarray(differences, np.float64), DECIMALS)
+    if len(values) >= FEWEST_PAIRS:
+        return signed_rank(values)
+    if len(values) < FEWEST_FOR_T:
+        return None
+    if np.ptp(values) == 0:  # no deviation: t is not defined
+        return 0.0 if values[0] else 1.0
+    return float(ttest_1samp(values, 0.0).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

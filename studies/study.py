@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count as numbers
 from itertools import islice
@@ -39,6 +39,7 @@ SHOWN_ROWS = 40  # in an error message
 class StudyRequest:
     """A request for cells and seeds of a study; None stands for the study's own value.
 
+    `changes` are settings that replace the study's own: pooling and batch size.
     `results` has one file per cell, `runs` the run folders. With `stored_only` nothing is trained.
     `command` is the command line that repeats the request.
     """
@@ -52,6 +53,7 @@ class StudyRequest:
     epochs: int | None = None
     lr: float | None = None
     vectors: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
     stored_only: bool = False
     command: str = ""
 
@@ -171,6 +173,7 @@ def check_request(study: Study, request: StudyRequest) -> None:
         "seeds": request.seeds,
         "dev_limit": request.base.dev_limit,
         "vectors": request.vectors,
+        **request.changes,
     }
     for key, value in given.items():
         if value and key not in study.options:

@@ -49,6 +49,10 @@ class Regularizer(Settings):
 
         return Weighted(self.weights, self.term)
 
+    def extra_passes(self) -> float:
+        """Return how many further passes a step takes, forward and backward, to estimate times."""
+        return 1.0
+
     def precision_fault(self, precision: str) -> str | None:
         """Return a message if the term needs another precision, else None."""
         return None
@@ -86,6 +90,9 @@ class Smart(Regularizer, name="smart"):
         "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
     )
 
+    def extra_passes(self) -> float:
+        return self.steps + 1.0
+
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.smart import SmartTerm
 
@@ -106,6 +113,9 @@ class Proximal(Regularizer, name="proximal"):
     momentum: Fraction = setting(
         0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
     )
+
+    def extra_passes(self) -> float:
+        return 1 / 3  # only forward, of the running mean
 
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.proximal import ProximalTerm

@@ -5,7 +5,8 @@ Zhang, Zhao, Chen and He (2022): "Label Anchored Contrastive Learning for Langua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +78,15 @@ SWEEPS: dict[str, tuple[str, tuple[float, ...]]] = {  # Figure 5
 class Experiments:
     """The cells of a base configuration, which sets data, encoder and precision.
 
-    The `limit` of `base` counts examples per class. `epochs` and `lr` replace the study's values,
-    except the epochs of few-shot and imbalanced cells, which have few examples.
+    The `limit` of `base` counts examples per class. `epochs`, `lr` and `changes` (pooling, batch
+    size) replace the study's values, except the epochs of few-shot and imbalanced cells, which have
+    few examples.
     """
 
     base: RunConfig
     epochs: int | None = None
     lr: float = 2e-5
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     def main(self, task: str, method: str) -> Cell:
         """Return a cell of Tables 2 and 7."""
@@ -175,13 +178,12 @@ class Experiments:
             protocol="capped",
             shots=self.base.limit if isinstance(self.base.limit, int) else most,
             limit=None,
-            pooling="cls",
             epochs=self.epochs or EPOCHS,
-            batch_size=16,
             warmup=0.06,
             lr=self.lr,
             head_lr=self.lr,
             select_by=METRICS.get(task),
+            **{"pooling": "cls", "batch_size": 16, **self.changes},
         )
         return Cell(name, config.changed(**changes), seeds, training_with_f1)
 

@@ -43,7 +43,7 @@ OWN_NUMBERS = (
 
 
 def experiments(request: StudyRequest) -> lacon.Experiments:
-    return lacon.Experiments(request.base, request.epochs, request.lr or RATE)
+    return lacon.Experiments(request.base, request.epochs, request.lr or RATE, request.changes)
 
 
 def page(report: Report) -> list[str]:
@@ -219,6 +219,6 @@ STUDY = Study(
     page=page,
     draw=draw,
     train_and_draw=draw_maps_of_runs,
-    options=("seeds",),
+    options=("seeds", "pooling", "batch_size"),
     limit_per_class=True,
 )

@@ -6,7 +6,8 @@ for Fine-Tuning Large Pre-trained Language Models".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from multitask.config import RunConfig
@@ -50,11 +51,12 @@ def method_settings(method: str) -> dict[str, Any]:
 class Experiments:
     """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
-    `epochs` replaces the study's values.
+    `epochs` and `changes` (pooling, batch size) replace the study's values.
     """
 
     base: RunConfig
     epochs: int | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
@@ -104,7 +106,7 @@ class Experiments:
 
     def config(self, task: str, method: str) -> RunConfig:
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
-        settings = PAPER | method_settings(method)
+        settings = PAPER | dict(self.changes) | method_settings(method)
         return self.base.changed(
             tasks=(task,),
             task_options=options,

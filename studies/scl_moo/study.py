@@ -19,7 +19,8 @@ MAPPED = ("ls", "epo", "scl")  # Figure 4, from left to right: SST-2, 20 example
 
 def experiments(request: StudyRequest) -> scl_moo.Experiments:
     rate = request.lr or RATE
-    return scl_moo.Experiments(request.base.changed(lr=rate, head_lr=rate), request.epochs)
+    base = request.base.changed(lr=rate, head_lr=rate)
+    return scl_moo.Experiments(base, request.epochs, request.changes)
 
 
 def accuracies(report: Report) -> tables.Accuracies:
@@ -126,5 +127,5 @@ STUDY = Study(
     wanted=is_wanted,
     draw=draw,
     train_and_draw=draw_maps_of_runs,
-    options=("seeds",),
+    options=("seeds", "pooling", "batch_size"),
 )

@@ -34,7 +34,9 @@ SAME_FOR_ALL = (
 
 def experiments(request: StudyRequest) -> supercontext.Experiments:
     vectors = Vectors.of(Path(request.vectors)) if request.vectors else None
-    return supercontext.Experiments(request.base, request.epochs, request.lr, vectors)
+    return supercontext.Experiments(
+        request.base.changed(**request.changes), request.epochs, request.lr, vectors
+    )
 
 
 def check(request: StudyRequest) -> None:
@@ -144,5 +146,5 @@ STUDY = Study(
     check=check,
     draw=draw,
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "dev_limit", "vectors"),
+    options=("seeds", "dev_limit", "vectors", "pooling"),
 )

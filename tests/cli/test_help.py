@@ -34,7 +34,11 @@ FLAGS = {  # the modes whose complete help shows them
     "--tasks": ("multitask", "pareto", "pretrain", "bilstm", "evaluate", "predict", "download"),
     "--input": ("encode", "predict", "mine", "similar", "demo"),
     "--run": ("predict", "export", "demo", "mine", "similar"),
-    "--linear --device": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
+    "--linear": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
+    "--device": (
+        *(*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
+        "reproduce",
+    ),
     "--overwrite": (
         *(*TRAINING, "encode", "ensemble", "evaluate", "probe", "predict", "mine", "export"),
         "download",
@@ -43,7 +47,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--projection-head --hard-top-k": ("pretrain",),
     "--probabilities": ("predict",),
     "--gold --zip": ("evaluate",),
-    "--table --rows --seeds": ("reproduce",),
+    "--table --rows --seeds --further --stored-only": ("reproduce",),
 }
 COMMON_FLAGS = {  # shown by --help, too
     "--sampling": ("multitask", "pareto"),

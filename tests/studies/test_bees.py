@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cell_files import write_times
 
@@ -16,10 +17,12 @@ from multitask.regularizers import Smart
 from multitask.sampling import build_plan
 from multitask.stored_config import without_paths
 from reports.cells import write_cell
+from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, is_merged_from
 from tasks.metrics import LEADERBOARD
+from tasks.predictions import read_scores, scores_name
 
 BASE = RunConfig(mode="single", tasks=(), data="sample", limit=16, encoder="tiny")
 # Table 1's last column; that of M1 to M3 does not follow from the others (63.15, printed 62.7).
@@ -45,7 +48,8 @@ def test_all_rows_of_the_paper_exist():
 def test_hyper_parameters_are_the_papers():
     for name in EVERY:
         config = row_cell(name, BASE).config
-        assert config.optimizer == AdamW(lr=2e-5, head_lr=2e-5, weight_decay=0.01)
+        head_lr = 1e-3 if EVERY[name].until_flat else 2e-5
+        assert config.optimizer == AdamW(lr=2e-5, head_lr=head_lr, weight_decay=0.01)
         assert config.batch_size == (8 if config.mode == "multitask" else 16)
         assert config.epochs == EVERY[name].epochs
     assert row_cell("M8", BASE).config.first().epochs == 3
@@ -89,7 +93,7 @@ def reproduce(reproducing):
 def test_some_rows(reproduce, tmp_path):
     assert reproduce("--rows", "M6", "M13", "T4-simcse", "--seeds", "2")[0] == 0
     kept = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "bees").glob("*.json")}
-    assert set(kept) == {"M6", "M13", "T4-simcse", "simcse-sts", "data"}
+    assert set(kept) == {"M6", "M13", "T4-simcse", "simcse-sts-cls", "data"}
     for name in set(kept) - {"data"}:
         assert set(kept[name]["seeds"]) == {str(seed) for seed in SEEDS[:2]}
     text = (tmp_path / "bees.md").read_text()
@@ -180,3 +184,45 @@ def test_invalid_rows_and_seeds_are_refused(reproduce):
     assert "--rows: expected one of M1, M2" in reproduce("--rows", "M19")[1].err
     assert "expected at most one" in reproduce("--rows", "M1", "--further")[1].err
     assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1].err
+
+
+def test_requested_pooling_and_batch_size_replace_those_of_the_paper():
+    changes = {"pooling": "max", "batch_size": 4}
+    configs = {name: row_cell(name, BASE, changes=changes).config for name in EVERY}
+    assert {config.batch_size for config in configs.values()} == {4}
+    assert configs["M4"].pooling == configs["M13"].pooling == "max"
+    assert {configs[name].pooling for name in ("M1", "M2", "M3", "T3-sts")} == {"cls"}
+    assert row_cell("M13", BASE).config.pooling == "mean"
+
+
+def test_a_frozen_baseline_trains_until_dev_is_flat_whatever_is_requested():
+    config = row_cell("M1", BASE, 3, 1e-4).config
+    assert (config.epochs, config.patience, config.optimizer.head_lr) == (60, 5, 1e-3)
+    assert row_cell("M3", BASE, 3, 1e-4).config.epochs == 3
+
+
+def test_errors_are_counted_with_and_without_a_negation():
+    negated = has_negation(["It is n't good", "A knot of notes", "Never dull"])
+    assert negated.tolist() == [True, False, True]
+    targets, predicted = np.array([1, 3, 4]), np.array([3, 3, 4])
+    assert negation_errors(targets, predicted, negated) == {
+        "negated_count": 2,
+        "negated_accuracy": 0.5,
+        "negated_error": 1.0,
+        "other_count": 1,
+        "other_accuracy": 1.0,
+        "other_error": 0.0,
+    }
+
+
+def test_a_run_stores_the_analysis_of_its_errors(tmp_path):
+    config = row_cell("M7", BASE, 1).config.changed(seed=1)
+    stored = analysed_training(config, tmp_path / "run")
+    scores = read_scores(tmp_path / "run" / "predictions" / scores_name("sts", "dev"))
+    assert stored["analysis"]["sts"] == pytest.approx(
+        {"mean_label": scores.targets.mean(), "mean_prediction": np.mean(scores.values)}
+    )
+    sst = stored["analysis"]["sst"]
+    right = sum(sst[f"{k}_count"] * sst.get(f"{k}_accuracy", 0) for k in ("negated", "other"))
+    count = sst["negated_count"] + sst["other_count"]
+    assert right / count == pytest.approx(stored["dev"]["sst"]["accuracy"])

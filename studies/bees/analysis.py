@@ -1,0 +1,71 @@
+"""Error analysis of BEES, section 6: negations in sentiment, and the mean similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multitask.assembly import plain_tasks
+from multitask.config import RunConfig
+from multitask.run_folder import RunFolder
+from studies.runner import long_training
+from tasks import data_folder
+from tasks.predictions import read_scores_of, scores_name
+
+# Words of negation in SST, which separates "n't" from its verb.
+NEGATIONS = {
+    *("not", "n't", "no", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor"),
+    *("cannot", "without", "hardly", "barely"),
+}
+
+
+def analysed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Train a run whose folder is kept; return its metrics and the analysis of its errors."""
+    return long_training(config, folder) | {"analysis": analysis_of(config, folder)}
+
+
+def analysis_of(config: RunConfig, folder: Path) -> dict[str, dict[str, float]]:
+    """Return the analysis of a finished run's dev predictions of SST and STS, by task."""
+    found = {}
+    for name, task in plain_tasks(config).items():
+        if name not in ("sst", "sts"):
+            continue
+        file = RunFolder(folder).predictions / scores_name(name, "dev")
+        scores = read_scores_of(file, task.kind.classes)
+        assert scores.targets is not None
+        predicted = scores.predicted(task.kind.predictions)
+        if name == "sts":
+            means = {"mean_label": scores.targets, "mean_prediction": predicted}
+            found[name] = {key: float(np.mean(values)) for key, values in means.items()}
+            continue
+        examples = task.read(data_folder(config.data), "dev")
+        texts = dict(zip(examples.ids, examples.texts[0], strict=True))
+        negated = has_negation([texts[one] for one in scores.ids])
+        found[name] = negation_errors(scores.targets, predicted, negated)
+    return found
+
+
+def has_negation(texts: Sequence[str]) -> np.ndarray:
+    """Return for each text whether it has a word of negation, bool (n,)."""
+    return np.array([not NEGATIONS.isdisjoint(text.lower().split()) for text in texts], bool)
+
+
+def negation_errors(
+    targets: np.ndarray, predicted: np.ndarray, negated: np.ndarray
+) -> dict[str, float]:
+    """Return number, accuracy and mean error (in classes) of texts with a negation and others.
+
+    `targets` and `predicted` are classes (n,), `negated` is bool (n,). A positive mean error means
+    that predictions are too positive.
+    """
+    found: dict[str, float] = {}
+    for name, rows in (("negated", negated), ("other", ~negated)):
+        error = predicted[rows] - targets[rows]
+        found[f"{name}_count"] = int(rows.sum())
+        if rows.any():
+            found[f"{name}_accuracy"] = float(np.mean(error == 0))
+            found[f"{name}_error"] = float(np.mean(error))
+    return found

@@ -1,0 +1,156 @@
+"""What a study costs before it is run: runs, training examples, operations and hours.
+
+The hours are estimates from the number of floating-point operations and the steps, not measured
+times: `DEVICES` states what is assumed of each device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import EncoderError
+from common.json_files import read_json
+from minbert.config import EncoderConfig, config_from_transformers
+from minbert.sources import HUB_IDS, find_folder
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+from multitask.sampling import build_plan
+from reports.tables import Table
+from studies.results import Cell, Results
+from tasks import data_folder
+from tasks.base import Task
+from tasks.data import read_split
+from tasks.readers import Limit, limit_of
+
+PIECES_PER_WORD = 1.3  # word pieces per word of English, without the two special tokens
+SAMPLE = 500  # texts whose words are counted
+MATRIX = 6  # operations per weight and token: 2 forward, 4 backward
+
+
+@dataclass(frozen=True)
+class Device:
+    """Assumed sustained operations per second of products, and seconds that a step takes beside."""
+
+    name: str
+    operations: float
+    step_seconds: float
+
+
+# T4: a third of 65 TFLOP/s (fp16); A100: a third of 312 (bf16); batches of 16 short texts keep a
+# GPU waiting for the launch of its kernels, which is the time per step. Two CPU cores: what
+# bf16 training of MiniLM sustains on two cores of an AMD EPYC (Zen 4) with bfloat16 instructions.
+DEVICES = (
+    Device("T4", 20e12, 0.06),
+    Device("A100", 100e12, 0.04),
+    Device("two CPU cores", 0.18e12, 0.0),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Training examples, optimiser steps and operations of one or more runs."""
+
+    runs: int = 0
+    examples: int = 0
+    steps: int = 0
+    operations: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.runs + other.runs,
+            self.examples + other.examples,
+            self.steps + other.steps,
+            self.operations + other.operations,
+        )
+
+    def times(self, runs: int) -> Cost:
+        """Return the cost of a number of such runs."""
+        return Cost(
+            self.runs * runs, self.examples * runs, self.steps * runs, self.operations * runs
+        )
+
+    def hours(self, device: Device) -> float:
+        return (self.operations / device.operations + self.steps * device.step_seconds) / 3600
+
+
+def cost_of(config: RunConfig) -> Cost:
+    """Return the cost of training with a configuration; evaluation is not counted."""
+    tasks = list(build_tasks(config).values())
+    folder = data_folder(config.data)
+    counts = [size_and_tokens(task, folder, limit_of(config.limit, task.name)) for task in tasks]
+    sizes = [size for size, _ in counts]
+    plan = build_plan(config, sizes)
+    every = [step for epoch in range(config.epochs) for step in plan.steps(epoch + 1)]
+    batches = np.bincount(np.concatenate(every), minlength=len(sizes))
+    passes = 1.0 + sum(one.extra_passes() for one in config.regularizers)
+    weights = encoder_weights(config.encoder)
+    share = 1 / 3 if config.freeze_encoder else 1.0  # only the forward pass
+    examples, operations = 0, 0.0
+    for batch_count, (size, tokens) in zip(batches, counts, strict=True):
+        per_pass = ceil(size / config.batch_size)
+        seen = round(batch_count / per_pass * size)
+        examples += seen
+        operations += seen * tokens * weights * MATRIX * passes * share
+    return Cost(1, examples, len(every), operations)
+
+
+def size_and_tokens(task: Task, folder: Path, limit: Limit) -> tuple[int, float]:
+    """Return the number of training examples of a task, and the tokens of one example."""
+    examples = read_split(task, folder, "train", limit)
+    tokens = 0.0
+    for texts in examples.texts:
+        words = [len(text.split()) for text in texts[:SAMPLE]]
+        tokens += 2 + PIECES_PER_WORD * float(np.mean(words or [0]))
+    return len(examples), tokens
+
+
+@cache
+def encoder_weights(encoder: str) -> int:
+    """Return the number of weights in the matrices of an encoder's layers."""
+    if encoder.startswith("bilstm"):  # built by the study; its own products are small
+        return 0
+    if encoder.partition("@")[0] in HUB_IDS:  # both are base models
+        config = EncoderConfig()
+    else:
+        file = Path(find_folder(encoder)) / "config.json"
+        config = config_from_transformers(read_json(file, EncoderError))
+    width, inner = config.hidden_size, config.intermediate_size
+    return config.num_layers * (4 * width * width + 2 * width * inner)
+
+
+def cost_table(cells: Sequence[Cell], results: Results) -> Table:
+    """Return the cost of the runs of each cell that are left, and of all cells.
+
+    A cell from which others start is counted once, with a run for each of their seeds.
+    """
+    rows, whole = [], Cost()
+    for one, seeds in distinct(cells):
+        left = len(set(seeds) - results.figures_by_seed(one).keys())
+        if not left:
+            continue
+        cost = cost_of(one.config).times(left)
+        whole += cost
+        rows.append([one.name, *cells_of(cost)])
+    header = ["cell", "runs", "examples", "steps", *(f"hours on {d.name}" for d in DEVICES)]
+    return header, [*rows, ["all", *cells_of(whole)]]
+
+
+def distinct(cells: Sequence[Cell]) -> Iterable[tuple[Cell, Sequence[int]]]:
+    """Yield cells and their seeds; a cell from which others start precedes the first of them."""
+    known: set[str] = set()
+    for one in cells:
+        if one.base_cell is not None and one.base_cell.name not in known:
+            known.add(one.base_cell.name)
+            yield one.base_cell, tuple({one.base_cell.seed_for(seed) for seed in one.seeds})
+        yield one, one.seeds
+
+
+def cells_of(cost: Cost) -> list[str]:
+    hours = [f"{cost.hours(device):.2g}" for device in DEVICES]
+    return [str(cost.runs), f"{cost.examples:,}", f"{cost.steps:,}", *hours]

@@ -1,0 +1,63 @@
+"""The cost of a study: examples, steps and operations of runs that are left."""
+
+from dataclasses import replace
+
+import pytest
+
+from multitask.config import RunConfig
+from multitask.regularizers import Proximal, RDrop, Smart
+from studies.bees.cells import row_cell
+from studies.cost import DEVICES, PIECES_PER_WORD, Cost, cost_of, cost_table, encoder_weights
+from studies.results import Results
+from tasks import build_task, data_folder
+
+BASE = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=16, batch_size=8, epochs=2)
+
+
+def test_the_weights_are_those_of_the_layers():
+    assert encoder_weights("minilm") == 6 * (4 * 384**2 + 2 * 384 * 1536)
+    assert encoder_weights("bert-base-uncased") == 12 * (4 * 768**2 + 2 * 768 * 3072)
+    assert encoder_weights("bilstm-1x128-dropout0.2") == 0
+
+
+def test_operations_are_counted_by_hand():
+    cost = cost_of(BASE)
+    assert (cost.runs, cost.examples, cost.steps) == (1, 32, 4)
+    examples = build_task("sst").read(data_folder("sample"), "train", 16)
+    words = sum(len(text.split()) for text in examples.texts[0]) / 16
+    expected = 32 * (2 + PIECES_PER_WORD * words) * 6 * encoder_weights("tiny")
+    assert cost.operations == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "passes"),
+    [(Smart(1.0), 3), (Smart(1.0, steps=2), 4), (RDrop(1.0), 2), (Proximal(1.0), 4 / 3)],
+)
+def test_regularisers_take_further_passes(regularizer, passes):
+    plain, regularised = cost_of(BASE), cost_of(BASE.changed(regularizers=(regularizer,)))
+    assert regularised.operations == pytest.approx(passes * plain.operations)
+    assert regularised.steps == plain.steps
+
+
+def test_a_frozen_encoder_needs_only_the_forward_pass():
+    frozen = cost_of(BASE.changed(freeze_encoder=True))
+    assert 3 * frozen.operations == pytest.approx(cost_of(BASE).operations)
+
+
+def test_hours_are_those_of_operations_and_steps():
+    cost = Cost(1, 0, 3600, 2 * DEVICES[0].operations * 3600)
+    assert cost.hours(DEVICES[0]) == pytest.approx(2 + DEVICES[0].step_seconds)
+
+
+def test_the_table_has_the_runs_that_are_left_and_pre_training_once(tmp_path):
+    base = replace(BASE, mode="single", tasks=())
+    cells = [replace(row_cell(name, base, 1), seeds=(11711, 1)) for name in ("M6", "M13", "M16")]
+    header, rows = cost_table(cells, Results(tmp_path))
+    assert header[:4] == ["cell", "runs", "examples", "steps"]
+    found = {row[0]: int(row[1]) for row in rows}
+    assert found == {"M6": 2, "simcse-sts-cls": 2, "M13": 2, "M16": 2, "all": 8}
+    results = Results(tmp_path)
+    stored = {"dev": {"sts": {"pearson": 0.5}}, "environment": {"date": "2030-01-01T00:00:00"}}
+    results.add(cells[0], 1, stored, tmp_path)
+    found = {row[0]: int(row[1]) for row in cost_table(cells, results)[1]}
+    assert found == {"M6": 1, "simcse-sts-cls": 2, "M13": 2, "M16": 2, "all": 7}

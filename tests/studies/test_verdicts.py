@@ -1,0 +1,67 @@
+"""Verdicts on claims: significance, fairness, and the opening table."""
+
+import pytest
+
+from reports.comparison import paired_p
+from studies.verdicts import Claim, Test, seed_differences, verdict_table
+
+UP = (0.020, 0.021, 0.019)
+
+
+def lines(*tests):
+    header, rows = verdict_table([Claim("A is above B", "Table 1", tests)])
+    assert header == ["claim", "verdict", "figure", "seeds", "test of fairness"]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        (UP, "holds"),
+        ([-one for one in UP], "does not hold"),
+        ((0.02, -0.01, 0.005), "not shown"),
+        ((0.0, 0.0, 0.0), "not shown"),
+        ((0.01, 0.01, 0.01), "holds"),
+    ],
+)
+def test_three_seeds_decide_by_a_paired_t_test(differences, expected):
+    ((_, verdict, _, seeds, fairness),) = lines(Test("M1", differences, 3))
+    assert (verdict, seeds, fairness) == (expected, "3", "fair")
+
+
+def test_an_unfair_test_says_nothing_about_the_claim():
+    ((claim, verdict, figure, _, fairness),) = lines(Test("", UP, 3, ["the rate was not tuned"]))
+    assert claim == "A is above B (Table 1)"
+    assert verdict == "not tested fairly"
+    assert figure.startswith("+2.00")
+    assert fairness == "the rate was not tuned"
+
+
+@pytest.mark.parametrize(
+    ("differences", "reason"), [((), "not run yet"), ((0.02, 0.03), "2 of 3 seeds")]
+)
+def test_too_few_seeds_are_no_fair_test(differences, reason):
+    ((_, verdict, _, _, fairness),) = lines(Test("", differences, len(differences)))
+    assert (verdict, fairness) == ("not tested fairly", reason)
+
+
+def test_lines_of_one_claim_are_adjusted_together():
+    alone = paired_p([0.02, 0.03, 0.015])
+    assert alone is not None
+    rows = lines(*(Test(name, [0.02, 0.03, 0.015], 3) for name in "ab"))
+    assert [row[2] for row in rows] == [f"+2.17 (p {2 * alone:.3f})"] * 2
+
+
+def test_paired_p_is_that_of_scipy():
+    from scipy.stats import ttest_rel, wilcoxon
+
+    first, second = [0.5, 0.52, 0.55], [0.49, 0.5, 0.51]
+    differences = seed_differences(dict(enumerate(first)), dict(enumerate(second)))
+    assert paired_p(differences) == pytest.approx(ttest_rel(first, second).pvalue)
+    six = [0.01, 0.02, -0.03, 0.04, 0.05, 0.06]
+    assert paired_p(six) == pytest.approx(wilcoxon(six, zero_method="pratt").pvalue)
+    assert paired_p(six[:2]) is None
+
+
+def test_differences_are_those_of_shared_seeds():
+    assert seed_differences({1: 0.5, 2: 0.75}, {2: 0.25, 3: 0.5}) == [0.5]
