@@ -22,6 +22,7 @@ from tasks.catalog import REVIEWS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = {page.name: page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
+OWN_TEST = "reproduce.md"  # tests/slow/test_reproduce_page.py
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
@@ -106,7 +107,7 @@ def test_every_command_and_snippet_of_the_readme_runs(place, monkeypatch, capsys
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - {OWN_TEST}))
 def test_every_command_of_a_page_runs(page, place, monkeypatch):
     # One that resumes goes on with a run of another page.
     commands = [one for one in commands_of(PAGES[page]) if "--resume" not in one]
