@@ -1,24 +1,56 @@
-"""Tests of a paper's claims: paired differences and their significance, in a table."""
+"""Claims of a paper: paired differences, their significance, and whether the test is fair."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from reports.comparison import holm, signed_rank
+from multitask.config import RunConfig
+from reports.comparison import holm, paired_p
 from reports.tables import Table, beside, mean_and_spread
 from studies.results import Cell
 
 LEVEL = 0.05
-PRINTED = "better here, as the paper says? (not tested fairly)"
-NOT_IN_PAPER = "better?"  # header of questions that no paper asks
+FEWEST_SEEDS = 3
 READING = (
-    "Wilcoxon's signed-rank test over (data set, seed) pairs, adjusted after Holm over the lines "
-    "of a table; below six pairs nothing can be shown."
+    "The figure is the mean difference in points, in the direction of the claim. Seeds are paired. "
+    "With three to five pairs the test is a paired t-test, with more Wilcoxon's signed-rank test, "
+    "both two-sided at 5 %, adjusted after Holm over the lines of a claim. *Holds* and *does not "
+    "hold* mean a difference in the direction of the claim and in the other one. *Not shown* means "
+    "no significant difference. *Not tested fairly* means that the figure may say nothing about "
+    "the claim, for the reason in the last column."
 )
+
+
+Pairs = Mapping[Any, float]  # difference by seed, or by data set and seed
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test of a claim: paired differences, and what makes the test unfair.
+
+    `differences` are fractions of one in the direction of the claim. `reasons` are the conditions
+    of a fair test that do not hold, such as "the rate was not tuned".
+    """
+
+    what: str
+    differences: Pairs
+    reasons: Sequence[str] = ()
+
+    @property
+    def seeds(self) -> int:
+        return len({key[-1] if isinstance(key, tuple) else key for key in self.differences})
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper, with its place there and its tests here."""
+
+    text: str
+    source: str
+    tests: Sequence[Test]
 
 
 def shared_seeds(several: Collection[Mapping[int, Any]]) -> set[int]:
@@ -58,12 +90,16 @@ def differences(
     of: Callable[[Cell], Mapping[int, float]],
     first: Sequence[Cell],
     second: Sequence[Cell],
-) -> list[float]:
-    """Return differences over shared (task, seed) pairs; `of` returns a cell's figures by seed."""
-    found = []
-    for one, other in zip(first, second, strict=True):
-        found += by_seed(of(one), of(other))
-    return found
+) -> dict[tuple[str, int], float]:
+    """Return differences over shared (data set, seed) pairs; `of` returns figures by seed.
+
+    `first` and `second` have one cell for each data set, in the same order.
+    """
+    return {
+        (one.name, seed): difference
+        for one, other in zip(first, second, strict=True)
+        for seed, difference in between(of(one), of(other)).items()
+    }
 
 
 def between(mine: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
@@ -71,43 +107,70 @@ def between(mine: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int,
     return {seed: mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())}
 
 
-def by_seed(mine: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
-    """Return the differences of `between` without their seeds."""
-    return list(between(mine, theirs).values())
-
-
-def mean_per_seed(several: Iterable[Mapping[int, float]]) -> list[float]:
+def mean_per_seed(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
     """Return one mean per seed over conditions of one data set, such as ratios.
 
     The conditions are not independent pairs: their runs share training examples and the test set.
     Empty conditions are ignored; a seed counts only if all other conditions have it.
     """
     there = [figures for figures in several if figures]
-    return [fmean(figures[seed] for figures in there) for seed in sorted(shared_seeds(there))]
+    return {seed: fmean(figures[seed] for figures in there) for seed in sorted(shared_seeds(there))}
 
 
-def claims_table(differences: Mapping[str, Sequence[float]], asked: str = PRINTED) -> Table:
-    """Return one row per claim, such as `A - B`: whether A is better than B.
-
-    `differences` holds the difference of each pair, as a fraction of one.
-    """
-    adjusted = holm([signed_rank(list(found)) for found in differences.values()])
-    rows = [
-        [
-            claim,
-            str(len(found)),
-            f"{100 * np.mean(found):+.2f}" if found else "",
-            "not testable" if p is None else f"{p:.4f}",
-            verdict(found, p),
-        ]
-        for (claim, found), p in zip(differences.items(), adjusted, strict=True)
-    ]
-    return ["", "pairs", "mean difference", "p (Holm)", asked], rows
+def claim_of(
+    text: str, source: str, lines: Mapping[str, Pairs], reasons: Sequence[str] = ()
+) -> Claim:
+    """Return a claim with one test per line, such as `A - B`, all with the same reasons."""
+    return Claim(text, source, [Test(what, pairs, reasons) for what, pairs in lines.items()])
 
 
-def verdict(differences: Sequence[float], p: float | None) -> str:
-    if p is None:
-        return ""
+def pooling_reason(config: RunConfig) -> list[str]:
+    """Return a reason if [CLS] is pooled from an encoder that was trained to average its tokens."""
+    averages = config.encoder == "minilm" and config.pooling == "cls"
+    return ["[CLS] of an encoder that averages its tokens"] * averages
+
+
+def limit_reason(config: RunConfig, unit: str) -> list[str]:
+    """Return a reason if a run has only a part of the training examples."""
+    limit = config.limit
+    if limit is None or isinstance(limit, Mapping):
+        return []
+    share = isinstance(limit, float)
+    return [f"{limit:g} of the training examples" if share else f"{limit:,} examples per {unit}"]
+
+
+def verdict(test: Test, p: float | None) -> str:
+    """Return holds, does not hold, not shown, or not tested fairly."""
+    if test.reasons or test.seeds < FEWEST_SEEDS or p is None:
+        return "not tested fairly"
     if p >= LEVEL:
-        return "no difference shown"
-    return "yes" if np.mean(differences) > 0 else "no: worse"
+        return "not shown"
+    return "holds" if fmean(test.differences.values()) > 0 else "does not hold"
+
+
+def fairness(test: Test) -> str:
+    """Return the reasons for which a test is not fair, or that it is fair."""
+    reasons = [*test.reasons]
+    if test.seeds == 0:
+        reasons = ["not run yet", *reasons]
+    elif test.seeds < FEWEST_SEEDS:
+        reasons = [f"{test.seeds} of {FEWEST_SEEDS} seeds", *reasons]
+    return "; ".join(reasons) or "fair"
+
+
+def verdict_table(claims: Sequence[Claim]) -> Table:
+    """Return the table claim, verdict, figure, seeds, test of fairness: one line per test."""
+    rows = []
+    for claim in claims:
+        adjusted = holm([paired_p(list(test.differences.values())) for test in claim.tests])
+        for test, p in zip(claim.tests, adjusted, strict=True):
+            name = f"{claim.text}: {test.what}" if test.what else claim.text
+            figure, pairs = "", len(test.differences)
+            if pairs:
+                figure = f"{100 * fmean(test.differences.values()):+.2f}"
+                figure += f" (p {p:.3f})" if p is not None else ""
+            seeds = f"{test.seeds} ({pairs} pairs)" if pairs > test.seeds else str(test.seeds)
+            rows.append(
+                [f"{name} ({claim.source})", verdict(test, p), figure, seeds, fairness(test)]
+            )
+    return ["claim", "verdict", "figure", "seeds", "test of fairness"], rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from studies.bees.cells import EVERY, MAJORITY, TUNED
+from studies.claims import Claim, Test, between
 from studies.study import Report
-from studies.verdicts import Claim, Test, seed_differences
 from tasks.metrics import LEADERBOARD
 
 # claim, place in the paper, tests: better row, other row, task (or overall)
@@ -85,21 +85,21 @@ def error_test(report: Report, row: str, task: str, higher: str, lower: str, wid
     The difference is a share of the `width` of the scale.
     """
     stored = report.results.values(report.cell(row), "analysis", task)
-    differences = [(one[higher] - one[lower]) / width for one in stored.values()]
-    return Test(f"{row}, in per cent of the scale", differences, len(stored), unfair(report, [row]))
+    differences = {seed: (one[higher] - one[lower]) / width for seed, one in stored.items()}
+    return Test(f"{row}, in per cent of the scale", differences, unfair(report, [row]))
 
 
 def test_of(report: Report, better: str, other: str, task: str) -> Test:
     """Return the test that the row `better` is above the row `other`."""
     first, second = (figures(report, row, task) for row in (better, other))
-    differences = seed_differences(first, second)
+    differences = between(first, second)
     reasons = unfair(report, (better, other))
     reasons += [
         f"{row} is not above always saying the most frequent class"
         for row, found in ((better, first), (other, second))
         if found and min(found.values()) <= MAJORITY.get(task, -1)
     ]
-    return Test(f"{better} - {other}, {task}", differences, len(differences), reasons)
+    return Test(f"{better} - {other}, {task}", differences, reasons)
 
 
 def figures(report: Report, row: str, task: str) -> dict[int, float]:

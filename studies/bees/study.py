@@ -15,12 +15,11 @@ from reports.systems import ScoredSystem, group_runs, score_systems
 from reports.tables import beside, markdown_table, mean_and_spread
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted
 from studies.bees.claims import claims
-from studies.claims import Table
+from studies.claims import READING as VERDICTS
+from studies.claims import Table, verdict_table
 from studies.figures import draw_curve
 from studies.results import Content
 from studies.study import Report, Study, notes_of, printed
-from studies.verdicts import READING as VERDICTS
-from studies.verdicts import verdict_table
 from tasks.metrics import LEADERBOARD, overall_score
 
 TITLES = {"sst": "SST accuracy", "qqp": "QQP accuracy", "sts": "STS Pearson"}

@@ -44,6 +44,7 @@ SWEEP_SEEDS = SEEDS[:3]
 MOST, MOST_OF_MANY = 5000, 1000  # examples per class, of two or more (section 3.1)
 ALL = 1_000_000  # no cap for MRPC, RTE and CoLA
 EPOCHS, FEW_EPOCHS = 10, 20
+NOT_TUNED = "rate, temperature and weight are not tuned for each method"
 FEW_TASKS = ("sst2", "mrpc", "rte", "qnli", "qqp", "yelp2", "tnews", "eprstmt", "bustm")
 SHOTS = (10, 20, 50, 100)
 CURVE = "sst2"  # the task with every number of shots

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from studies.claims import (
-    NOT_IN_PAPER,
-    Table,
+    Claim,
+    Pairs,
     between,
-    by_seed,
-    claims_table,
+    claim_of,
     differences,
+    limit_reason,
     mean_per_seed,
+    pooling_reason,
     shared_seeds,
 )
 from studies.lacon import cells as lacon
@@ -24,13 +25,14 @@ AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # also compared with CE at the mea
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 
-def method_claims(results: Scores) -> Table:
-    """Test LaCon against each rival (Tables 2 and 7)."""
+def method_claims(results: Scores) -> Claim:
+    """Return whether LaCon is above each rival."""
     pairs = [(own, rival) for own in OURS for rival in lacon.RIVALS]
-    return claims_table(method_differences(results, [*pairs, ("lacon-fusion", "lacon")]))
+    lines = method_differences(results, [*pairs, ("lacon-fusion", "lacon")])
+    return claim_of("LaCon is better", "Tables 2 and 7", lines, unfair(results))
 
 
-def own_claims(results: Scores) -> Table:
+def own_claims(results: Scores) -> Claim:
     """Test whether gains come from all tokens or from label names, which the paper does not ask."""
     pairs = [(own, "ce-mean") for own in (*AT_TOKENS, "lacon-mean")]
     found = method_differences(results, [*pairs, ("lacon-fusion", "lacon-mean")])
@@ -40,10 +42,11 @@ def own_claims(results: Scores) -> Table:
     }
     names = "few-shot: labels begin at names - at random"
     found[names] = differences(results.of, few["names"], few["lacon"])
-    return claims_table(found, asked=NOT_IN_PAPER)
+    reasons = [one for one in unfair(results) if "[CLS]" not in one]
+    return claim_of("at the mean of the tokens", "not in the paper", found, reasons)
 
 
-def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
+def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dict[str, Pairs]:
     """Return the differences between methods in main cells over the tasks."""
     titles = lacon.METHODS | lacon.AT_MEAN
     main = {m: [results.cells.main(task, m) for task in lacon.TASKS] for m in titles}
@@ -53,8 +56,8 @@ def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dic
     }
 
 
-def part_claims(results: Scores) -> Table:
-    """Test each part of LaCon, and whether its projection head is sufficient (Tables 3 and 6)."""
+def part_claims(results: Scores) -> Claim:
+    """Return whether each part of LaCon helps, and whether its projection head is sufficient."""
     cells = results.cells
     less = {v: [cells.ablation(t, v) for t in lacon.ABLATED] for v in (*PARTS, "projection")}
     whole = [cells.main(task, "lacon") for task in lacon.ABLATED]
@@ -69,20 +72,29 @@ def part_claims(results: Scores) -> Table:
     projected = less["projection"]
     found["LaCon - CE behind the projection head"] = differences(results.of, whole, projected)
     found["CE - CE behind the projection head"] = differences(results.of, plain, projected)
-    return claims_table(found)
+    return claim_of("each part helps", "Tables 3 and 6", found, unfair(results))
 
 
-def protocol_claims(results: Scores) -> Table:
-    """Test LaCon's gains, and where they are larger: few examples, imbalance, classes.
+def protocol_claims(results: Scores) -> Claim:
+    """Return whether LaCon gains, and where more: few examples, imbalance, classes.
 
     A gain is LaCon's figure minus that of cross-entropy with the same seed.
     """
-    return claims_table(
-        few_shot_differences(results) | imbalance_differences(results) | class_differences(results)
-    )
+    lines = few_shot_differences(results) | imbalance_differences(results)
+    reasons = unfair(results)
+    return claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines | class_differences(results), reasons)
 
 
-def few_shot_differences(results: Scores) -> dict[str, list[float]]:
+def unfair(results: Scores) -> list[str]:
+    """Return the conditions of a fair test that the methods' settings do not meet."""
+    config = results.cells.main("sst2", "ce").config
+    reasons = [*pooling_reason(config), *limit_reason(results.cells.base, "class")]
+    if config.epochs < lacon.EPOCHS:
+        reasons.append(f"{config.epochs} epochs of {lacon.EPOCHS}")
+    return [*reasons, lacon.NOT_TUNED]
+
+
+def few_shot_differences(results: Scores) -> dict[str, Pairs]:
     cells = results.cells
     few = {m: [cells.few_shot(task, 20, m) for task in lacon.FEW_TASKS] for m in lacon.FEW_METHODS}
     task, shots = lacon.CURVE, lacon.SHOTS
@@ -92,13 +104,13 @@ def few_shot_differences(results: Scores) -> dict[str, list[float]]:
     )
     return {
         "few-shot: LaCon - CE": differences(results.of, few["lacon"], few["ce"]),
-        f"few-shot, {task}: gain with {shots[0]} - with {shots[-1]} a class": by_seed(*ends),
+        f"few-shot, {task}: gain with {shots[0]} - with {shots[-1]} a class": between(*ends),
     }
 
 
-def imbalance_differences(results: Scores) -> dict[str, list[float]]:
+def imbalance_differences(results: Scores) -> dict[str, Pairs]:
     """Return means over the ratios; F1 by class omits ratio 1, which has no minority."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, dict[tuple[str, int], float]] = {}
     for task in lacon.IMBALANCED:
         pairs = {
             ratio: [results.cells.imbalanced(task, ratio, m) for m in ("lacon", "ce")]
@@ -115,13 +127,14 @@ def imbalance_differences(results: Scores) -> dict[str, list[float]]:
             "imbalance, F1: gain of the minority - of the majority": more,
         }
         for title, gains in several.items():
-            found[title] = found.get(title, []) + mean_per_seed(gains)
-    return found
+            means = {(task, seed): gain for seed, gain in mean_per_seed(gains).items()}
+            found[title] = found.get(title, {}) | means
+    return dict(found)
 
 
-def class_differences(results: Scores) -> dict[str, list[float]]:
+def class_differences(results: Scores) -> dict[str, Pairs]:
     """Return differences between methods and between numbers of classes (section 4.5)."""
-    found = {}
+    found: dict[str, Pairs] = {}
     for task, counts in lacon.CLASS_TASKS.items():
         cells = {
             m: [results.cells.first_classes(task, c, m) for c in counts]
@@ -135,7 +148,7 @@ def class_differences(results: Scores) -> dict[str, list[float]]:
         for method in lacon.CLASS_METHODS:
             first, last = (results.of(cells[method][place]) for place in (0, -1))
             title = f"{task}, {lacon.METHODS[method]}: {counts[0]} - {counts[-1]} classes"
-            found[title] = by_seed(first, last)
+            found[title] = between(first, last)
     return {title: several for title, several in found.items() if several}
 
 

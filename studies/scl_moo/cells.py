@@ -34,6 +34,7 @@ PAPER: dict[str, Any] = {
     "scl_weight": 0.3,
     "scl_preference": (0.1, 0.9),
 }
+NOT_TUNED = "temperature, weight and preference are the paper's, not tuned for this encoder"
 SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r1"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitask.assembly import plain_tasks
 from reports.tables import markdown_table
-from studies.claims import READING
+from studies.claims import READING, verdict_table
 from studies.figures import complete_map_run, draw_lines, draw_maps
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
@@ -48,6 +48,9 @@ def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     found = accuracies(report)
     return [
+        "## The claims",
+        f"{READING} A few-shot pair is the mean over N; methods share a seed's examples.",
+        markdown_table(*verdict_table(tables.claims(found))),
         f"{progress_notice(report)} Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}.",
@@ -56,11 +59,6 @@ def page(report: Report) -> list[str]:
         "Left out: training examples whose texts are in dev or test of their task.",
         "## Few-shot (Table 2, and three tasks more)",
         markdown_table(*tables.few_shot_table(found)),
-        "## Do LS and EPO beat the baselines?",
-        markdown_table(*tables.significance_table(found)),
-        f"{READING} A few-shot pair is the mean over N; methods share a seed's examples. LS and "
-        "EPO have batches of as many examples of each class (Algorithm 1), CE and CE + SCL random "
-        "ones: a difference may be the batches'.",
         "## All data (Table 3)",
         markdown_table(*tables.full_table(found)),
         "## What EPO did",

@@ -11,11 +11,14 @@ import numpy as np
 
 from multitask.assembly import plain_tasks
 from studies.claims import (
+    Claim,
+    Pairs,
     Table,
     beside_paper,
-    by_seed,
-    claims_table,
+    between,
+    claim_of,
     differences,
+    pooling_reason,
     select_seeds,
     shown,
 )
@@ -42,7 +45,7 @@ class Accuracies:
     def full(self, task: str, method: str) -> dict[int, float]:
         return self.test(self.cells.full(task, method))
 
-    def pairs(self, method: str, other: str) -> tuple[list[float], list[float]]:
+    def pairs(self, method: str, other: str) -> tuple[Pairs, Pairs]:
         """Return differences of two methods over (task, seed) pairs: few-shot, then all data.
 
         A few-shot pair is the mean over the numbers of examples. It counts only if it has every
@@ -55,7 +58,7 @@ class Accuracies:
                 for seed in sorted(mine.keys() & theirs.keys()):
                     few.setdefault((task, seed), {})[shots] = mine[seed] - theirs[seed]
         whole = {shots for several in few.values() for shots in several}
-        means = [float(np.mean(list(v.values()))) for v in few.values() if v.keys() == whole]
+        means = {key: fmean(v.values()) for key, v in few.items() if v.keys() == whole}
         first, second = (
             [self.cells.full(t, name) for t in scl_moo.TASKS] for name in (method, other)
         )
@@ -125,15 +128,34 @@ def data_table(results: Accuracies) -> Table:
     return [*header, "few-shot: dev", "test"], rows
 
 
-def significance_table(results: Accuracies) -> Table:
-    """Test LS and EPO against CE and CE + SCL, with few examples and with all."""
-    lines: dict[str, list[float]] = {}
-    for where, column in (("few-shot", 0), ("all data", 1)):
-        for method in OURS:
-            for other in AGAINST:
-                claim = f"{scl_moo.METHODS[method]} - {scl_moo.METHODS[other]}, {where}"
-                lines[claim] = results.pairs(method, other)[column]
-    return claims_table(lines)
+def claims(results: Accuracies) -> list[Claim]:
+    """Return whether LS and EPO are better than CE and CE + SCL, with few examples and with all."""
+    found = []
+    for number, (where, source) in enumerate((("few-shot", "Table 2"), ("all data", "Table 3"))):
+        lines = {
+            f"{scl_moo.METHODS[one]} - {scl_moo.METHODS[other]}": results.pairs(one, other)[number]
+            for one in OURS
+            for other in AGAINST
+        }
+        text = f"LS and EPO are better than the baselines, {where}"
+        found.append(claim_of(text, source, lines, unfair(results, where == "few-shot")))
+    return found
+
+
+def unfair(results: Accuracies, few: bool) -> list[str]:
+    """Return the conditions of a fair test that the methods' settings do not meet."""
+    plain, ours = (
+        results.cells.few_shot("sst2", 50, m).config
+        if few
+        else results.cells.full("sst2", m).config
+        for m in ("ce", "ls")
+    )
+    reasons = [*pooling_reason(plain), scl_moo.NOT_TUNED]
+    if plain.class_balanced != ours.class_balanced:
+        reasons.append("only LS and EPO have class-balanced batches")
+    if few and plain.epochs == scl_moo.EPOCHS:
+        reasons.append(f"{plain.epochs} epochs, not until the loss is flat")
+    return reasons
 
 
 def sweep_table(results: Accuracies) -> Table:
@@ -163,8 +185,8 @@ def chosen_table(results: Accuracies) -> Table:
             continue
         best = max(dev, key=lambda point: fmean(dev[point].values()))
         test = results.sweep(*best, method, split="test")
-        gains = by_seed(test, plain)
-        above = f"{sum(gain > 0 for gain in gains)} of {len(gains)}"
+        gains = between(test, plain)
+        above = f"{sum(gain > 0 for gain in gains.values())} of {len(gains)}"
         cells = [shown(found.values()) for found in (dev[best], test, plain)]
         rows.append(
             [scl_moo.METHODS[method], f"{scl_moo.SWEEPS[best[0]]} {best[1]:g}", *cells, above]

@@ -70,6 +70,7 @@ SETTINGS = {
     "given": Setting(1e-4, 2, 64, 16, None),
     "large": Setting(0.001, 60, 800, 500, Words(3, 512, 0.3)),
 }
+NOT_TUNED = "margins, temperatures and rates are not tuned for each loss"
 TEMPERATURE = 0.1
 CHECKPOINT_EVERY = 5  # epochs; the last checkpoint counts
 FIRST = ("small", "given")  # the default; `large` must be requested

@@ -67,6 +67,8 @@ def test_every_command_of_the_page_runs(place, capsys):
         elif mode == "reproduce":
             table = arguments[3].replace("-", "_")
             assert "/" in (place / "results" / f"{table}.md").read_text("utf-8")
-            assert any((place / "results" / table).glob("*-*.json" if table != "bees" else "M6.json"))
+            assert any(
+                (place / "results" / table).glob("*-*.json" if table != "bees" else "M6.json")
+            )
         else:
             assert any((place / arguments[arguments.index("--output") + 1]).iterdir())

@@ -1,6 +1,8 @@
 """LaCon's claims and tables, from invented cells in which every method has a gain of its own."""
 
 import json
+from dataclasses import replace
+from statistics import fmean
 
 import pytest
 from cell_files import keep_seeds
@@ -8,6 +10,7 @@ from sklearn.metrics import f1_score
 
 from multitask.config import RunConfig
 from reports.cells import write_cell
+from studies.claims import verdict_table
 from studies.lacon.cells import Experiments
 from studies.lacon.claims import (
     best_settings_text,
@@ -122,20 +125,21 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("table", CLAIMS, ids=lambda table: table.__name__)
-def test_claims_are_tested(tmp_path, table, sign):
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__)
+def test_claims_are_tested(tmp_path, claim, sign):
     invented(tmp_path, sign)
-    _, rows = table(Scores(CELLS, Results(tmp_path)))
-    assert {row[0]: float(row[2]) for row in rows} == pytest.approx(
-        {claim: sign * gain for claim, gain in CLAIMS[table].items()}, abs=0.011
-    )
-    for row in rows:
-        if float(row[3]) < 0.05:
-            assert row[-1] == ("yes" if float(row[2]) > 0 else "no: worse")
-    assert any(float(row[3]) < 0.05 for row in rows)
-    if table is protocol_claims:  # ratios and numbers of classes are no pairs of their own
-        pairs = {row[0].split()[0].strip(":,"): row[1] for row in rows}
-        assert (pairs["imbalance"], pairs["trec"]) == ("12", "6")
+    found = claim(Scores(CELLS, Results(tmp_path)))
+    means = {test.what: 100 * fmean(test.differences.values()) for test in found.tests}
+    expected = {what: sign * gain for what, gain in CLAIMS[claim].items()}
+    assert means == pytest.approx(expected, abs=0.011)
+    fair = replace(found, tests=[replace(test, reasons=()) for test in found.tests])
+    verdicts = {row[1] for row in verdict_table([fair])[1]}
+    assert ("holds" if sign > 0 else "does not hold") in verdicts
+    assert {row[1] for row in verdict_table([found])[1]} == {"not tested fairly"}
+    assert "200 examples per class" in found.tests[0].reasons
+    if claim is protocol_claims:  # ratios and numbers of classes are no pairs of their own
+        pairs = {test.what.split()[0].strip(":,"): len(test.differences) for test in found.tests}
+        assert (pairs["imbalance"], pairs["trec"]) == (12, 6)
 
 
 def test_lead_over_all_rivals(tmp_path):
@@ -246,7 +250,10 @@ def test_cells_with_fewer_figures_leave_gaps(tmp_path, monkeypatch):
         )
     text = page(tmp_path, monkeypatch)
     assert "| cola | 8.5K | 1K | 352 |  |" in text
-    assert "| imbalance, F1 of the minority: LaCon - CE | 0 |" in text
+    line = (
+        "imbalance, F1 of the minority: LaCon - CE (4.1, 4.2 and 4.5) | not tested fairly |  | 0 |"
+    )
+    assert line in text
 
 
 def test_the_score_of_always_predicting_one_class():

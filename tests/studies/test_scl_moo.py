@@ -15,6 +15,7 @@ from common.errors import UserError
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
+from studies.claims import verdict_table
 from studies.results import Results
 from studies.runner import record_examples, run_cells
 from studies.scl_moo.cells import METHODS, SEEDS, SHOTS, TASKS, Experiments
@@ -22,9 +23,9 @@ from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
     chosen_table,
+    claims,
     few_shot_table,
     full_table,
-    significance_table,
 )
 from studies.study import StudyRequest, printed
 from studies.tuning import Tuning, best_table, check, failures, missing, tune
@@ -97,7 +98,7 @@ def test_some_cells(reproduce, tmp_path):
     assert "| rte | " in text
     spaces = [line for line in text.splitlines() if line.startswith("| sst2 | ") and " (2)" in line]
     assert [line.split(" | ")[1] for line in spaces[-2:]] == ["representation", "parameters"]
-    assert "not testable" in text
+    assert "not tested fairly" in text
     assert (results / "shots.png").exists()
     times = write_times(results)
     assert reproduce("--rows", *rows, "--seeds", "2")[0] == 0
@@ -158,13 +159,17 @@ def test_claims_are_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
     found, full = results.pairs("epo", "ce")
-    assert (len(found), full) == (2 * len(SEEDS), [])
-    assert np.mean(found) == pytest.approx(better, abs=0.01)
-    _, rows = significance_table(results)
-    verdicts = {row[0]: row[-1] for row in rows}
-    assert verdicts["CE + EPO - CE, few-shot"] == ("yes" if better > 0 else "no: worse")
-    assert verdicts["CE + LS - CE, few-shot"] == "no difference shown"
-    assert verdicts["CE + EPO - CE, all data"] == ""
+    assert (len(found), full) == (2 * len(SEEDS), {})
+    assert np.mean(list(found.values())) == pytest.approx(better, abs=0.01)
+    few, whole = claims(results)
+    fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
+    verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
+    expected = "holds" if better > 0 else "does not hold"
+    assert verdicts["CE + EPO - CE (Table 2)"] == expected
+    assert verdicts["CE + LS - CE (Table 2)"] == "not shown"
+    assert {row[1] for row in verdict_table([few])[1]} == {"not tested fairly"}
+    assert "only LS and EPO have class-balanced batches" in few.tests[0].reasons
+    assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
     _, rows = few_shot_table(results)
     assert len(rows) == len(SHOTS) * len(METHODS)

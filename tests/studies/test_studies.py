@@ -150,8 +150,8 @@ def test_balance_reports_what_epo_did(tmp_path, monkeypatch, capsys):
 
 def test_one_mean_a_seed_where_all_have_it():
     several = [{1: 0.1, 2: 0.4, 3: 9.0}, {}, {1: 0.3, 2: 0.0}]
-    assert mean_per_seed(several) == pytest.approx([0.2, 0.2])
-    assert mean_per_seed([{}, {}]) == []
+    assert mean_per_seed(several) == pytest.approx({1: 0.2, 2: 0.2})
+    assert mean_per_seed([{}, {}]) == {}
 
 
 def test_more_seeds_than_a_cell_has_of_its_own():

@@ -12,6 +12,7 @@ from cell_files import few_words, keep_seeds, write_times
 from common.json_files import digest
 from multitask.config import RunConfig
 from pretrain.probe import linear_evaluation
+from studies.claims import verdict_table
 from studies.results import Results
 from studies.runner import run_seed
 from studies.study import printed
@@ -187,11 +188,16 @@ def invented(folder, better):
 def test_claims_are_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
-    _, rows = claims(results, "small")
-    verdicts = {row[0]: row[-1] for row in rows}
-    assert verdicts["SuperLoss - Cross-entropy"] == ("yes" if better > 0 else "no: worse")
-    assert verdicts["frozen - fine-tuned (SuperLoss)"] == "no difference shown"
-    assert [row[1] for row in rows] == ["12"] * len(rows)
+    tested = claims(results, "small")
+    assert {len(test.differences) for claim in tested for test in claim.tests} == {12}
+    reasons = tested[0].tests[0].reasons
+    assert "word vectors start at random, without GloVe's" in reasons
+    fair = [replace(one, tests=[replace(test, reasons=()) for test in one.tests]) for one in tested]
+    verdicts = {row[0]: row[1] for row in verdict_table(fair)[1]}
+    best = "small: SuperLoss is better than other losses: SuperLoss - Cross-entropy (Table 4)"
+    assert verdicts[best] == ("holds" if better > 0 else "does not hold")
+    frozen = "small: a frozen encoder is better than a fine-tuned one: SuperLoss (Table 3)"
+    assert verdicts[frozen] == "not shown"
     header, rows = losses_table(results, "given", "linear")
     assert header[1:] == list(LOSSES.values())
     assert {"sst2", "sst", "imdb"} <= {
@@ -204,12 +210,11 @@ def test_claims_are_tested(tmp_path, better):
     dev, test = (results.of(CELLS.sweep("units", 300), split=split) for split in ("dev", "test"))
     assert swept(results, "units", 300, "superloss") == dev
     assert dev != test
-    _, rows = sweep_claims(results)
-    assert [row[:2] for row in rows][-3:] == [
-        ["positives: 39 - 5", "3"],
-        ["negatives: 160 - 10", "3"],
-        ["SuperLoss - Cross-entropy, mean over layers and units", "3"],
+    ends, shapes = sweep_claims(results)
+    assert [(test.what, test.seeds) for test in ends.tests][3:] == [
+        ("tau: 0.05 - 1", 3),
+        ("positives: 39 - 5", 3),
+        ("negatives: 160 - 10", 3),
     ]
-    assert rows[3][0] == "tau: 0.05 - 1"
-    assert float(rows[-1][2]) * better > 0
+    assert all(gain * better > 0 for gain in shapes.tests[0].differences.values())
     assert {row[0] for row in sweep_table(results)[1]} == set(SWEEPS)

@@ -2,10 +2,25 @@
 
 import pytest
 
+from multitask.config import RunConfig
 from reports.comparison import paired_p
-from studies.verdicts import Claim, Test, seed_differences, verdict_table
+from studies.claims import (
+    Claim,
+    Test,
+    between,
+    limit_reason,
+    pooling_reason,
+    verdict_table,
+)
 
 UP = (0.020, 0.021, 0.019)
+
+
+def test(what, differences, *reasons):
+    return Test(what, dict(enumerate(differences)), reasons)
+
+
+test.__test__ = False
 
 
 def lines(*tests):
@@ -25,12 +40,12 @@ def lines(*tests):
     ],
 )
 def test_three_seeds_decide_by_a_paired_t_test(differences, expected):
-    ((_, verdict, _, seeds, fairness),) = lines(Test("M1", differences, 3))
+    ((_, verdict, _, seeds, fairness),) = lines(test("M1", differences))
     assert (verdict, seeds, fairness) == (expected, "3", "fair")
 
 
 def test_an_unfair_test_says_nothing_about_the_claim():
-    ((claim, verdict, figure, _, fairness),) = lines(Test("", UP, 3, ["the rate was not tuned"]))
+    ((claim, verdict, figure, _, fairness),) = lines(test("", UP, "the rate was not tuned"))
     assert claim == "A is above B (Table 1)"
     assert verdict == "not tested fairly"
     assert figure.startswith("+2.00")
@@ -41,14 +56,14 @@ def test_an_unfair_test_says_nothing_about_the_claim():
     ("differences", "reason"), [((), "not run yet"), ((0.02, 0.03), "2 of 3 seeds")]
 )
 def test_too_few_seeds_are_no_fair_test(differences, reason):
-    ((_, verdict, _, _, fairness),) = lines(Test("", differences, len(differences)))
+    ((_, verdict, _, _, fairness),) = lines(test("", differences))
     assert (verdict, fairness) == ("not tested fairly", reason)
 
 
 def test_lines_of_one_claim_are_adjusted_together():
     alone = paired_p([0.02, 0.03, 0.015])
     assert alone is not None
-    rows = lines(*(Test(name, [0.02, 0.03, 0.015], 3) for name in "ab"))
+    rows = lines(*(test(name, [0.02, 0.03, 0.015]) for name in "ab"))
     assert [row[2] for row in rows] == [f"+2.17 (p {2 * alone:.3f})"] * 2
 
 
@@ -56,12 +71,27 @@ def test_paired_p_is_that_of_scipy():
     from scipy.stats import ttest_rel, wilcoxon
 
     first, second = [0.5, 0.52, 0.55], [0.49, 0.5, 0.51]
-    differences = seed_differences(dict(enumerate(first)), dict(enumerate(second)))
-    assert paired_p(differences) == pytest.approx(ttest_rel(first, second).pvalue)
+    differences = between(dict(enumerate(first)), dict(enumerate(second)))
+    assert paired_p(list(differences.values())) == pytest.approx(ttest_rel(first, second).pvalue)
     six = [0.01, 0.02, -0.03, 0.04, 0.05, 0.06]
     assert paired_p(six) == pytest.approx(wilcoxon(six, zero_method="pratt").pvalue)
     assert paired_p(six[:2]) is None
 
 
 def test_differences_are_those_of_shared_seeds():
-    assert seed_differences({1: 0.5, 2: 0.75}, {2: 0.25, 3: 0.5}) == [0.5]
+    assert between({1: 0.5, 2: 0.75}, {2: 0.25, 3: 0.5}) == {2: 0.5}
+
+
+def test_seeds_of_several_data_sets_are_counted_once():
+    pairs = {(name, seed): 0.01 + seed / 1000 for name in "ab" for seed in range(3)}
+    ((_, verdict, _, seeds, _),) = lines(Test("A - B", pairs))
+    assert (verdict, seeds) == ("holds", "3 (6 pairs)")
+
+
+def test_settings_that_decide_a_test_are_reasons():
+    plain = RunConfig(mode="single", tasks=("sst",), pooling="cls", limit=200)
+    assert pooling_reason(plain) == ["[CLS] of an encoder that averages its tokens"]
+    assert pooling_reason(plain.changed(pooling="mean")) == []
+    assert limit_reason(plain, "class") == ["200 examples per class"]
+    assert limit_reason(plain.changed(limit=0.25), "set") == ["0.25 of the training examples"]
+    assert limit_reason(plain.changed(limit=None), "set") == []
