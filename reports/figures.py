@@ -130,7 +130,8 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
     for number, one in enumerate(having):
         scores = one.scores[task, one.system.seeds(task)[0]]
         if number == 0 and scores.targets is not None:
-            axis.hist(scores.targets, edges, color="0.8", label="labels")
+            label = f"labels: mean {scores.targets.mean():.2f}"
+            axis.hist(scores.targets, edges, color="0.8", label=label)
         values = np.clip(one.predictions(task, one.system.seeds(task)[0]), 0, 5)
         label = f"{one.system.name}: mean {values.mean():.2f}"
         axis.hist(values, edges, histtype="step", color=f"C{number % 10}", label=label)
