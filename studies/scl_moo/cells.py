@@ -16,6 +16,9 @@ from studies.runner import training
 from tasks import PAIRS
 
 METHODS = {"ce": "CE", "scl": "CE + SCL", "ls": "CE + LS", "epo": "CE + EPO"}
+BALANCED = "-balanced"
+# The baselines with the batches of LS and EPO, so that a difference is not that of the batches.
+CONTROLS = {f"{name}{BALANCED}": f"{METHODS[name]}, balanced" for name in ("ce", "scl")}
 TASKS = ("sst2", "qnli", "mrpc", "rte", "cola", "mnli")
 SHOTS = (20, 50, 100)
 FULL = ("cola", "mrpc", "rte", "sst2", "qnli", "mnli")
@@ -40,11 +43,10 @@ SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r
 
 def method_settings(method: str) -> dict[str, Any]:
     """Return a method's settings; pull and push use class-balanced batches (Algorithm 1)."""
-    if method == "ce":
-        return {}
-    if method == "scl":
-        return {"objective": "scl"}
-    found: dict[str, Any] = {"objective": method, "class_balanced": True}
+    objective = method.removesuffix(BALANCED)
+    found: dict[str, Any] = {} if objective == "ce" else {"objective": objective}
+    if method not in ("ce", "scl"):
+        found["class_balanced"] = True
     return found | ({"gradients": "representation"} if method == "epo" else {})
 
 
@@ -99,8 +101,8 @@ class Experiments:
 
     def every(self) -> list[Cell]:
         """Return all cells, in the order of the tables and of Figure 5."""
-        few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS]
-        full = [self.full(task, method) for task in FULL for method in METHODS]
+        few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS | CONTROLS]
+        full = [self.full(task, method) for task in FULL for method in METHODS | CONTROLS]
         swept = [self.sweep(setting, v, m) for setting, m in swept_methods() for v in GRID]
         spaces = [self.at_parameters(task) for task in SPACES]
         return list({one.name: one for one in [*few, *full, *swept, *spaces]}.values())

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from multitask.assembly import plain_tasks
+from reports.tables import beside
 from studies.claims import (
     Claim,
     Pairs,
     Table,
+    Test,
     beside_paper,
     between,
-    claim_of,
     differences,
     pooling_reason,
     select_seeds,
@@ -74,14 +75,15 @@ class Accuracies:
 
 PRINTED = printed("scl_moo")
 OURS = ("ls", "epo")
-AGAINST = ("ce", "scl")
+TITLES = scl_moo.METHODS | scl_moo.CONTROLS
+AGAINST = ("ce", "scl", *scl_moo.CONTROLS)
 
 
 def few_shot_table(results: Accuracies) -> Table:
     """Return Table 2 and more: one row per method and number of examples, one column per task."""
     rows = []
     for shots in scl_moo.SHOTS:
-        for method, title in scl_moo.METHODS.items():
+        for method, title in TITLES.items():
             cells = [
                 beside_paper(
                     PRINTED["few_shot"].get(task, {}).get(str(shots), {}).get(method),
@@ -97,15 +99,18 @@ def few_shot_table(results: Accuracies) -> Table:
 def full_table(results: Accuracies) -> Table:
     """Return Table 3."""
     rows = []
-    for method, title in scl_moo.METHODS.items():
+    for method, title in TITLES.items():
         ours = {task: results.full(task, method) for task in scl_moo.FULL}
         cells = [
-            beside_paper(PRINTED["full"][task][method], ours[task], 2) for task in scl_moo.FULL
+            beside_paper(PRINTED["full"][task].get(method), ours[task], 2) for task in scl_moo.FULL
         ]
-        mean = np.mean([PRINTED["full"][task][method][0] for task in scl_moo.FULL])
+        known = [
+            PRINTED["full"][task][method][0] for task in scl_moo.FULL if method in scl_moo.METHODS
+        ]
+        printed_mean = f"{np.mean(known):.2f}" if known else ""
         means = [100 * np.mean(list(found.values())) for found in ours.values() if found]
         whole = f"{np.mean(means):.1f}" if len(means) == len(scl_moo.FULL) else ""
-        rows.append([title, *cells, f"{mean:.2f} / {whole}"])
+        rows.append([title, *cells, beside(printed_mean, whole)])
     return ["", *scl_moo.FULL, "mean of all six"], rows
 
 
@@ -132,23 +137,25 @@ def claims(results: Accuracies) -> list[Claim]:
     """Return whether LS and EPO are better than CE and CE + SCL, with few examples and with all."""
     found = []
     for number, (where, source) in enumerate((("few-shot", "Table 2"), ("all data", "Table 3"))):
-        lines = {
-            f"{scl_moo.METHODS[one]} - {scl_moo.METHODS[other]}": results.pairs(one, other)[number]
+        tests = [
+            Test(
+                f"{TITLES[one]} - {TITLES[other]}",
+                results.pairs(one, other)[number],
+                unfair(results, one, other, where == "few-shot"),
+            )
             for one in OURS
             for other in AGAINST
-        }
-        text = f"LS and EPO are better than the baselines, {where}"
-        found.append(claim_of(text, source, lines, unfair(results, where == "few-shot")))
+        ]
+        found.append(Claim(f"LS and EPO are better than the baselines, {where}", source, tests))
     return found
 
 
-def unfair(results: Accuracies, few: bool) -> list[str]:
-    """Return the conditions of a fair test that the methods' settings do not meet."""
-    plain, ours = (
-        results.cells.few_shot("sst2", 50, m).config
-        if few
-        else results.cells.full("sst2", m).config
-        for m in ("ce", "ls")
+def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
+    """Return the conditions of a fair test that the settings of two methods do not meet."""
+    cells = results.cells
+    ours, plain = (
+        (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
+        for m in (one, other)
     )
     reasons = [*pooling_reason(plain), scl_moo.NOT_TUNED]
     if plain.class_balanced != ours.class_balanced:

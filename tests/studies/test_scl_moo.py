@@ -18,7 +18,7 @@ from studies import runner
 from studies.claims import verdict_table
 from studies.results import Results
 from studies.runner import record_examples, run_cells
-from studies.scl_moo.cells import METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.scl_moo.cells import BALANCED, CONTROLS, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -47,7 +47,8 @@ def test_settings_are_the_papers():
         (task,) = config.tasks
         joint = config.task_options.get(task, {}).get("pair") == "joint"
         assert joint == (task in ("qnli", "mrpc", "rte", "mnli"))
-        assert config.class_balanced == isinstance(config.objective, LS | EPO)
+        balanced = one.name.endswith(BALANCED) or isinstance(config.objective, LS | EPO)
+        assert config.class_balanced == balanced
         if isinstance(config.protocol, FewShots):
             assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)
     paper = printed("scl_moo")
@@ -73,7 +74,7 @@ def test_some_cells(reproduce, tmp_path):
     assert status == 0, said.err
     assert "mnli is skipped: " in said.out
     results = tmp_path / "scl_moo"
-    names = [f"few-shot-sst2-20-{m}" for m in METHODS] + [*rows[2:]]
+    names = [f"few-shot-sst2-20-{m}" for m in METHODS | CONTROLS] + [*rows[2:]]
     ids = {"ids-sst2-few-shot", "ids-rte-held-out"}
     assert {path.stem for path in results.glob("*.json")} == set(names) | ids
     drawn = json.loads((results / "ids-sst2-few-shot.json").read_text())
@@ -168,11 +169,12 @@ def test_claims_are_tested(tmp_path, better):
     assert verdicts["CE + EPO - CE (Table 2)"] == expected
     assert verdicts["CE + LS - CE (Table 2)"] == "not shown"
     assert {row[1] for row in verdict_table([few])[1]} == {"not tested fairly"}
-    assert "only LS and EPO have class-balanced batches" in few.tests[0].reasons
+    balance = "only LS and EPO have class-balanced batches"
+    assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
     assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
     _, rows = few_shot_table(results)
-    assert len(rows) == len(SHOTS) * len(METHODS)
+    assert len(rows) == len(SHOTS) * len(METHODS | CONTROLS)
     assert rows[0][2].startswith("59.72 ± 5.9 / ")
     assert rows[0][2 + TASKS.index("mrpc")] == ""
 
