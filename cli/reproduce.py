@@ -118,6 +118,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from minbert.linear import choose_device
     from studies.results import Results
     from studies.study import StudyRequest, check_request, reproduce, requested_cells
 
@@ -150,12 +151,15 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         command=command(vars(args)),
     )
     check_request(study, request)
+    choose_device(args.device)
+    if args.dry_run and args.stored_only:
+        parser.error("--dry-run and --stored-only: expected at most one of them")
     if args.dry_run:
         from reports.tables import text_table
         from studies.cost import cost_table
 
         cells = requested_cells(study, study.cells(request), request)
-        print(text_table(*cost_table(cells, Results(request.results))))
+        print(text_table(*cost_table(cells, Results(request.results), args.precision)))
         return 0
     print(reproduce(study, request))
     print(f"tables: {request.page}; figures and cells: {request.results}")

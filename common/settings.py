@@ -66,6 +66,15 @@ def setting(
     return field(default=default, default_factory=factory, metadata=metadata)
 
 
+# Names in classes of older versions, which would be ignored silently today.
+FORMER_HOOKS = {
+    "chances": "probabilities",
+    "compares": "compares_examples",
+    "unrelated": "random_negatives",
+    "guarded_first": "removes_leaks_first",
+}
+
+
 class Settings:
     """Base class of settings, whose fields are checked when an object is created.
 
@@ -84,6 +93,9 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
+        for former, today in FORMER_HOOKS.items():
+            if former in cls.__dict__:
+                raise SettingsError(f"class {cls.__name__}: expected {today}, found {former}")
         for key, hint in get_annotations(cls).items():
             base = cls.__bases__[0]
             known = getattr(base, "__dataclass_fields__", {})

@@ -18,7 +18,7 @@ from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
-from multitask.settings_by_name import SCALE
+from multitask.settings_by_name import FORMER_NAMES, SCALE
 from tasks import TaskOptions
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
@@ -198,7 +198,6 @@ class RunSettings(Settings):
 
 OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
 HARD = ("top_k", "threshold", "top_fraction")
-FORMER_NAMES = {"class_balanced": "per_class"}  # of settings in older versions
 
 
 def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,8 +209,10 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = dict(content)
     for name, former in FORMER_NAMES.items():
+        if former in found and name in found:
+            raise RunError(f"{former}: expected only its new name {name}, found both")
         if former in found:
-            found.setdefault(name, found.pop(former))
+            found[name] = found.pop(former)
     if all(key in content for key in OF_EVERY_RUN):
         found.setdefault("similarity_scale", 1.0)
     weights = content.get("smart_weight")

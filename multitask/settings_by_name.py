@@ -29,6 +29,7 @@ from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import CustomTask
 
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
+FORMER_NAMES = {"class_balanced": "per_class"}  # of settings in older versions
 SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
 PLAIN = "ce"  # name for no objective: the cross-entropy of the tasks
 
@@ -59,7 +60,9 @@ def resolved(
         )
     for name in given:
         if name not in names and name not in owned:
-            near = suggestion(name, [*names, *owned])
+            today = {former: new for new, former in FORMER_NAMES.items()}
+            near = f" (today {today[name]})" if name in today else None
+            near = near or suggestion(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
     objective = method("objective", given, base, user_methods)
     base = {**getattr(objective, "defaults", {}), **base}

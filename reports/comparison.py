@@ -14,6 +14,7 @@ from tasks.metrics import METRICS
 RESAMPLES = 2000
 DECIMALS = 9  # to which differences of scores are rounded
 FEWEST_FOR_T = 3  # pairs of a paired t-test
+FEWEST_RANKS = 10  # pairs of a signed-rank test in place of a t-test
 FEWEST_PAIRS = 6  # fewer cannot reach p < 0.05 in a two-sided signed-rank test
 
 
@@ -50,13 +51,13 @@ def signed_rank(differences: Sequence[float] | np.ndarray) -> float | None:
 def paired_p(differences: Sequence[float]) -> float | None:
     """Compute the two-sided p of paired differences; None for fewer than three pairs.
 
-    From six pairs on this is Wilcoxon's signed-rank test, below it is the paired t-test, because
-    ranks of so few pairs cannot reach p < 0.05.
+    From ten pairs on this is Wilcoxon's signed-rank test, below it is the paired t-test, because
+    ranks of so few pairs can hardly reach p < 0.05 after an adjustment.
     """
     from scipy.stats import ttest_1samp
 
     values = np.round(np.asarray(differences, np.float64), DECIMALS)
-    if len(values) >= FEWEST_PAIRS:
+    if len(values) >= FEWEST_RANKS:
         return signed_rank(values)
     if len(values) < FEWEST_FOR_T:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -16,11 +17,11 @@ LEVEL = 0.05
 FEWEST_SEEDS = 3
 READING = (
     "The figure is the mean difference in points, in the direction of the claim. Seeds are paired. "
-    "With three to five pairs the test is a paired t-test, with more Wilcoxon's signed-rank test, "
-    "both two-sided at 5 %, adjusted after Holm over the lines of a claim. *Holds* and *does not "
-    "hold* mean a difference in the direction of the claim and in the other one. *Not shown* means "
-    "no significant difference. *Not tested fairly* means that the figure may say nothing about "
-    "the claim, for the reason in the last column."
+    "With three to nine pairs the test is a paired t-test, with more Wilcoxon's signed-rank test, "
+    "both two-sided at 5 %, adjusted after Holm over the fair tests of a claim. *Holds* and *does "
+    "not hold* mean a difference in the direction of the claim and in the other one. *Not shown* "
+    "means no significant difference. *Not tested fairly* means that the figure may say nothing "
+    "about the claim, for the reason in the last column."
 )
 
 
@@ -41,7 +42,13 @@ class Test:
 
     @property
     def seeds(self) -> int:
-        return len({key[-1] if isinstance(key, tuple) else key for key in self.differences})
+        """Number of seeds, of the data set with the fewest."""
+        keys = [key if isinstance(key, tuple) else ("", key) for key in self.differences]
+        return min(Counter(name for name, _ in keys).values(), default=0)
+
+    @property
+    def fair(self) -> bool:
+        return not self.reasons and self.seeds >= FEWEST_SEEDS
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def limit_reason(config: RunConfig, unit: str) -> list[str]:
 
 def verdict(test: Test, p: float | None) -> str:
     """Return holds, does not hold, not shown, or not tested fairly."""
-    if test.reasons or test.seeds < FEWEST_SEEDS or p is None:
+    if not test.fair or p is None:
         return "not tested fairly"
     if p >= LEVEL:
         return "not shown"
@@ -159,10 +166,15 @@ def fairness(test: Test) -> str:
 
 
 def verdict_table(claims: Sequence[Claim]) -> Table:
-    """Return the table claim, verdict, figure, seeds, test of fairness: one line per test."""
+    """Return the table claim, verdict, figure, seeds, test of fairness: one line per test.
+
+    Only fair tests have a p, and count in the adjustment.
+    """
     rows = []
     for claim in claims:
-        adjusted = holm([paired_p(list(test.differences.values())) for test in claim.tests])
+        adjusted = holm(
+            [paired_p([*test.differences.values()]) if test.fair else None for test in claim.tests]
+        )
         for test, p in zip(claim.tests, adjusted, strict=True):
             name = f"{claim.text}: {test.what}" if test.what else claim.text
             figure, pairs = "", len(test.differences)

@@ -6,7 +6,8 @@ times: `DEVICES` states what is assumed of each device.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import EncoderError
+from common.errors import EncoderError, UserError, one_line
 from common.json_files import read_json
 from minbert.config import EncoderConfig, config_from_transformers
 from minbert.sources import HUB_IDS, find_folder
@@ -30,6 +31,8 @@ from tasks.readers import Limit, limit_of
 
 PIECES_PER_WORD = 1.3  # word pieces per word of English, without the two special tokens
 SAMPLE = 500  # texts whose words are counted
+BILSTM = re.compile(r"bilstm-(\d+)x(\d+)")
+WORDS = 300  # width of a BiLSTM's word vectors
 MATRIX = 6  # operations per weight and token: 2 forward, 4 backward
 
 
@@ -38,17 +41,19 @@ class Device:
     """Assumed sustained operations per second of products, and seconds that a step takes beside."""
 
     name: str
-    operations: float
+    operations: Mapping[str, float]  # by precision
     step_seconds: float
 
 
-# T4: a third of 65 TFLOP/s (fp16); A100: a third of 312 (bf16); batches of 16 short texts keep a
-# GPU waiting for the launch of its kernels, which is the time per step. Two CPU cores: what
-# bf16 training of MiniLM sustains on two cores of an AMD EPYC (Zen 4) with bfloat16 instructions.
+# T4 (no bfloat16): with these numbers an epoch of BEES' M5 on all of Quora takes 50 of the 56
+# minutes that the paper gives. A100: a third of 312 TFLOP/s in bf16 and half of 19.5 in fp32.
+# Batches of 16 short texts keep a GPU waiting for the launch of its kernels, the time per step.
+# Two CPU cores: what training of MiniLM sustains on two cores of an AMD EPYC (Zen 4) with bfloat16
+# instructions.
 DEVICES = (
-    Device("T4", 20e12, 0.06),
-    Device("A100", 100e12, 0.04),
-    Device("two CPU cores", 0.18e12, 0.0),
+    Device("T4", {"fp32": 3e12, "bf16": 3e12}, 0.08),
+    Device("A100", {"fp32": 10e12, "bf16": 100e12}, 0.04),
+    Device("two CPU cores", {"fp32": 0.11e12, "bf16": 0.18e12}, 0.0),
 )
 
 
@@ -75,8 +80,9 @@ class Cost:
             self.runs * runs, self.examples * runs, self.steps * runs, self.operations * runs
         )
 
-    def hours(self, device: Device) -> float:
-        return (self.operations / device.operations + self.steps * device.step_seconds) / 3600
+    def hours(self, device: Device, precision: str) -> float:
+        operations = device.operations[precision]
+        return (self.operations / operations + self.steps * device.step_seconds) / 3600
 
 
 def cost_of(config: RunConfig) -> Cost:
@@ -113,8 +119,9 @@ def size_and_tokens(task: Task, folder: Path, limit: Limit) -> tuple[int, float]
 @cache
 def encoder_weights(encoder: str) -> int:
     """Return the number of weights in the matrices of an encoder's layers."""
-    if encoder.startswith("bilstm"):  # built by the study; its own products are small
-        return 0
+    if shape := BILSTM.match(encoder):  # built by the study
+        layers, units = int(shape[1]), int(shape[2])
+        return sum(8 * units * ((3 * units) if layer else WORDS + units) for layer in range(layers))
     if encoder.partition("@")[0] in HUB_IDS:  # both are base models
         config = EncoderConfig()
     else:
@@ -124,33 +131,39 @@ def encoder_weights(encoder: str) -> int:
     return config.num_layers * (4 * width * width + 2 * width * inner)
 
 
-def cost_table(cells: Sequence[Cell], results: Results) -> Table:
+def cost_table(cells: Sequence[Cell], results: Results, precision: str) -> Table:
     """Return the cost of the runs of each cell that are left, and of all cells.
 
-    A cell from which others start is counted once, with a run for each of their seeds.
+    A cell from which others start is counted once, with a run for each of their seeds that are
+    left. Runs that stop early cost less. A cell that cannot be run has the reason as its row.
     """
     rows, whole = [], Cost()
-    for one, seeds in distinct(cells):
-        left = len(set(seeds) - results.figures_by_seed(one).keys())
+    for one, seeds in left_runs(cells, results):
+        try:
+            cost = cost_of(one.config).times(len(seeds))
+        except UserError as error:
+            rows.append([one.name, one_line(str(error)), *[""] * (2 + len(DEVICES))])
+            continue
+        whole += cost
+        rows.append([one.name, *cells_of(cost, precision)])
+    header = ["cell", "runs", "examples", "steps", *(f"hours on {d.name}" for d in DEVICES)]
+    return header, [*rows, ["all", *cells_of(whole, precision)]]
+
+
+def left_runs(cells: Sequence[Cell], results: Results) -> list[tuple[Cell, set[int]]]:
+    """Return the cells with the seeds that are left; a base cell precedes those that need it."""
+    found: dict[str, tuple[Cell, set[int]]] = {}
+    for one in cells:
+        left = set(one.seeds) - results.figures_by_seed(one).keys()
         if not left:
             continue
-        cost = cost_of(one.config).times(left)
-        whole += cost
-        rows.append([one.name, *cells_of(cost)])
-    header = ["cell", "runs", "examples", "steps", *(f"hours on {d.name}" for d in DEVICES)]
-    return header, [*rows, ["all", *cells_of(whole)]]
+        if (base := one.base_cell) is not None:
+            needed = {base.seed_for(seed) for seed in left}
+            found.setdefault(base.name, (base, set()))[1].update(needed)
+        found[one.name] = one, left
+    return list(found.values())
 
 
-def distinct(cells: Sequence[Cell]) -> Iterable[tuple[Cell, Sequence[int]]]:
-    """Yield cells and their seeds; a cell from which others start precedes the first of them."""
-    known: set[str] = set()
-    for one in cells:
-        if one.base_cell is not None and one.base_cell.name not in known:
-            known.add(one.base_cell.name)
-            yield one.base_cell, tuple({one.base_cell.seed_for(seed) for seed in one.seeds})
-        yield one, one.seeds
-
-
-def cells_of(cost: Cost) -> list[str]:
-    hours = [f"{cost.hours(device):.2g}" for device in DEVICES]
+def cells_of(cost: Cost, precision: str) -> list[str]:
+    hours = [f"{cost.hours(device, precision):.2g}" for device in DEVICES]
     return [str(cost.runs), f"{cost.examples:,}", f"{cost.steps:,}", *hours]

@@ -56,16 +56,24 @@ def has_negation(texts: Sequence[str]) -> np.ndarray:
 def negation_errors(
     targets: np.ndarray, predicted: np.ndarray, negated: np.ndarray
 ) -> dict[str, float]:
-    """Return number, accuracy and mean error (in classes) of texts with a negation and others.
+    """Return number and accuracy of texts with a negation and of others, and the negation's shift.
 
-    `targets` and `predicted` are classes (n,), `negated` is bool (n,). A positive mean error means
-    that predictions are too positive.
+    `targets` and `predicted` are classes (n,), `negated` is bool (n,). The shift is the mean
+    prediction of texts with a negation minus that of others of the same class, averaged over the
+    texts with a negation: classes differ in how often they have one. It is left out if no class
+    has both.
     """
     found: dict[str, float] = {}
     for name, rows in (("negated", negated), ("other", ~negated)):
-        error = predicted[rows] - targets[rows]
         found[f"{name}_count"] = int(rows.sum())
         if rows.any():
-            found[f"{name}_accuracy"] = float(np.mean(error == 0))
-            found[f"{name}_error"] = float(np.mean(error))
+            found[f"{name}_accuracy"] = float(np.mean(predicted[rows] == targets[rows]))
+    shifts, weights = [], []
+    for label in np.unique(targets):
+        mine, others = (targets == label) & negated, (targets == label) & ~negated
+        if mine.any() and others.any():
+            shifts.append(float(predicted[mine].mean() - predicted[others].mean()))
+            weights.append(int(mine.sum()))
+    if shifts:
+        found["negation_shift"] = float(np.average(shifts, weights=weights))
     return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from studies.bees.cells import EVERY, MAJORITY, TUNED
-from studies.claims import Claim, Test, between
+from studies.claims import Claim, Test, between, limit_reason, pooling_reason
+from studies.results import Cell
 from studies.study import Report
 from tasks.metrics import LEADERBOARD
 
@@ -32,10 +34,18 @@ PAIRS = {
     ("SimCSE on the text of all tasks is better than on that of the task", "Table 1"): (
         ("M18", "M14", "sst"),
     ),
+    ("multi-task models are above the baseline", "section 5.4"): (
+        ("M7", "M1", "sst"),
+        ("M7", "M2", "qqp"),
+        ("M7", "M3", "sts"),
+    ),
     ("single-task models are above multi-task ones", "Table 1"): (
         ("M4", "M7", "sst"),
+        ("M4", "M8", "sst"),
         ("M5", "M7", "qqp"),
+        ("M5", "M8", "qqp"),
         ("M6", "M7", "sts"),
+        ("M6", "M8", "sts"),
     ),
     ("training the largest task first is better overall", "section 5.4"): (
         ("M8", "M7", "overall"),
@@ -57,13 +67,14 @@ PAIRS = {
 }
 
 
+ALIKE = 1.1  # largest ratio of training examples that counts as the same number
 # row, task, the higher and the lower figure of its error analysis, width of the scale
 ERRORS = {
     ("predicted similarities are higher than the labels", "Figure 5"): (
         *("M17", "sts", "mean_prediction", "mean_label", 5),
     ),
     ("sentiment is predicted more positive where there is a negation", "section 6"): (
-        *("M14", "sst", "negated_error", "other_error", 4),
+        *("M14", "sst", "negation_shift", None, 4),
     ),
 }
 
@@ -79,13 +90,17 @@ def claims(report: Report) -> list[Claim]:
     return found
 
 
-def error_test(report: Report, row: str, task: str, higher: str, lower: str, width: int) -> Test:
-    """Return the test that one figure of a row's error analysis is above another one.
+def error_test(
+    report: Report, row: str, task: str, higher: str, lower: str | None, width: int
+) -> Test:
+    """Return the test that one figure of a row's error analysis is above another one, or above 0.
 
     The difference is a share of the `width` of the scale.
     """
     stored = report.results.values(report.cell(row), "analysis", task)
-    differences = {seed: (one[higher] - one[lower]) / width for seed, one in stored.items()}
+    differences = {
+        seed: (one[higher] - (one[lower] if lower else 0)) / width for seed, one in stored.items()
+    }
     return Test(f"{row}, in per cent of the scale", differences, unfair(report, [row]))
 
 
@@ -109,14 +124,30 @@ def figures(report: Report, row: str, task: str) -> dict[int, float]:
 
 
 def unfair(report: Report, rows: Sequence[str]) -> list[str]:
-    """Return the conditions of a fair test that the settings of these rows do not meet."""
-    base, found = report.request.base, []
+    """Return the conditions of a fair test that these rows do not meet."""
     cells = [report.cell(row) for row in rows]
-    if base.limit is not None:
-        found.append(f"{base.limit} training examples of each task, not all")
-    rates = {one.config.optimizer.lr for one in cells if not one.config.freeze_encoder}
-    if rates - {TUNED.get(base.encoder)}:
-        found.append("the rate was not tuned for this encoder")
-    if len({one.config.epochs for one in cells if not EVERY[one.name].until_flat}) > 1:
-        found.append("the two have different numbers of epochs")
+    trained = [one for one in cells if not EVERY[one.name].until_flat]
+    found = limit_reason(report.request.base, "task")
+    found += dict.fromkeys(line for one in cells for line in pooling_reason(one.config))
+    tuned = TUNED.get(report.request.base.encoder, {})
+    for tasks in dict.fromkeys(one.config.tasks for one in trained):
+        rates = {one.config.optimizer.lr for one in trained if one.config.tasks == tasks}
+        if rates != {tuned.get(tasks)}:
+            found.append(f"the rate was not tuned for {', '.join(tasks)}")
+    if len({one.config.batch_size for one in cells}) > 1:
+        found.append("different batch sizes")
+    examples = [count for one in trained if (count := examples_of(report, one))]
+    if examples and max(examples) > ALIKE * min(examples):
+        found.append(f"{min(examples):,.0f} training examples against {max(examples):,.0f}")
     return found
+
+
+def examples_of(report: Report, cell: Cell) -> float | None:
+    """Return the mean number of examples that a cell's runs trained on; None without runs."""
+    runs = report.results.figures_by_seed(cell).values()
+    counts = [
+        one["examples_per_second"] * one["training_seconds"]
+        for one in runs
+        if "examples_per_second" in one
+    ]
+    return fmean(counts) if counts else None

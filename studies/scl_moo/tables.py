@@ -19,6 +19,7 @@ from studies.claims import (
     beside_paper,
     between,
     differences,
+    limit_reason,
     pooling_reason,
     select_seeds,
     shown,
@@ -157,7 +158,7 @@ def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
         (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
         for m in (one, other)
     )
-    reasons = [*pooling_reason(plain), scl_moo.NOT_TUNED]
+    reasons = [*pooling_reason(plain), *limit_reason(plain, "task"), scl_moo.NOT_TUNED]
     if plain.class_balanced != ours.class_balanced:
         reasons.append("only LS and EPO have class-balanced batches")
     if few and plain.epochs == scl_moo.EPOCHS:

@@ -7,9 +7,11 @@ import pytest
 from run_files import config, metrics
 
 from common.errors import RunError, SettingsError
+from common.settings import FORMER_HOOKS
 from multitask import RunConfig, train
 from multitask.combiners import Combiner
 from multitask.methods import load_methods, methods
+from multitask.sampling import Annealed
 from multitask.training import Run
 from serving import MultiTaskModel
 
@@ -236,3 +238,9 @@ def test_a_name_of_a_built_in_method_is_refused_in_python():
 
     with pytest.raises(SettingsError, match="expected another name than sum"):
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
+
+
+@pytest.mark.parametrize("former", FORMER_HOOKS)
+def test_former_names_of_what_a_method_implements_are_refused(former):
+    with pytest.raises(SettingsError, match=f"expected {FORMER_HOOKS[former]}, found {former}"):
+        type("Mine", (Annealed,), {former: lambda self: None, "__module__": __name__}, name="mine")

@@ -19,8 +19,10 @@ from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
+from studies.bees.claims import unfair
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, is_merged_from
+from studies.study import Report, StudyRequest
 from tasks.metrics import LEADERBOARD
 from tasks.predictions import read_scores, scores_name
 
@@ -186,13 +188,27 @@ def test_invalid_rows_and_seeds_are_refused(reproduce):
     assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1].err
 
 
-def test_requested_pooling_and_batch_size_replace_those_of_the_paper():
-    changes = {"pooling": "max", "batch_size": 4}
-    configs = {name: row_cell(name, BASE, changes=changes).config for name in EVERY}
+def test_a_requested_batch_size_replaces_that_of_the_paper():
+    configs = {name: row_cell(name, BASE, changes={"batch_size": 4}).config for name in EVERY}
     assert {config.batch_size for config in configs.values()} == {4}
-    assert configs["M4"].pooling == configs["M13"].pooling == "max"
     assert {configs[name].pooling for name in ("M1", "M2", "M3", "T3-sts")} == {"cls"}
     assert row_cell("M13", BASE).config.pooling == "mean"
+
+
+def test_conditions_of_a_fair_test_are_read_from_settings_and_runs(tmp_path):
+    base = replace(BASE, encoder="minilm", limit=None)
+    request = StudyRequest(base, tmp_path, tmp_path, epochs=3, lr=1e-4)
+    cells = [row_cell(name, base, 3, 1e-4) for name in EVERY]
+    report = Report(Results(tmp_path), request, cells, ())
+    assert unfair(report, ("M13", "M6")) == []
+    assert unfair(report, ("M6", "M3")) == ["[CLS] of an encoder that averages its tokens"]
+    assert unfair(report, ("M8", "M7")) == ["the rate was not tuned for sst, qqp, sts"]
+    assert "different batch sizes" in unfair(report, ("M4", "M7"))
+    for name, rate in (("M7", 10.0), ("M8", 12.0)):
+        stored = {"dev": {"sst": {"accuracy": 0.5}}, "environment": {"date": "2030-01-01"}}
+        stored |= {"examples_per_second": rate, "training_seconds": 10.0}
+        report.results.add(report.cell(name), 1, stored, tmp_path)
+    assert "100 training examples against 120" in unfair(report, ("M8", "M7"))
 
 
 def test_a_frozen_baseline_trains_until_dev_is_flat_whatever_is_requested():
@@ -208,11 +224,18 @@ def test_errors_are_counted_with_and_without_a_negation():
     assert negation_errors(targets, predicted, negated) == {
         "negated_count": 2,
         "negated_accuracy": 0.5,
-        "negated_error": 1.0,
         "other_count": 1,
         "other_accuracy": 1.0,
-        "other_error": 0.0,
     }
+
+
+def test_a_negation_shifts_predictions_only_within_a_class():
+    targets = np.array([0, 0, 0, 4, 4, 4])
+    negated = np.array([1, 1, 0, 1, 0, 0], bool)
+    to_the_middle = np.full(6, 2)  # whatever the text says
+    assert negation_errors(targets, to_the_middle, negated)["negation_shift"] == 0
+    predicted = np.array([1, 1, 0, 4, 4, 4])
+    assert negation_errors(targets, predicted, negated)["negation_shift"] == pytest.approx(2 / 3)
 
 
 def test_a_run_stores_the_analysis_of_its_errors(tmp_path):

@@ -73,19 +73,27 @@ def test_paired_p_is_that_of_scipy():
     first, second = [0.5, 0.52, 0.55], [0.49, 0.5, 0.51]
     differences = between(dict(enumerate(first)), dict(enumerate(second)))
     assert paired_p(list(differences.values())) == pytest.approx(ttest_rel(first, second).pvalue)
-    six = [0.01, 0.02, -0.03, 0.04, 0.05, 0.06]
-    assert paired_p(six) == pytest.approx(wilcoxon(six, zero_method="pratt").pvalue)
-    assert paired_p(six[:2]) is None
+    ten = [0.01, 0.02, -0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1]
+    assert paired_p(ten) == pytest.approx(wilcoxon(ten, zero_method="pratt").pvalue)
+    assert paired_p(ten[:2]) is None
 
 
 def test_differences_are_those_of_shared_seeds():
     assert between({1: 0.5, 2: 0.75}, {2: 0.25, 3: 0.5}) == {2: 0.5}
 
 
-def test_seeds_of_several_data_sets_are_counted_once():
+def test_seeds_are_those_of_the_data_set_with_the_fewest():
     pairs = {(name, seed): 0.01 + seed / 1000 for name in "ab" for seed in range(3)}
     ((_, verdict, _, seeds, _),) = lines(Test("A - B", pairs))
     assert (verdict, seeds) == ("holds", "3 (6 pairs)")
+    ((_, verdict, _, seeds, _),) = lines(Test("A - B", pairs | {("c", 1): 0.01}))
+    assert (verdict, seeds) == ("not tested fairly", "1 (7 pairs)")
+
+
+def test_unfair_tests_do_not_count_in_the_adjustment():
+    fair, other = test("fair", UP), test("unfair", (0.02, 0.03, 0.015), "one seed")
+    assert lines(fair)[0] == lines(fair, other)[0]
+    assert "p" not in lines(fair, other)[1][2]
 
 
 def test_settings_that_decide_a_test_are_reasons():

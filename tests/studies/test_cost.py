@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from multitask.config import RunConfig
 from multitask.regularizers import Proximal, RDrop, Smart
@@ -17,7 +18,9 @@ BASE = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=16, batch_
 def test_the_weights_are_those_of_the_layers():
     assert encoder_weights("minilm") == 6 * (4 * 384**2 + 2 * 384 * 1536)
     assert encoder_weights("bert-base-uncased") == 12 * (4 * 768**2 + 2 * 768 * 3072)
-    assert encoder_weights("bilstm-1x128-dropout0.2") == 0
+    lstm = torch.nn.LSTM(300, 128, num_layers=2, bidirectional=True, bias=False)
+    weights = sum(one.numel() for one in lstm.parameters())
+    assert encoder_weights("bilstm-2x128-dropout0.2") == weights
 
 
 def test_operations_are_counted_by_hand():
@@ -45,19 +48,29 @@ def test_a_frozen_encoder_needs_only_the_forward_pass():
 
 
 def test_hours_are_those_of_operations_and_steps():
-    cost = Cost(1, 0, 3600, 2 * DEVICES[0].operations * 3600)
-    assert cost.hours(DEVICES[0]) == pytest.approx(2 + DEVICES[0].step_seconds)
+    for device in DEVICES:
+        for precision, operations in device.operations.items():
+            cost = Cost(1, 0, 3600, 2 * operations * 3600)
+            assert cost.hours(device, precision) == pytest.approx(2 + device.step_seconds)
+
+
+def test_a_cell_that_cannot_be_run_has_the_reason(tmp_path):
+    base = replace(BASE, tasks=())
+    cells = [row_cell(name, base, 2) for name in ("M8", "M6")]
+    rows = cost_table(cells, Results(tmp_path), "bf16")[1]
+    assert "expected one task larger than the others" in rows[0][1]
+    assert rows[1][:2] == ["M6", "5"]
 
 
 def test_the_table_has_the_runs_that_are_left_and_pre_training_once(tmp_path):
     base = replace(BASE, mode="single", tasks=())
     cells = [replace(row_cell(name, base, 1), seeds=(11711, 1)) for name in ("M6", "M13", "M16")]
-    header, rows = cost_table(cells, Results(tmp_path))
+    header, rows = cost_table(cells, Results(tmp_path), "fp32")
     assert header[:4] == ["cell", "runs", "examples", "steps"]
     found = {row[0]: int(row[1]) for row in rows}
     assert found == {"M6": 2, "simcse-sts-cls": 2, "M13": 2, "M16": 2, "all": 8}
     results = Results(tmp_path)
     stored = {"dev": {"sts": {"pearson": 0.5}}, "environment": {"date": "2030-01-01T00:00:00"}}
     results.add(cells[0], 1, stored, tmp_path)
-    found = {row[0]: int(row[1]) for row in cost_table(cells, results)[1]}
+    found = {row[0]: int(row[1]) for row in cost_table(cells, results, "fp32")[1]}
     assert found == {"M6": 1, "simcse-sts-cls": 2, "M13": 2, "M16": 2, "all": 7}
