@@ -148,6 +148,27 @@ class Results:
             )
         }
 
+    def measured(self, cells: Iterable[Cell]) -> str:
+        """Return the machines, threads and dates of the stored runs; empty without runs."""
+        found = [
+            figures["environment"]
+            for cell in cells
+            for figures in self.figures_by_seed(cell).values()
+            if "cpu" in figures.get("environment", {})
+        ]
+        if not found:
+            return ""
+        machines = {
+            f"{one['cpu']} ({one['bfloat16'] or 'no bfloat16 instructions'}), "
+            f"{one['cores']} cores, threads per run: {one['threads']}"
+            if one.get("gpu", "none") == "none"
+            else one["gpu"]
+            for one in found
+        }
+        dates = sorted(one["date"][:10] for one in found)
+        when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+        return f"Measured on {'; '.join(sorted(machines))}; {when}."
+
     def finished_folder(self, cell: Cell, seed: int, runs: Path) -> Path | None:
         """Return a finished run's folder; None if it is missing or a fault affects the run."""
         folder = cell.run_folder(seed, runs)

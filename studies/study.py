@@ -72,27 +72,6 @@ class Report:
     cells: Sequence[Cell]
     chosen: Sequence[Cell]
 
-    def measured(self) -> str:
-        """Return the machines, threads and dates of the stored runs; empty without runs."""
-        found = [
-            figures["environment"]
-            for cell in self.cells
-            for figures in self.results.figures_by_seed(cell).values()
-            if "cpu" in figures.get("environment", {})
-        ]
-        if not found:
-            return ""
-        machines = {
-            f"{one['cpu']} ({one['bfloat16'] or 'no bfloat16 instructions'}), "
-            f"{one['cores']} cores, threads per run: {one['threads']}"
-            if one.get("gpu", "none") == "none"
-            else one["gpu"]
-            for one in found
-        }
-        dates = sorted(one["date"][:10] for one in found)
-        when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-        return f"Measured on {'; '.join(sorted(machines))}; {when}."
-
     def omitted(self) -> str:
         """Return a sentence about the stored runs that fixed faults affect."""
         return left_out_notice(self.results.faults(self.cells))

@@ -142,7 +142,7 @@ def page(report: Report) -> list[str]:
         markdown_table(*verdict_table(claims(report))),
         f"{done} of {len(EVERY)} rows have a run. {READING}",
         report.omitted(),
-        report.measured(),
+        report.results.measured(report.cells),
         notes_of(STUDY, report.request),
         "## Table 1",
         markdown_table(*table_one(report, ensemble)),

@@ -238,6 +238,7 @@ def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(setting
     hard = settings.get("hard_negatives", {})
     given = {key: value for key, value in settings.items() if key != "hard_negatives"}
     given |= {f"hard_{name}": value for name, value in hard.items()}
+    given |= {"class_balanced": given.pop("per_class")} if "per_class" in given else {}
     again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "class_balanced": False} | given
     made = RunConfig(**({"gradients": "parameters", "similarity_scale": 1.0} | again))
     assert made.difference(before) is None
