@@ -17,7 +17,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache, partial
 from inspect import get_annotations
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -66,15 +66,6 @@ def setting(
     return field(default=default, default_factory=factory, metadata=metadata)
 
 
-# Names in classes of older versions, which would be ignored silently today.
-FORMER_HOOKS = {
-    "chances": "probabilities",
-    "compares": "compares_examples",
-    "unrelated": "random_negatives",
-    "guarded_first": "removes_leaks_first",
-}
-
-
 class Settings:
     """Base class of settings, whose fields are checked when an object is created.
 
@@ -84,6 +75,8 @@ class Settings:
 
     name: ClassVar[str] = ""
     prefix: ClassVar[str] = ""
+    # Former names of what subclasses define, with today's names; they would be ignored silently.
+    former_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
     if TYPE_CHECKING:
         # Otherwise a type checker would require `default=` in each field.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -93,7 +86,7 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
-        for former, today in FORMER_HOOKS.items():
+        for former, today in cls.former_names.items():
             if former in cls.__dict__:
                 raise SettingsError(f"class {cls.__name__}: expected {today}, found {former}")
         for key, hint in get_annotations(cls).items():

@@ -6,7 +6,7 @@ repeated without the previous ones. No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 from zlib import crc32
@@ -85,6 +85,7 @@ class Sampler(Settings):
     True, an epoch ends with the smallest task.
     """
 
+    former_names: ClassVar[Mapping[str, str]] = {"chances": "probabilities"}
     ends_with_smallest: ClassVar[bool] = False
 
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:

@@ -85,11 +85,22 @@ class Cost:
         return (self.operations / operations + self.steps * device.step_seconds) / 3600
 
 
-def cost_of(config: RunConfig) -> Cost:
-    """Return the cost of training with a configuration; evaluation is not counted."""
-    tasks = list(build_tasks(config).values())
-    folder = data_folder(config.data)
-    counts = [size_and_tokens(task, folder, limit_of(config.limit, task.name)) for task in tasks]
+Counts = list[tuple[int, float]]  # training examples of each task, and the tokens of an example
+
+
+def cost_of(config: RunConfig, known: dict[str, Counts] | None = None) -> Cost:
+    """Return the cost of training with a configuration; evaluation is not counted.
+
+    `known` keeps what was counted in the data for other configurations that read the same.
+    """
+    known, key = {} if known is None else known, data_key(config)
+    if key not in known:
+        folder = data_folder(config.data)
+        known[key] = [
+            size_and_tokens(task, folder, limit_of(config.limit, task.name))
+            for task in build_tasks(config).values()
+        ]
+    counts = known[key]
     sizes = [size for size, _ in counts]
     plan = build_plan(config, sizes)
     every = [step for epoch in range(config.epochs) for step in plan.steps(epoch + 1)]
@@ -104,6 +115,13 @@ def cost_of(config: RunConfig) -> Cost:
         examples += seen
         operations += seen * tokens * weights * MATRIX * passes * share
     return Cost(1, examples, len(every), operations)
+
+
+def data_key(config: RunConfig) -> str:
+    """Return a text that is the same for configurations which read the same training examples."""
+    objective = config.objective if config.pretrains else getattr(config.objective, "name", None)
+    own = (config.data, config.limit, config.seed, config.drop_leaks, config.leaks_of)
+    return repr((objective, config.tasks, config.task_options, config.protocol, *own))
 
 
 def size_and_tokens(task: Task, folder: Path, limit: Limit) -> tuple[int, float]:
@@ -137,10 +155,10 @@ def cost_table(cells: Sequence[Cell], results: Results, precision: str) -> Table
     A cell from which others start is counted once, with a run for each of their seeds that are
     left. Runs that stop early cost less. A cell that cannot be run has the reason as its row.
     """
-    rows, whole = [], Cost()
+    rows, whole, known = [], Cost(), dict[str, Counts]()
     for one, seeds in left_runs(cells, results):
         try:
-            cost = cost_of(one.config).times(len(seeds))
+            cost = cost_of(one.config, known).times(len(seeds))
         except UserError as error:
             rows.append([one.name, one_line(str(error)), *[""] * (2 + len(DEVICES))])
             continue

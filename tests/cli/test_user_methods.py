@@ -7,13 +7,14 @@ import pytest
 from run_files import config, metrics
 
 from common.errors import RunError, SettingsError
-from common.settings import FORMER_HOOKS
 from multitask import RunConfig, train
 from multitask.combiners import Combiner
 from multitask.methods import load_methods, methods
 from multitask.sampling import Annealed
 from multitask.training import Run
+from pretrain.objectives import Ranking, SimCSE
 from serving import MultiTaskModel
+from tasks.protocols import FewShots
 
 CODE = '''
 """A method of each role, as a user may write them."""
@@ -240,7 +241,15 @@ def test_a_name_of_a_built_in_method_is_refused_in_python():
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
 
 
-@pytest.mark.parametrize("former", FORMER_HOOKS)
-def test_former_names_of_what_a_method_implements_are_refused(former):
-    with pytest.raises(SettingsError, match=f"expected {FORMER_HOOKS[former]}, found {former}"):
-        type("Mine", (Annealed,), {former: lambda self: None, "__module__": __name__}, name="mine")
+FORMER = [  # class, former name, today's
+    (Annealed, "chances", "probabilities"),
+    (SimCSE, "compares", "compares_examples"),
+    (Ranking, "unrelated", "random_negatives"),
+    (FewShots, "guarded_first", "removes_leaks_first"),
+]
+
+
+@pytest.mark.parametrize(("base", "former", "today"), FORMER)
+def test_former_names_of_what_a_method_implements_are_refused(base, former, today):
+    with pytest.raises(SettingsError, match=f"expected {today}, found {former}"):
+        type("Mine", (base,), {former: lambda self: None, "__module__": __name__}, name="mine")

@@ -16,11 +16,8 @@ from studies.claims import (
 UP = (0.020, 0.021, 0.019)
 
 
-def test(what, differences, *reasons):
+def with_seeds(what, differences, *reasons):
     return Test(what, dict(enumerate(differences)), reasons)
-
-
-test.__test__ = False
 
 
 def lines(*tests):
@@ -40,12 +37,12 @@ def lines(*tests):
     ],
 )
 def test_three_seeds_decide_by_a_paired_t_test(differences, expected):
-    ((_, verdict, _, seeds, fairness),) = lines(test("M1", differences))
+    ((_, verdict, _, seeds, fairness),) = lines(with_seeds("M1", differences))
     assert (verdict, seeds, fairness) == (expected, "3", "fair")
 
 
 def test_an_unfair_test_says_nothing_about_the_claim():
-    ((claim, verdict, figure, _, fairness),) = lines(test("", UP, "the rate was not tuned"))
+    ((claim, verdict, figure, _, fairness),) = lines(with_seeds("", UP, "the rate was not tuned"))
     assert claim == "A is above B (Table 1)"
     assert verdict == "not tested fairly"
     assert figure.startswith("+2.00")
@@ -56,14 +53,14 @@ def test_an_unfair_test_says_nothing_about_the_claim():
     ("differences", "reason"), [((), "not run yet"), ((0.02, 0.03), "2 of 3 seeds")]
 )
 def test_too_few_seeds_are_no_fair_test(differences, reason):
-    ((_, verdict, _, _, fairness),) = lines(test("", differences))
+    ((_, verdict, _, _, fairness),) = lines(with_seeds("", differences))
     assert (verdict, fairness) == ("not tested fairly", reason)
 
 
 def test_lines_of_one_claim_are_adjusted_together():
     alone = paired_p([0.02, 0.03, 0.015])
     assert alone is not None
-    rows = lines(*(test(name, [0.02, 0.03, 0.015]) for name in "ab"))
+    rows = lines(*(with_seeds(name, [0.02, 0.03, 0.015]) for name in "ab"))
     assert [row[2] for row in rows] == [f"+2.17 (p {2 * alone:.3f})"] * 2
 
 
@@ -91,7 +88,7 @@ def test_seeds_are_those_of_the_data_set_with_the_fewest():
 
 
 def test_unfair_tests_do_not_count_in_the_adjustment():
-    fair, other = test("fair", UP), test("unfair", (0.02, 0.03, 0.015), "one seed")
+    fair, other = with_seeds("fair", UP), with_seeds("unfair", (0.02, 0.03, 0.015), "one seed")
     assert lines(fair)[0] == lines(fair, other)[0]
     assert "p" not in lines(fair, other)[1][2]
 
