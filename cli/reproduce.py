@@ -107,6 +107,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="write the tables of stored cells without training",
     )
     parser.add_argument(
+        "--tune",
+        type=typed(Count),
+        metavar="N",
+        help="first choose the learning rate and the method's settings on dev: train N points of "
+        "the grid of each requested cell (only with the papers on classification)",
+    )
+    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="print the runs, their training examples and steps, and estimated hours, without "
@@ -119,8 +126,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from minbert.linear import choose_device
+    from studies.reproduce import check_request, reproduce, requested_cells
     from studies.results import Results
-    from studies.study import StudyRequest, check_request, reproduce, requested_cells
+    from studies.study import StudyRequest
 
     study = find_study(args.table)
     args.precision = args.precision or study.precision
@@ -148,6 +156,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         vectors=args.vectors,
         changes={key: value for key, value in changes.items() if value is not None},
         stored_only=args.stored_only,
+        tune=args.tune,
         command=command(vars(args)),
     )
     check_request(study, request)
@@ -157,8 +166,15 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.dry_run:
         from reports.tables import text_table
         from studies.cost import cost_table
+        from studies.reproduce import requested_searches, with_tuned_settings
+        from studies.tuning import SEEDS
+
+        request = with_tuned_settings(study, request)
 
         cells = requested_cells(study, study.cells(request), request)
+        if request.tune:
+            for search in requested_searches(study, request):
+                cells += [search.trial(point, SEEDS) for point in search.points(request.tune)]
         print(text_table(*cost_table(cells, Results(request.results), args.precision)))
         return 0
     print(reproduce(study, request))
@@ -171,7 +187,7 @@ def command(given: Mapping[str, Any]) -> str:
     parts = ["python run.py --mode reproduce --table", given["table"], "--data DIR"]
     parts += ["--rows", *given["rows"]] if given["rows"] else []
     parts += ["--further"] if given["further"] else []
-    shown = ("seeds", "limit", "dev_limit", "epochs", "lr", "pooling", "batch_size")
+    shown = ("seeds", "tune", "limit", "dev_limit", "epochs", "lr", "pooling", "batch_size")
     for name in (*shown, "encoder", "precision"):
         value = given[name]
         parts += [f"--{name.replace('_', '-')} {value}"] if value is not None else []

@@ -11,7 +11,7 @@ from typing import Any
 from multitask.config import RunConfig
 from reports.comparison import holm, paired_p
 from reports.tables import Table, beside, mean_and_spread
-from studies.results import Cell
+from studies.results import Cell, Results
 
 LEVEL = 0.05
 FEWEST_SEEDS = 3
@@ -135,6 +135,14 @@ def pooling_reason(config: RunConfig) -> list[str]:
     """Return a reason if [CLS] is pooled from an encoder that was trained to average its tokens."""
     averages = config.encoder == "minilm" and config.pooling == "cls"
     return ["[CLS] of an encoder that averages its tokens"] * averages
+
+
+def tuning_reason(
+    results: Results, cells: Iterable[Cell], tuned: Collection[str], reason: str
+) -> list[str]:
+    """Return the reason unless the settings of all cells with figures were chosen on dev."""
+    measured = [one.name for one in cells if results.figures_by_seed(one)]
+    return [] if measured and all(name in tuned for name in measured) else [reason]
 
 
 def limit_reason(config: RunConfig, unit: str) -> list[str]:

@@ -10,19 +10,16 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import count as numbers
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import atomic_write_text
-from common.errors import SettingsError, UserError
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.cells import read_cell
+from reports.tables import markdown_table
 from studies.faults import left_out_notice
 from studies.results import Cell, Content, Results, is_merged_from
-from studies.runner import record_data, run_cells, write_leaks
+from studies.tuning import Search, Tuned, tuning_table
 from tasks import data_folder
 
 
@@ -39,7 +36,8 @@ SHOWN_ROWS = 40  # in an error message
 class StudyRequest:
     """A request for cells and seeds of a study; None stands for the study's own value.
 
-    `changes` are settings that replace the study's own: pooling and batch size.
+    `changes` are settings that replace the study's own: pooling and batch size. `tuned` are those
+    chosen on dev, by cell; `tune` is the number of points to try for each requested cell.
     `results` has one file per cell, `runs` the run folders. With `stored_only` nothing is trained.
     `command` is the command line that repeats the request.
     """
@@ -54,6 +52,8 @@ class StudyRequest:
     lr: float | None = None
     vectors: str | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    tuned: Tuned = field(default_factory=dict)
+    tune: int | None = None
     stored_only: bool = False
     command: str = ""
 
@@ -118,6 +118,7 @@ class Study:
     parts of the page below title and command. `wanted` returns whether a cell is requested, by
     default if its name begins with a row. `draw` draws figures of stored cells. `train_and_draw`
     draws figures of additional runs after the page, and returns whether the page shows them.
+    `searches` returns the cells whose settings can be chosen on dev, with their grids.
     `options` are flags that only some studies accept. An `audited` study records hashes of its
     data files and a leak audit, any other study the examples that each run drew.
     """
@@ -131,6 +132,7 @@ class Study:
     check: Callable[[StudyRequest], None] = lambda request: None
     draw: Callable[[Report], None] = lambda report: None
     train_and_draw: Callable[[Report], bool] = lambda report: False
+    searches: Callable[[StudyRequest], list[Search]] = lambda request: []
     precision: str = "fp32"
     limit: int | None = None  # default number of training examples per task
     options: Collection[str] = ()
@@ -153,100 +155,6 @@ class Study:
         return (
             cell.name.startswith(request.rows) if self.by_beginning else cell.name in request.rows
         )
-
-
-def check_request(study: Study, request: StudyRequest) -> None:
-    """Raise SettingsError for unknown rows and for options that only other studies accept."""
-    names = study.rows()
-    for row in request.rows or ():
-        if row not in names and not (study.by_beginning and any(n.startswith(row) for n in names)):
-            some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
-            what = "the beginning of one of" if study.by_beginning else "one of"
-            raise SettingsError(f"rows: expected {what} {some}; found {row}")
-    if study.limit_per_class and isinstance(request.base.limit, float):
-        found = f"with {study.name}, found {request.base.limit}"
-        raise SettingsError(f"limit: expected a number of examples per class {found}")
-    if request.rows and request.further:
-        raise SettingsError("rows and further: expected at most one of them")
-    given = {
-        "further": request.further,
-        "seeds": request.seeds,
-        "dev_limit": request.base.dev_limit,
-        "vectors": request.vectors,
-        **request.changes,
-    }
-    for key, value in given.items():
-        if value and key not in study.options:
-            raise SettingsError(f"{key}: expected another table than {study.name}")
-    study.check(request)
-
-
-def reproduce(study: Study, request: StudyRequest) -> str:
-    """Train the missing runs, then write and return the page of all finished cells.
-
-    Raises UserError if runs failed, after everything else is written.
-    """
-    cells = study.cells(request)
-    results = Results(request.results)
-    for one in cells:  # reject another configuration before hours of work
-        results.figures_by_seed(one)
-    chosen, failed = [], list[str]()
-    if not request.stored_only:
-        chosen = requested_cells(study, cells, request)
-        if study.audited:
-            every = [*chosen, *(one.base_cell for one in chosen if one.base_cell is not None)]
-            record_data(every, request.results)
-            write_leaks(every, request.results)
-        failed = run_cells(chosen, results, request.runs, record_drawn=not study.audited)
-    report = Report(results, request, cells, chosen)
-    study.draw(report)
-    text = page_of(study, report)
-    atomic_write_text(request.page, text)
-    if study.train_and_draw(report):
-        text = page_of(study, report)
-        atomic_write_text(request.page, text)
-    raise_if_failed(failed)
-    return text
-
-
-def raise_if_failed(failed: Sequence[str]) -> None:
-    """Raise UserError if runs failed."""
-    if failed:
-        raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")
-
-
-def page_of(study: Study, report: Report) -> str:
-    parts = [f"# {study.title}", f"`{report.request.command}`", *study.page(report)]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
-
-
-def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
-    """Return the requested cells with available data, with the requested number of seeds."""
-    found = [one for one in cells if study.is_wanted(one, request)]
-    wanted = request.seeds or (1 if study.few_seeds else None)
-    if wanted is not None:
-        found = [replace(one, seeds=requested_seeds(one, wanted, study)) for one in found]
-    absent = absent_tasks(found)
-    for name, file in absent.items():
-        print(f"{name} is skipped: {file} does not exist", flush=True)
-    found = without(absent, found)
-    if not found:
-        data = cells[0].config.data
-        raise UserError(f"{data}: expected data of a requested task, found none")
-    return found
-
-
-def requested_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
-    """Return `count` seeds of a cell, with further seeds if it has fewer.
-
-    A sweep has no further seeds, because its points are compared over the same seeds.
-    """
-    if study.audited and count > len(one.seeds) > 1:
-        raise UserError(f"--seeds: expected {len(one.seeds)} at most, found {count}")
-    if study.audited or one.name.startswith("sweep"):
-        return one.seeds[:count]
-    others = (seed for seed in numbers(1) if seed not in one.seeds)
-    return (*one.seeds[:count], *islice(others, max(0, count - len(one.seeds))))
 
 
 def without(absent: Collection[str], cells: Sequence[Cell]) -> list[Cell]:
@@ -276,6 +184,21 @@ def progress_notice(report: Report) -> str:
     parts += [f"Without data here: {', '.join(absent)}."] if absent else []
     parts += [left_out_notice(results.faults(cells))]
     return " ".join(filter(None, parts))
+
+
+def tuning_part(study: Study, report: Report) -> list[str]:
+    """Return the part of a page with the settings that were chosen on dev; empty without any."""
+    searches = study.searches(replace(report.request, tuned={}))
+    header, rows = tuning_table(searches, report.results.folder)
+    if not rows:
+        return []
+    return [
+        "## Settings chosen on dev",
+        "For each method the same number of points, drawn from its grid of learning rate and own "
+        "settings, or the whole grid if it is smaller; a point's figure is the mean over its "
+        "seeds. The seeds of the tables below include these seeds; test chose nothing.",
+        markdown_table(header, rows),
+    ]
 
 
 def notes_of(study: Study, request: StudyRequest) -> str:

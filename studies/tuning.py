@@ -1,241 +1,160 @@
-"""Tuning of SCL-MOO's settings on dev, with Optuna over the paper's grids: python -m studies.tuning
+"""Settings chosen on dev: `reproduce --tune N` trains N points of each requested cell's grid.
 
-Several workers may share a storage (`--storage`: a database's URL, by default a SQLite file) and
-continue where others stopped. A finished run is stored and never repeated.
+Every method has the same number of points, drawn at random from its grid with a fixed seed, or its
+whole grid if that is smaller. The dev figures are stored in `tuning/CELL.json` below the results;
+a study's cells take the best point of that file. Test figures are not stored there.
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import Any
 
-import numpy as np
-
-from common.entry_point import start
 from common.errors import UserError
-from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from reports.tables import text_table
-from studies.arguments import positive
-from studies.claims import shown
+from multitask.stored_config import without_paths
+from reports.cells import check_config, read_cell, write_cell
+from reports.tables import Table
 from studies.results import Cell, Results
-from studies.runner import run_cells, training
-from studies.scl_moo.cells import GRID, METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.study import absent_tasks, raise_if_failed
-from tasks import data_folder
+from studies.runner import run_cells
 
-if TYPE_CHECKING:
-    from optuna import Study, Trial
-    from optuna.storages import RDBStorage
+FOLDER = "tuning"
+SEEDS = 3  # per point
+RATES = (1 / 3, 1.0, 3.0)  # times the study's learning rate
 
-
-def best_table(tuning: Tuning, study: Study, count: int = 5) -> str:
-    """Return a table of the best settings on dev; their test figures select nothing."""
-    finished = [trial for trial in study.get_trials() if trial.value is not None]
-    different = {tuple(trial.params.items()): trial for trial in finished}.values()
-    rows = [
-        [
-            *(f"{value:g}" for value in trial.params.values()),
-            shown(tuning.accuracy(trial.params, "dev")),
-            shown(tuning.accuracy(trial.params, "test")),
-        ]
-        for trial in sorted(different, key=lambda trial: -(trial.value or 0))[:count]
-    ]
-    return text_table([*tuning.space, "dev", "test"], rows)
-
-
-def check(tuning: Tuning) -> None:
-    """Raise UserError if the data are missing or have too few examples."""
-    one = tuning.cell(tuning.points()[0])
-    if absent := absent_tasks([one]):
-        found = f"found no {absent[tuning.task]}"
-        raise UserError(f"{one.config.data}: expected data of {tuning.task}, {found}")
-    task = plain_tasks(one.config)[tuning.task]
-    task.read(data_folder(one.config.data), "train")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m studies.tuning", description=__doc__)
-    parser.add_argument("--data", required=True, help="folder with GLUE's files")
-    parser.add_argument("--task", choices=TASKS, required=True)
-    parser.add_argument(
-        "--shots", type=positive(int), default=SHOTS[1], help=f"examples (default: {SHOTS[1]})"
-    )
-    parser.add_argument(
-        "--method", choices=[name for name in METHODS if name != "ce"], required=True
-    )
-    parser.add_argument("--seeds", type=int, default=3, choices=range(1, len(SEEDS) + 1))
-    parser.add_argument("--trials", type=positive(int), help="maximum number now (default: all)")
-    parser.add_argument("--encoder", default="minilm")
-    parser.add_argument(
-        "--lr",
-        type=positive(float),
-        default=1e-5,
-        help="learning rate (default: 1e-5, the paper's for RoBERTa base; 1e-4 suits minilm)",
-    )
-    parser.add_argument("--epochs", type=positive(int))
-    parser.add_argument("--results", type=Path, default=Path("results/scl_moo-tuning"))
-    parser.add_argument("--runs", type=Path, default=Path("runs/scl_moo-tuning"))
-    parser.add_argument("--storage", help="database's URL (default: a SQLite file in --results)")
-    args = parser.parse_args()
-    args.results.mkdir(parents=True, exist_ok=True)
-    base = RunConfig(
-        mode="single", tasks=(), data=args.data, encoder=args.encoder, lr=args.lr, head_lr=args.lr
-    )
-    cells = Experiments(base, args.epochs)
-    tuning = Tuning(
-        cells, args.task, args.shots, args.method, SEEDS[: args.seeds], args.results, args.runs
-    )
-    check(tuning)
-    study = tune(tuning, args.storage or f"sqlite:///{args.results}/optuna.db", args.trials)
-    print(best_table(tuning, study))
-    if left := missing(tuning, study, running=False):
-        print(f"{len(left)} of {len(tuning.points())} points have no result yet")
-    raise_if_failed(failures(tuning, study))
-
-
-if __name__ == "__main__":
-    start("python -m studies.tuning", main)
-
-
-RATIOS = GRID  # of r_1; section 4.1 ends at 0.5, but `minilm` is best on dev above it
-FAILURE = "failure"  # trial attribute with the error message
-STALE = 600  # seconds without heartbeat after which a worker's point is queued again
+Settings = Mapping[str, Any]
+Tuned = Mapping[str, Settings]  # by cell
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """One task, number of examples and method, evaluated by mean dev accuracy over `seeds`."""
+class Search:
+    """A cell whose settings are chosen, and its grid: the values of each setting.
 
-    cells: Experiments
-    task: str
-    shots: int
-    method: str
-    seeds: tuple[int, ...]
-    results: Path
-    runs: Path
-
-    @property
-    def space(self) -> dict[str, list[float]]:
-        """Return the paper's grids of the method's settings; that of r_1 is longer."""
-        ratios = {"scl_preference": list(RATIOS)} if self.method in ("ls", "epo") else {}
-        return {"scl_temperature": list(GRID), "scl_weight": list(GRID), **ratios}
-
-    @property
-    def name(self) -> str:
-        """Return the study's name, which depends on configuration, number of seeds and grid."""
-        one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
-        seeds = len(self.seeds)
-        grid = hashlib.sha256(json.dumps(self.space).encode()).hexdigest()[:4]
-        return f"tune-{self.task}-{self.shots}-{self.method}-{one.config.digest()}-{seeds}-{grid}"
-
-    def points(self) -> list[dict[str, float]]:
-        """Return all points of the grid."""
-        return [
-            dict(zip(self.space, point, strict=True)) for point in product(*self.space.values())
-        ]
-
-    def cell(self, chosen: Mapping[str, float]) -> Cell:
-        one = self.cells.few_shot(self.task, self.shots, self.method, self.seeds)
-        settings: dict[str, Any] = dict(chosen)
-        if "scl_preference" in chosen:
-            settings["scl_preference"] = chosen["scl_preference"], 1 - chosen["scl_preference"]
-        suffix = "-".join(f"{key.removeprefix('scl_')}{value:g}" for key, value in chosen.items())
-        config = one.config.changed(**settings)
-        return Cell(f"{self.name}-{suffix}", config, self.seeds, training)
-
-    def accuracy(self, chosen: Mapping[str, float], split: str) -> list[float]:
-        """Return the accuracy of each finished seed."""
-        found = Results(self.results).values(self.cell(chosen), split, self.task, "accuracy")
-        return [found[seed] for seed in self.seeds if seed in found]
-
-    def judge(self, trial: Trial) -> float:
-        """Train with the settings of a trial and return the mean dev accuracy."""
-        chosen = {
-            key: float(trial.suggest_categorical(key, grid)) for key, grid in self.space.items()
-        }
-        raise_if_failed(run_cells([self.cell(chosen)], Results(self.results), self.runs))
-        return float(np.mean(self.accuracy(chosen, "dev")))
-
-
-def tune(tuning: Tuning, storage: str, trials: int | None = None) -> Study:
-    """Evaluate the points without a result, all of them or at most `trials`.
-
-    Points are queued in the storage, where any worker takes the next one. Those of a stopped worker
-    are queued again. A failed point is reported by `failures`; the next call tries it again.
+    `dev` are the keys of the dev figure in the figures of a run; larger is better.
     """
-    import optuna
 
-    study = optuna.create_study(
-        storage=opened(storage), study_name=tuning.name, direction="maximize", load_if_exists=True
-    )
-    failed: list[dict[str, float]] = []
+    cell: Cell
+    grid: Mapping[str, Sequence[Any]]
+    dev: tuple[str, ...]
 
-    def judge(trial: Trial) -> float:
-        try:
-            return tuning.judge(trial)
-        except UserError as error:
-            trial.set_user_attr(FAILURE, str(error))
-            failed.append(trial.params)
-            raise
+    def points(self, count: int) -> list[dict[str, Any]]:
+        """Return `count` points of the grid, drawn with a fixed seed; all if there are fewer."""
+        every = [dict(zip(self.grid, point, strict=True)) for point in product(*self.grid.values())]
+        random.Random(0).shuffle(every)
+        return every[:count]
 
-    judged = 0
-    while trials is None or judged < trials:
-        optuna.storages.fail_stale_trials(study)
-        if not waiting(study):
-            for point in missing(tuning, study):
-                if point not in failed:
-                    study.enqueue_trial(point)
-        if not waiting(study):
-            return study
-        study.optimize(judge, n_trials=1, catch=(UserError,))
-        judged += 1
-    return study
+    def trial(self, point: Settings, seeds: int) -> Cell:
+        """Return the cell of a point with the first `seeds` seeds."""
+        name = sha256(json.dumps(point, sort_keys=True).encode()).hexdigest()[:8]
+        config = with_settings(self.cell.config, point)
+        cell = replace(self.cell, config=config, seeds=self.cell.seeds[:seeds])
+        return replace(cell, name=f"{self.cell.name}-{name}")
 
 
-def opened(storage: str) -> RDBStorage:
-    """Open the storage of a database's URL; raise UserError if that fails."""
-    import optuna
-    from sqlalchemy.exc import SQLAlchemyError
+def with_settings(config: RunConfig, settings: Settings) -> RunConfig:
+    """Return a configuration with these settings; see `changes_of`."""
+    return config.changed(**changes_of(settings))
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # the runs print their progress
+
+def changes_of(settings: Settings) -> dict[str, Any]:
+    """Return settings as changes of a configuration: `lr` is that of encoder and heads."""
+    return {**settings, **({"head_lr": settings["lr"]} if "lr" in settings else {})}
+
+
+def rates(config: RunConfig) -> tuple[float, ...]:
+    """Return the learning rates of a grid: the study's rate, a third of it and three times it."""
+    return tuple(float(f"{config.flat()['lr'] * factor:.3g}") for factor in RATES)
+
+
+def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> list[str]:
+    """Train `count` points of each search and store their dev figures; return the errors.
+
+    Stored points are not repeated.
+    """
+    failed = []
+    (results / FOLDER).mkdir(parents=True, exist_ok=True)
+    trained = Results(runs / FOLDER)  # with figures of test, which select nothing
+    for search in searches:
+        name, stored = search.cell.name, stored_points(search, results)
+        known = [point["settings"] for point in stored]
+        left = [point for point in as_json(search.points(count)) if point not in known]
+        print(f"\n{name}: {len(left)} points of {', '.join(search.grid)} are left", flush=True)
+        for point in left:
+            cell = search.trial(point, SEEDS)
+            failed += run_cells([cell], trained, runs)
+            dev = trained.values(cell, *search.dev)
+            if len(dev) == len(cell.seeds):
+                figures = {str(seed): figure for seed, figure in dev.items()}
+                stored.append({"settings": point, "dev": figures})
+                content = {"config": without_paths(search.cell.config), "points": stored}
+                write_cell(file_of(search, results), content)
+    return failed
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as it is after storing: lists in place of tuples."""
+    return json.loads(json.dumps(value))
+
+
+def file_of(search: Search, results: Path) -> Path:
+    return results / FOLDER / f"{search.cell.name}.json"
+
+
+def stored_points(search: Search, results: Path) -> list[dict[str, Any]]:
+    """Return the stored points of a search; raise UserError for another configuration."""
+    file = file_of(search, results)
+    if not file.exists():
+        return []
+    content = read_cell(file)
+    check_config(file, search.cell.config, content.get("config") or {}, ignored=("seed",))
     try:
-        return optuna.storages.RDBStorage(storage, heartbeat_interval=60, grace_period=STALE)
-    except (SQLAlchemyError, ImportError) as error:
-        found = str(error).splitlines()[0]
-        raise UserError(
-            f"--storage {storage}: expected a database's URL, found: {found}"
-        ) from error
+        return [
+            {"settings": dict(one["settings"]), "dev": dict(one["dev"])}
+            for one in content["points"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{file}: expected points with settings and dev figures") from error
 
 
-def failures(tuning: Tuning, study: Study) -> list[str]:
-    """Return the errors of failed points that still have no result."""
-    from optuna.trial import TrialState
+def best_point(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the point with the highest mean dev figure, the first of equal ones."""
+    return max(points, key=lambda point: fmean(point["dev"].values()))
 
-    failed = {
-        tuple(trial.params.items()): trial.user_attrs[FAILURE]
-        for trial in study.get_trials(states=(TrialState.FAIL,))
-        if FAILURE in trial.user_attrs and trial.params in missing(tuning, study)
+
+def tuned_settings(searches: Sequence[Search], results: Path) -> dict[str, Settings]:
+    """Return the best settings of each tuned cell."""
+    return {
+        search.cell.name: {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in best_point(points)["settings"].items()
+        }
+        for search in searches
+        if (points := stored_points(search, results))
     }
-    return [f"{', '.join(f'{k} {v:g}' for k, v in point)}: {why}" for point, why in failed.items()]
 
 
-def waiting(study: Study) -> bool:
-    from optuna.trial import TrialState
+def tuning_table(searches: Sequence[Search], results: Path) -> Table:
+    """Return the chosen settings of each tuned cell, and its number of points and seeds."""
+    rows = []
+    for search in searches:
+        if not (points := stored_points(search, results)):
+            continue
+        best = best_point(points)
+        chosen = ", ".join(f"{key} {shown_value(value)}" for key, value in best["settings"].items())
+        mean = fmean(best["dev"].values())
+        counts = str(len(points)), str(len(best["dev"]))
+        rows.append([search.cell.name, chosen, f"{mean:.4f}", *counts])
+    return ["cell", "chosen on dev", "dev", "points", "seeds"], rows
 
-    return bool(study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
 
-
-def missing(tuning: Tuning, study: Study, running: bool = True) -> list[dict[str, float]]:
-    """Return points without a result; with `running`, omit those being evaluated now."""
-    from optuna.trial import TrialState
-
-    states = (TrialState.COMPLETE, *((TrialState.RUNNING,) if running else ()))
-    known = [trial.params for trial in study.get_trials(deepcopy=False, states=states)]
-    return [point for point in tuning.points() if point not in known]
+def shown_value(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "/".join(f"{part:g}" for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

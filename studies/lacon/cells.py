@@ -16,6 +16,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from studies.results import Cell
 from studies.runner import training
+from studies.tuning import Search, Tuned, changes_of, rates
 from tasks import MANY_CLASSES, PAIRS, data_folder
 from tasks.lacon import HEADS
 from tasks.predictions import read_scores, scores_name
@@ -63,10 +64,14 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {  # Tables 3 and 6
 }
 IMBALANCED = ("qnli", "cola", "sst2")  # the last one is not in the paper
 RATIOS = (1, 3, 5, 10, 20)
+TUNED_RATIO = 10
 RAREST = 32
 CLASS_TASKS = {"trec": tuple(range(2, 7)), "dbpedia": tuple(range(2, 15))}
 CLASS_METHODS = ("ce", "scl", "lacon-fusion")
 MAPPED = ("mrpc", "cola")  # Figure 4
+CONTRAST = {"scl_temperature": (0.1, 0.3, 0.5, 0.7), "scl_weight": (0.1, 0.3, 0.5, 0.7, 0.9)}
+LABELS = {"label_temperature": (0.05, 0.1, 0.2, 0.3, 0.5), "label_spread": (0.1, 0.5, 1.0)}
+GRIDS = {"cl": CONTRAST, "scl": CONTRAST, "lacon": LABELS, "lacon-fusion": LABELS}
 SWEPT = ("rte", "sst2")
 SWEEPS: dict[str, tuple[str, tuple[float, ...]]] = {  # Figure 5
     "tau": ("label_temperature", (0.05, 0.1, 0.2, 0.3, 0.5)),
@@ -81,29 +86,36 @@ class Experiments:
 
     The `limit` of `base` counts examples per class. `epochs`, `lr` and `changes` (pooling, batch
     size) replace the study's values, except the epochs of few-shot and imbalanced cells, which have
-    few examples.
+    few examples. Settings `tuned` for LaCon-vanilla or cross-entropy hold for their parts, numbers
+    of classes and means of all tokens, those with 20 examples or a ratio of 10 for the others.
     """
 
     base: RunConfig
     epochs: int | None = None
     lr: float = 2e-5
     changes: Mapping[str, Any] = field(default_factory=dict)
+    tuned: Tuned = field(default_factory=dict)
 
     def main(self, task: str, method: str) -> Cell:
         """Return a cell of Tables 2 and 7."""
-        return self.cell(f"main-{task}-{method}", task, SEEDS, **method_settings(method))
+        settings = self.of_method("main", task, method)
+        return self.cell(f"main-{task}-{method}", task, SEEDS, **settings)
 
     def ablation(self, task: str, variant: str) -> Cell:
         """Return a cell of Tables 3 and 6: LaCon without a part, or CE after the projection."""
         if variant == "projection":
-            settings: dict[str, Any] = {"objective": "projection"}
+            settings = self.of_method("main", task, "ce") | {"objective": "projection"}
         else:
-            settings = {"objective": "lacon"} | ABLATIONS[variant][1]
+            settings = self.of_method("main", task, "lacon") | ABLATIONS[variant][1]
+            if "ler" not in settings.get("label_terms", ("ler",)):
+                settings.pop("label_spread", None)
         return self.cell(f"ablation-{task}-{variant}", task, SEEDS, **settings)
 
     def few_shot(self, task: str, shots: int, method: str) -> Cell:
         """Return a cell of Table 4 and Figure 2."""
-        settings = method_settings("lacon" if method == "names" else method)
+        settings = self.of_method(
+            "few-shot", task, "lacon" if method == "names" else method, f"-{SHOTS[1]}"
+        )
         if method == "names":
             settings["label_start"] = "names"
         name = f"few-shot-{task}-{shots}-{method}"
@@ -117,7 +129,8 @@ class Experiments:
         name = f"imbalanced-{task}-{ratio}-{method}"
         # Accuracy would select a model that always predicts the most frequent class.
         numbers |= {"select_by": "matthews"}
-        return self.cell(name, task, SEEDS, **(method_settings(method) | numbers))
+        settings = self.of_method("imbalanced", task, method, f"-{TUNED_RATIO}")
+        return self.cell(name, task, SEEDS, **(settings | numbers))
 
     def first_classes(self, task: str, count: int, method: str) -> Cell:
         """Return a cell of Figure 6; with all classes it is a main cell."""
@@ -125,7 +138,7 @@ class Experiments:
             return self.main(task, method)
         options = {"task_options": {task: {"classes": str(count)}}}
         name = f"classes-{task}-{count}-{method}"
-        return self.cell(name, task, SEEDS, **(method_settings(method) | options))
+        return self.cell(name, task, SEEDS, **(self.of_method("main", task, method) | options))
 
     def sweep(self, task: str, what: str, value: float) -> Cell:
         """Return a cell of Figure 5; a default is a main cell, some other values ablation cells."""
@@ -135,7 +148,7 @@ class Experiments:
         number: float | None = value
         if what == "heads":
             number = None if value == HEADS else int(value)
-        settings = {"objective": "lacon", setting: number}
+        settings = self.of_method("main", task, "lacon") | {setting: number}
         one = self.cell(f"sweep-{task}-{what}-{value:g}", task, SWEEP_SEEDS, **settings)
         others = [self.main(task, "lacon")]
         if task in ABLATED:
@@ -167,6 +180,27 @@ class Experiments:
             for value in points
         ]
         return list({one.name: one for one in found}.values())
+
+    def searches(self) -> list[Search]:
+        """Return the grids of rate, temperature and weight of the methods by cell."""
+        cells = [(self.main(task, method), method) for task in TASKS for method in METHODS]
+        both = ("ce", "lacon")
+        cells += [(self.few_shot(task, SHOTS[1], m), m) for task in FEW_TASKS for m in both]
+        cells += [(self.imbalanced(task, TUNED_RATIO, m), m) for task in IMBALANCED for m in both]
+        return [
+            Search(
+                one,
+                {"lr": rates(one.config), **GRIDS.get(method, {})},
+                ("dev", task, one.config.select_by or "accuracy"),
+            )
+            for one, method in cells
+            for task in one.config.tasks
+        ]
+
+    def of_method(self, kind: str, task: str, method: str, amount: str = "") -> dict[str, Any]:
+        """Return the settings of a method: those chosen on dev, else those of its source."""
+        name = f"{kind}-{task}{amount}-{method.removesuffix('-mean')}"
+        return method_settings(method) | changes_of(self.tuned.get(name, {}))
 
     def cell(self, name: str, task: str, seeds: tuple[int, ...], **changes: Any) -> Cell:
         """Return a cell with capped examples per class, a twentieth of them for early stopping."""

@@ -15,6 +15,7 @@ from studies.claims import (
     mean_per_seed,
     pooling_reason,
     shared_seeds,
+    tuning_reason,
 )
 from studies.lacon import cells as lacon
 from studies.lacon.tables import Scores, swept
@@ -91,7 +92,11 @@ def unfair(results: Scores) -> list[str]:
     reasons = [*pooling_reason(config), *limit_reason(results.cells.base, "class")]
     if config.epochs < lacon.EPOCHS:
         reasons.append(f"{config.epochs} epochs of {lacon.EPOCHS}")
-    return [*reasons, lacon.NOT_TUNED]
+    searched = [search.cell for search in results.cells.searches()]
+    return [
+        *reasons,
+        *tuning_reason(results.results, searched, results.cells.tuned, lacon.NOT_TUNED),
+    ]
 
 
 def few_shot_differences(results: Scores) -> dict[str, Pairs]:

@@ -23,7 +23,7 @@ from studies.claims import READING, verdict_table
 from studies.figures import EmbeddingSpace, Line, complete_map_run, draw_lines, draw_spaces
 from studies.lacon import cells as lacon
 from studies.lacon import claims, tables
-from studies.study import Report, Study, StudyRequest, notes_of, progress_notice
+from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from tasks.lacon import Anchored
 from tasks.objectives import LaCon
 
@@ -43,7 +43,8 @@ OWN_NUMBERS = (
 
 
 def experiments(request: StudyRequest) -> lacon.Experiments:
-    return lacon.Experiments(request.base, request.epochs, request.lr or RATE, request.changes)
+    rate = request.lr or RATE
+    return lacon.Experiments(request.base, request.epochs, rate, request.changes, request.tuned)
 
 
 def page(report: Report) -> list[str]:
@@ -62,6 +63,7 @@ def page(report: Report) -> list[str]:
         "accuracy.",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}.",
         OWN_NUMBERS,
+        *tuning_part(STUDY, report),
         "## Data (Table 1)",
         markdown_table(*tables.data_table(found)),
         "The paper's test sets are GLUE's and CLUE's dev files, ours those of DIR, which may be "
@@ -214,7 +216,8 @@ STUDY = Study(
     cells=lambda request: experiments(request).every(),
     page=page,
     draw=draw,
+    searches=lambda request: experiments(request).searches(),
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "pooling", "batch_size"),
+    options=("seeds", "pooling", "batch_size", "tune"),
     limit_per_class=True,
 )

@@ -6,13 +6,14 @@ for Fine-Tuning Large Pre-trained Language Models".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from multitask.config import RunConfig
 from studies.results import Cell
 from studies.runner import training
+from studies.tuning import Search, Tuned, rates, with_settings
 from tasks import PAIRS
 
 METHODS = {"ce": "CE", "scl": "CE + SCL", "ls": "CE + LS", "epo": "CE + EPO"}
@@ -54,18 +55,20 @@ def method_settings(method: str) -> dict[str, Any]:
 class Experiments:
     """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
-    `epochs` and `changes` (pooling, batch size) replace the study's values.
+    `epochs` and `changes` (pooling, batch size) replace the study's values. Settings `tuned` with
+    50 examples hold for every number of examples, and those of a method for its control.
     """
 
     base: RunConfig
     epochs: int | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    tuned: Tuned = field(default_factory=dict)
 
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
         epochs = self.epochs or EPOCHS
         config = replace(
-            self.config(task, method),
+            self.config(task, method, f"few-shot-{task}-{SHOTS[1]}"),
             protocol="few-shot",
             shots=shots,
             limit=None,
@@ -77,7 +80,7 @@ class Experiments:
 
     def full(self, task: str, method: str) -> Cell:
         """Return a cell with all examples; a tenth is held out as dev, which selects the epoch."""
-        config = self.config(task, method)
+        config = self.config(task, method, f"full-{task}")
         config = config.changed(protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
         return Cell(f"full-{task}-{method}", config, FULL_SEEDS, training)
 
@@ -107,16 +110,42 @@ class Experiments:
         spaces = [self.at_parameters(task) for task in SPACES]
         return list({one.name: one for one in [*few, *full, *swept, *spaces]}.values())
 
-    def config(self, task: str, method: str) -> RunConfig:
+    def searches(self) -> list[Search]:
+        """Return the grids of rate, temperature, weight and preference (section 4.1) by cell."""
+        cells = [(self.few_shot(task, SHOTS[1], m), m) for task in TASKS for m in METHODS]
+        cells += [(self.full(task, m), m) for task in FULL for m in METHODS]
+        return [
+            Search(one, {"lr": rates(one.config), **grid_of(method)}, dev_of(one))
+            for one, method in cells
+        ]
+
+    def config(self, task: str, method: str, cell: str) -> RunConfig:
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | dict(self.changes) | method_settings(method)
-        return self.base.changed(
+        config = self.base.changed(
             tasks=(task,),
             task_options=options,
             drop_leaks=True,
             leaks_of="own",
             **settings,
         )
+        return with_settings(config, self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {}))
+
+
+def grid_of(method: str) -> dict[str, Sequence[Any]]:
+    """Return the values of a method's own settings; cross-entropy has none."""
+    if method == "ce":
+        return {}
+    own: dict[str, Sequence[Any]] = {"scl_temperature": GRID, "scl_weight": GRID}
+    if method != "scl":
+        own["scl_preference"] = [(first, round(1 - first, 1)) for first in GRID]
+    return own
+
+
+def dev_of(one: Cell) -> tuple[str, ...]:
+    """Return the keys of a run's dev figure by which settings are chosen."""
+    (task,) = one.config.tasks
+    return ("dev", task, "accuracy")
 
 
 def swept_methods() -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from studies.figures import complete_map_run, draw_lines, draw_maps
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
 from studies.scl_moo import tables
-from studies.study import Report, Study, StudyRequest, notes_of, progress_notice
+from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from tasks import data_folder
 
 RATE = 1e-5  # section 4.1
@@ -20,7 +20,7 @@ MAPPED = ("ls", "epo", "scl")  # Figure 4, from left to right: SST-2, 20 example
 def experiments(request: StudyRequest) -> scl_moo.Experiments:
     rate = request.lr or RATE
     base = request.base.changed(lr=rate, head_lr=rate)
-    return scl_moo.Experiments(base, request.epochs, request.changes)
+    return scl_moo.Experiments(base, request.epochs, request.changes, request.tuned)
 
 
 def accuracies(report: Report) -> tables.Accuracies:
@@ -54,6 +54,7 @@ def page(report: Report) -> list[str]:
         f"{progress_notice(report)} Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}.",
+        *tuning_part(STUDY, report),
         "## Data (Table 1)",
         markdown_table(*tables.data_table(found)),
         "Left out: training examples whose texts are in dev or test of their task.",
@@ -124,6 +125,7 @@ STUDY = Study(
     page=page,
     wanted=is_wanted,
     draw=draw,
+    searches=lambda request: experiments(request).searches(),
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "pooling", "batch_size"),
+    options=("seeds", "pooling", "batch_size", "tune"),
 )

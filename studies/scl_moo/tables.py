@@ -23,6 +23,7 @@ from studies.claims import (
     pooling_reason,
     select_seeds,
     shown,
+    tuning_reason,
 )
 from studies.results import Cell, Results
 from studies.scl_moo import cells as scl_moo
@@ -158,7 +159,17 @@ def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
         (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
         for m in (one, other)
     )
-    reasons = [*pooling_reason(plain), *limit_reason(plain, "task"), scl_moo.NOT_TUNED]
+    searched = [
+        search.cell
+        for search in cells.searches()
+        if search.cell.name.startswith("few-shot" if few else "full")
+        and search.cell.name.endswith((f"-{one}", f"-{other.removesuffix(scl_moo.BALANCED)}"))
+    ]
+    reasons = [
+        *pooling_reason(plain),
+        *limit_reason(plain, "task"),
+        *tuning_reason(results.results, searched, cells.tuned, scl_moo.NOT_TUNED),
+    ]
     if plain.class_balanced != ours.class_balanced:
         reasons.append("only LS and EPO have class-balanced batches")
     if few and plain.epochs == scl_moo.EPOCHS:

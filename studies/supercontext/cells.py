@@ -8,7 +8,7 @@ with cross-entropy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from studies.results import Cell
 from studies.supercontext.evaluation import Vectors, Words, pretrain_and_evaluate
+from studies.tuning import Search, Tuned, changes_of, rates
 
 LOSSES = {
     "ce": "Cross-entropy",
@@ -44,6 +45,12 @@ SWEEPS: dict[str, tuple[float, ...]] = {  # Figures 4 and 5
     "tau": (0.05, 0.1, 0.3, 0.5, 1.0),
     "positives": (5, 10, 20, 39),
     "negatives": (10, 40, 80, 160),
+}
+CONTRAST = {"contrast_temperature": (0.05, 0.1, 0.3, 0.5, 1.0)}
+GRIDS = {
+    "class-triplet": {"margin": (0.1, 0.3, 0.5, 0.8, 1.0)},
+    "supcon": CONTRAST,
+    "superloss": CONTRAST,
 }
 CE_BATCHES = (16, 32, 64, 200, 400)
 EVERY = {
@@ -80,13 +87,15 @@ FIRST = ("small", "given")  # the default; `large` must be requested
 class Experiments:
     """The cells of a base configuration, which sets data, limits, encoder and precision.
 
-    `epochs` replaces the study's values, and `lr` that of the setting `given`.
+    `epochs` replaces the study's values, and `lr` that of the setting `given`. Settings `tuned` for
+    a cell of Tables 3 and 4 hold for the other cells of its setting, task and loss.
     """
 
     base: RunConfig
     epochs: int | None = None
     lr: float | None = None
     vectors: Vectors | None = None
+    tuned: Tuned = field(default_factory=dict)
 
     def main(self, setting: str, task: str, loss: str) -> Cell:
         """Return a cell of Tables 3 and 4."""
@@ -146,6 +155,20 @@ class Experiments:
         found += [self.sweep(*point) for point in sweep_points()]
         return list({one.name: one for one in found}.values())
 
+    def searches(self) -> list[Search]:
+        """Return the grids of the rate and of each loss's margin or temperature by cell."""
+        mains = [
+            (self.main(s, t, loss), t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES
+        ]
+        return [
+            Search(
+                one,
+                {"lr": rates(one.config), **GRIDS.get(loss, {})},
+                ("linear", "dev", task, "accuracy"),
+            )
+            for one, task, loss in mains
+        ]
+
     def cell(
         self,
         name: str,
@@ -165,9 +188,11 @@ class Experiments:
         settings: dict[str, Any] = {
             "mode": "single",
             "batch_size": numbers.ce_batch_size,
+            "lr": lr,
+            "head_lr": lr,
         }
         if loss != "ce":
-            settings = {
+            settings |= {
                 "mode": "pretrain",
                 "objective": loss,
                 "batch_size": numbers.batch_size,
@@ -185,11 +210,9 @@ class Experiments:
             epochs=epochs,
             evaluate_every=min(CHECKPOINT_EVERY, epochs),
             keep="last",
-            lr=lr,
-            head_lr=lr,
             weight_decay=0.0,  # Adam
             precision=self.base.precision if words is None else "fp32",
-            **(settings | changes),
+            **(settings | changes_of(self.tuned.get(f"{setting}-{task}-{loss}", {})) | changes),
         )
         work = partial(
             pretrain_and_evaluate,

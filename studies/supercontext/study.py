@@ -12,7 +12,7 @@ from reports.tables import markdown_table
 from studies.claims import READING, verdict_table
 from studies.figures import draw_lines, draw_maps, map_folder
 from studies.results import Cell
-from studies.study import Report, Study, StudyRequest, notes_of, progress_notice
+from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from studies.supercontext import cells as supercontext
 from studies.supercontext import tables
 from studies.supercontext.evaluation import Vectors, pretrain
@@ -35,7 +35,7 @@ SAME_FOR_ALL = (
 def experiments(request: StudyRequest) -> supercontext.Experiments:
     vectors = Vectors.of(Path(request.vectors)) if request.vectors else None
     return supercontext.Experiments(
-        request.base.changed(**request.changes), request.epochs, request.lr, vectors
+        request.base.changed(**request.changes), request.epochs, request.lr, vectors, request.tuned
     )
 
 
@@ -79,6 +79,7 @@ def page(report: Report) -> list[str]:
         notes_of(STUDY, report.request),
         SAME_FOR_ALL,
     ]
+    parts += tuning_part(STUDY, report)
     for setting in supercontext.SETTINGS:
         parts += tables.setting_parts(found, setting)
     return [
@@ -146,6 +147,7 @@ STUDY = Study(
     wanted=is_wanted,
     check=check,
     draw=draw,
+    searches=lambda request: experiments(request).searches(),
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "dev_limit", "vectors", "pooling"),
+    options=("seeds", "dev_limit", "vectors", "pooling", "tune"),
 )

@@ -20,6 +20,7 @@ from studies.claims import (
     points_text,
     select_seeds,
     shown,
+    tuning_reason,
 )
 from studies.results import Cell, Results
 from studies.study import printed
@@ -188,7 +189,10 @@ def claims(results: Accuracies, setting: str) -> list[Claim]:
 
 def unfair(results: Accuracies, setting: str) -> list[str]:
     """Return the conditions of a fair test that the settings do not meet."""
-    reasons = [*limit_reason(results.cells.base, "set"), supercontext.NOT_TUNED]
+    cells = results.cells
+    searched = [one.cell for one in cells.searches() if one.cell.name.startswith(f"{setting}-")]
+    untuned = tuning_reason(results.results, searched, cells.tuned, supercontext.NOT_TUNED)
+    reasons = [*limit_reason(cells.base, "set"), *untuned]
     if results.cells.words(setting) is not None and results.cells.vectors is None:
         reasons.append("word vectors start at random, without GloVe's")
     return reasons

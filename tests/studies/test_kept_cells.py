@@ -15,9 +15,10 @@ from studies import STUDIES, best, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
 from studies.faults import FAULTS, find_fault, left_out_notice
+from studies.reproduce import reproduce
 from studies.results import Cell, Results
 from studies.runner import run_cells
-from studies.study import StudyRequest, reproduce
+from studies.study import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 ROOT = Path(__file__).parents[2]

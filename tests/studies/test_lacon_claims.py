@@ -32,8 +32,9 @@ from studies.lacon.tables import (
     main_table,
     sweep_table,
 )
+from studies.reproduce import page_of
 from studies.results import Results
-from studies.study import Report, StudyRequest, page_of, printed
+from studies.study import Report, StudyRequest, printed
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", limit=200))
 MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}

@@ -8,8 +8,9 @@ from multitask.config import RunConfig
 from reports.cells import read_cell
 from studies import find_study
 from studies.faults import left_out_notice
+from studies.reproduce import page_of, with_tuned_settings
 from studies.results import Results
-from studies.study import Report, StudyRequest, page_of
+from studies.study import Report, StudyRequest
 
 RESULTS = Path(__file__).parents[2] / "results"
 # A cell of each study that tells what was asked for, and which of its settings were asked for.
@@ -32,6 +33,7 @@ def test_tables_are_of_kept_cells_and_say_what_is_left_out(name, tmp_path):
     epochs, lr = asked.pop("epochs", None), asked.pop("lr", None)
     base = RunConfig(mode="single", tasks=(), data=config["data"], precision="bf16", **asked)
     request = StudyRequest(base, RESULTS / name, tmp_path, epochs=epochs, lr=lr, stored_only=True)
+    request = with_tuned_settings(study, request)
     cells = study.cells(request)
     text = page_of(study, Report(Results(RESULTS / name), request, cells, ()))
     published = (RESULTS / f"{name}.md").read_text()

@@ -1,7 +1,6 @@
 """SCL-MOO's cells as configurations, the command that runs them, and its tables."""
 
 import json
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -28,12 +27,10 @@ from studies.scl_moo.tables import (
     full_table,
 )
 from studies.study import StudyRequest, printed
-from studies.tuning import Tuning, best_table, check, failures, missing, tune
 from tasks.objectives import EPO, LS
 from tasks.protocols import FewShots
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
-POINT = {"scl_temperature": 0.3, "scl_weight": 0.3, "scl_preference": 0.5}
 
 
 def test_a_sweep_at_its_own_value_is_the_main_cell():
@@ -111,20 +108,21 @@ def test_some_cells(reproduce, tmp_path):
     assert set(again) == {"1", "2", "3"}
 
 
-def test_examples_other_than_the_recorded_ones_are_refused(tuning):
-    config = replace(tuning.cell(POINT).config, seed=1)
-    for folder in (tuning.results, tuning.runs):
+def test_examples_other_than_the_recorded_ones_are_refused(small, tmp_path):
+    config = replace(small.config, seed=1)
+    folders = tmp_path / "results", tmp_path / "runs"
+    for folder in folders:
         folder.mkdir()
-    record_examples(config, tuning.results, tuning.runs)
-    file = tuning.results / "ids-sst2-few-shot.json"
+    record_examples(config, *folders)
+    file = tmp_path / "results/ids-sst2-few-shot.json"
     kept = file.read_bytes()
-    record_examples(config, tuning.results, tuning.runs)
+    record_examples(config, *folders)
     assert file.read_bytes() == kept
     content = json.loads(kept)
     for key in ("dev", "dev, hash"):
         file.write_text(json.dumps(content | {key: "others"}))
         with pytest.raises(UserError, match=f"{key}: expected these examples, found others"):
-            record_examples(config, tuning.results, tuning.runs)
+            record_examples(config, *folders)
 
 
 def test_invalid_rows_flags_and_data_are_refused(reproduce, data, tmp_path):
@@ -208,87 +206,19 @@ def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
     assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
 
 
-# Tuning
+# Runs of several workers
 
 
 @pytest.fixture
-def tuning(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.tuning.GRID", (0.3, 0.7))
-    monkeypatch.setattr("studies.tuning.RATIOS", (0.5,))
+def small(data):
+    """Return a cell of a tiny encoder with 20 examples."""
     cells = Experiments(replace(CELLS.base, data=str(data)), epochs=1)
-    return Tuning(cells, "sst2", 8, "ls", (1, 2), tmp_path / "results", tmp_path / "runs")
+    return cells.few_shot("sst2", 20, "ls", (1, 2))
 
 
-@pytest.fixture
-def storage(tmp_path):
-    return f"sqlite:///{tmp_path}/optuna.db"
-
-
-def distinct(study):
-    return {tuple(t.params.values()) for t in study.trials if t.state.name == "COMPLETE"}
-
-
-def test_settings_are_chosen_on_dev_and_workers_share_what_is_done(tuning, storage):
-    first = tune(tuning, storage, trials=1)
-    assert len(distinct(first)) == 1
-    study = tune(tuning, storage)  # as another worker would go on
-    assert distinct(study) == {(tau, part, 0.5) for tau in (0.3, 0.7) for part in (0.3, 0.7)}
-    for trial in study.trials:
-        assert trial.value == pytest.approx(np.mean(tuning.accuracy(trial.params, "dev")))
-    assert len(best_table(tuning, study).splitlines()) == 2 + 4
-    assert len(tune(tuning, storage).trials) == 4
-
-
-def test_a_failing_point_is_reported_and_the_others_are_evaluated(tuning, storage, monkeypatch):
-    plain = Tuning.judge
-
-    def judge(self, trial):
-        found = plain(self, trial)
-        if trial.params["scl_temperature"] == 0.7 and trial.params["scl_weight"] == 0.3:
-            raise UserError("diverged")
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Tuning, "judge", judge)
-        study = tune(tuning, storage)
-        assert len(distinct(study)) == 3
-        (line,) = failures(tuning, study)
-        assert line == "scl_temperature 0.7, scl_weight 0.3, scl_preference 0.5: diverged"
-    study = tune(tuning, storage)
-    assert (len(distinct(study)), failures(tuning, study)) == (4, [])
-
-
-def test_the_last_point_of_a_killed_worker_is_judged_again(tuning, storage, tmp_path):
-    tune(tuning, storage, trials=3)
-    study = tune(tuning, storage, trials=0)
-    trial = study.ask()
-    tuning_point = {k: trial.suggest_categorical(k, grid) for k, grid in tuning.space.items()}
-    assert tuple(tuning_point.values()) not in distinct(study)  # and the worker is killed
-    study._storage.record_heartbeat(trial._trial_id)
-    with sqlite3.connect(tmp_path / "optuna.db") as database:
-        database.execute("UPDATE trial_heartbeats SET heartbeat = '2020-01-01 00:00:00'")
-    assert len(missing(tuning, study)) == 0
-    assert len(distinct(tune(tuning, storage))) == 4
-
-
-def test_invalid_storage_and_too_many_shots_are_refused(tuning):
-    with pytest.raises(UserError, match="--storage foo:///x: expected a database's URL, found: "):
-        tune(tuning, "foo:///x")
-    check(tuning)
-    with pytest.raises(UserError, match="for 400 shots"):
-        check(replace(tuning, shots=400))
-    with pytest.raises(UserError, match="expected data of mnli, found no"):
-        check(replace(tuning, task="mnli"))
-
-
-def test_another_configuration_is_another_study(tuning):
-    faster = replace(tuning, cells=Experiments(replace(tuning.cells.base, lr=1.0), epochs=1))
-    assert len({tuning.name, faster.name, replace(tuning, seeds=(1,)).name}) == 3
-
-
-def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
+def test_workers_share_the_seeds_of_a_cell(small, tmp_path, monkeypatch):
     """Each takes what the other is not at: together they take half the time."""
-    one = replace(tuning.cell(POINT), seeds=(1, 2, 3, 4))
+    one = replace(small, seeds=(1, 2, 3, 4))
     both_started, plain, begun = Barrier(2, timeout=600), runner.complete, []
 
     def count(config, *args, **settings):
@@ -299,22 +229,22 @@ def test_workers_share_the_seeds_of_a_cell(tuning, monkeypatch):
 
     monkeypatch.setattr(runner, "complete", count)
     with ThreadPoolExecutor(2) as pool:
-        results = [Results(tuning.results) for _ in range(2)]
-        works = [pool.submit(run_cells, [one], each, tuning.runs) for each in results]
+        results = [Results(tmp_path / "results") for _ in range(2)]
+        works = [pool.submit(run_cells, [one], each, tmp_path / "runs") for each in results]
         for work in works:
             work.result()
     assert sorted(begun) == [1, 2, 3, 4]
-    assert set(Results(tuning.results).figures_by_seed(one)) == {1, 2, 3, 4}
+    assert set(Results(tmp_path / "results").figures_by_seed(one)) == {1, 2, 3, 4}
 
 
-def test_failures_of_runs_of_another_worker_are_reported(tuning, monkeypatch):
-    one = replace(tuning.cell(POINT), seeds=(1, 2))
+def test_failures_of_runs_of_another_worker_are_reported(small, tmp_path, monkeypatch):
+    one = replace(small, seeds=(1, 2))
     monkeypatch.setattr(runner, "run_seed", lambda *_, wait=True: failing() if wait else False)
 
     def failing():
         raise UserError("no memory")
 
-    found = run_cells([one], Results(tuning.results), tuning.runs)
+    found = run_cells([one], Results(tmp_path / "results"), tmp_path / "runs")
     assert [line.rpartition(": ")[2] for line in found] == ["no memory", "no memory"]
 
 

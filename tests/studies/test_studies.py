@@ -15,9 +15,10 @@ from multitask.sampling import build_plan
 from studies import balance, find_study, mixing, noise, regularisation, toy_front
 from studies.claims import mean_per_seed
 from studies.lacon import cells as lacon
+from studies.reproduce import requested_seeds
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
-from studies.study import StudyRequest, requested_seeds
+from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
 
 

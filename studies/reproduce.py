@@ -1,0 +1,135 @@
+"""Reproduction of a study: choose settings, train the missing runs, write the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count as numbers
+from itertools import islice
+
+from common.atomic_files import atomic_write_text
+from common.errors import SettingsError, UserError
+from studies.results import Cell, Results
+from studies.runner import record_data, run_cells, write_leaks
+from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
+from studies.tuning import Search, tune, tuned_settings
+
+
+def check_request(study: Study, request: StudyRequest) -> None:
+    """Raise SettingsError for unknown rows and for options that only other studies accept."""
+    names = study.rows()
+    for row in request.rows or ():
+        if row not in names and not (study.by_beginning and any(n.startswith(row) for n in names)):
+            some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
+            what = "the beginning of one of" if study.by_beginning else "one of"
+            raise SettingsError(f"rows: expected {what} {some}; found {row}")
+    if study.limit_per_class and isinstance(request.base.limit, float):
+        found = f"with {study.name}, found {request.base.limit}"
+        raise SettingsError(f"limit: expected a number of examples per class {found}")
+    if request.rows and request.further:
+        raise SettingsError("rows and further: expected at most one of them")
+    if request.tune and request.stored_only:
+        raise SettingsError("tune and stored_only: expected at most one of them")
+    given = {
+        "tune": request.tune,
+        "further": request.further,
+        "seeds": request.seeds,
+        "dev_limit": request.base.dev_limit,
+        "vectors": request.vectors,
+        **request.changes,
+    }
+    for key, value in given.items():
+        if value and key not in study.options:
+            raise SettingsError(f"{key}: expected another table than {study.name}")
+    study.check(request)
+
+
+def reproduce(study: Study, request: StudyRequest) -> str:
+    """Train the missing runs, then write and return the page of all finished cells.
+
+    Raises UserError if runs failed, after everything else is written.
+    """
+    failed = tune_requested(study, request) if request.tune else []
+    request = with_tuned_settings(study, request)
+    cells = study.cells(request)
+    results = Results(request.results)
+    for one in cells:  # reject another configuration before hours of work
+        results.figures_by_seed(one)
+    chosen = []
+    if not request.stored_only:
+        chosen = requested_cells(study, cells, request)
+        if study.audited:
+            every = [*chosen, *(one.base_cell for one in chosen if one.base_cell is not None)]
+            record_data(every, request.results)
+            write_leaks(every, request.results)
+        failed += run_cells(chosen, results, request.runs, record_drawn=not study.audited)
+    report = Report(results, request, cells, chosen)
+    study.draw(report)
+    text = page_of(study, report)
+    atomic_write_text(request.page, text)
+    if study.train_and_draw(report):
+        text = page_of(study, report)
+        atomic_write_text(request.page, text)
+    raise_if_failed(failed)
+    return text
+
+
+def with_tuned_settings(study: Study, request: StudyRequest) -> StudyRequest:
+    """Return the request with the settings that were chosen on dev, from its results folder."""
+    searches = study.searches(replace(request, tuned={}))
+    return replace(request, tuned=tuned_settings(searches, request.results))
+
+
+def requested_searches(study: Study, request: StudyRequest) -> list[Search]:
+    """Return the searches of requested cells with available data."""
+    cells = requested_cells(study, study.cells(request), replace(request, seeds=None))
+    names = {one.name for one in cells}
+    return [search for search in study.searches(request) if search.cell.name in names]
+
+
+def tune_requested(study: Study, request: StudyRequest) -> list[str]:
+    """Choose the settings of the requested cells on dev; return the errors of failed runs."""
+    found = requested_searches(study, request)
+    if not found:
+        raise UserError("--tune: expected rows with settings to choose, found none")
+    return tune(found, request.tune or 0, request.results, request.runs)
+
+
+def raise_if_failed(failed: Sequence[str]) -> None:
+    """Raise UserError if runs failed."""
+    if failed:
+        raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")
+
+
+def page_of(study: Study, report: Report) -> str:
+    parts = [f"# {study.title}", f"`{report.request.command}`", *study.page(report)]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
+    """Return the requested cells with available data, with the requested number of seeds."""
+    found = [one for one in cells if study.is_wanted(one, request)]
+    wanted = request.seeds or (1 if study.few_seeds else None)
+    if wanted is not None:
+        found = [replace(one, seeds=requested_seeds(one, wanted, study)) for one in found]
+    absent = absent_tasks(found)
+    for name, file in absent.items():
+        print(f"{name} is skipped: {file} does not exist", flush=True)
+    found = without(absent, found)
+    if not found:
+        data = cells[0].config.data
+        raise UserError(f"{data}: expected data of a requested task, found none")
+    return found
+
+
+def requested_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
+    """Return `count` seeds of a cell, with further seeds if it has fewer.
+
+    A sweep has no further seeds, because its points are compared over the same seeds.
+    """
+    if study.audited and count > len(one.seeds) > 1:
+        raise UserError(f"--seeds: expected {len(one.seeds)} at most, found {count}")
+    if study.audited or one.name.startswith("sweep"):
+        return one.seeds[:count]
+    others = (seed for seed in numbers(1) if seed not in one.seeds)
+    return (*one.seeds[:count], *islice(others, max(0, count - len(one.seeds))))

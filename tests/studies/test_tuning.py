@@ -1,0 +1,174 @@
+"""Settings chosen on dev: which points are tried, what is stored, and which cells take them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from cell_files import few_words
+
+from common.errors import UserError
+from multitask.config import RunConfig
+from studies import STUDIES, find_study
+from studies.lacon import cells as lacon
+from studies.results import Results
+from studies.scl_moo.cells import Experiments
+from studies.study import StudyRequest
+from studies.supercontext import cells as supercontext
+from studies.tuning import Search, best_point, tune, tuned_settings
+
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", lr=1e-4, head_lr=1e-4)
+DEV = ("dev", "sst2", "accuracy")
+
+
+@pytest.fixture
+def data(tmp_path):
+    return few_words(tmp_path / "data", "SST-2", train=60, dev=24)
+
+
+@pytest.fixture
+def search():
+    """Return a search whose runs are replaced by a formula: dev is best at a rate of 3e-4."""
+    trained = []
+
+    def run(config, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        found = config.flat()
+        trained.append((found["lr"], found["scl_weight"], config.seed))
+        if found["scl_weight"] == 0.9:
+            raise UserError("diverged")
+        accuracy = 0.9 - abs(found["lr"] - 3e-4) * 100 - config.seed / 1000
+        found = {"dev": {"sst2": {"accuracy": accuracy}}, "test": {"sst2": {"accuracy": 0.0}}}
+        return found | {"environment": {"date": "2100-01-01"}}  # after every fixed fault
+
+    cell = Experiments(BASE, epochs=1).few_shot("sst2", 50, "scl")
+    grid = {"lr": (1e-4, 3e-4), "scl_weight": (0.1, 0.9)}
+    return Search(replace(cell, run_function=run), grid, DEV), trained
+
+
+@pytest.fixture(autouse=True)
+def no_data_recorded(monkeypatch):
+    monkeypatch.setattr("studies.runner.record_examples", lambda *arguments: None)
+
+
+def test_the_best_point_on_dev_is_chosen_and_nothing_is_repeated(search, tmp_path):
+    one, trained = search
+    folders = tmp_path / "results", tmp_path / "runs"
+    failed = tune([one], 4, *folders)
+    assert len(failed) == 6
+    assert all("diverged" in line for line in failed)
+    assert {seed for *_, seed in trained} == {1, 2, 3}
+    (file,) = (tmp_path / "results/tuning").glob("*.json")
+    stored = json.loads(file.read_text())
+    assert [set(point["dev"]) for point in stored["points"]] == [{"1", "2", "3"}] * 2
+    assert "test" not in json.dumps(stored["points"])
+    assert tuned_settings([one], tmp_path / "results") == {
+        one.cell.name: {"lr": 3e-4, "scl_weight": 0.1}
+    }
+    before = len(trained)
+    tune([one], 4, *folders)
+    assert {weight for _, weight, _ in trained[before:]} == {0.9}  # only what failed
+
+
+def test_points_are_a_prefix_of_one_order_and_a_grid_may_be_smaller(search):
+    one, _ = search
+    assert one.points(2) == one.points(9)[:2]
+    assert len(one.points(9)) == 4
+
+
+def test_the_first_of_equal_points_is_the_best():
+    points = [{"settings": {"lr": lr}, "dev": {"1": 0.5}} for lr in (1, 2)]
+    assert best_point(points)["settings"] == {"lr": 1}
+
+
+def test_points_of_another_configuration_are_refused(search, tmp_path):
+    one, _ = search
+    tune([one], 4, tmp_path / "results", tmp_path / "runs")
+    other = replace(one.cell, config=one.cell.config.changed(pooling="mean"))
+    with pytest.raises(UserError, match="expected a cell of this configuration, found another"):
+        tuned_settings([replace(one, cell=other)], tmp_path / "results")
+
+
+def test_cells_take_the_settings_of_their_method():
+    tuned = {"few-shot-sst2-50-ce": {"lr": 3e-4}, "few-shot-sst2-50-ls": {"scl_weight": 0.7}}
+    cells = Experiments(BASE, tuned=tuned)
+    for shots in (20, 50, 100):
+        for name in ("ce", "ce-balanced"):
+            found = cells.few_shot("sst2", shots, name).config.flat()
+            assert (found["lr"], found["head_lr"]) == (3e-4, 3e-4)
+        assert cells.few_shot("sst2", shots, "ls").config.flat()["scl_weight"] == 0.7
+    assert cells.full("sst2", "ce").config.flat()["lr"] == 1e-4
+    assert cells.sweep("scl_weight", 0.7, "ls") == cells.few_shot("sst2", 50, "ls")
+
+
+def test_parts_of_lacon_take_its_settings():
+    tuned = {
+        "main-rte-lacon": {"lr": 5e-5, "label_temperature": 0.3, "label_spread": 1.0},
+        "main-rte-ce": {"lr": 7e-5},
+    }
+    cells = lacon.Experiments(BASE, tuned=tuned)
+    for one in (cells.main("rte", "lacon-mean"), cells.ablation("rte", "no-icl")):
+        found = one.config.flat()
+        assert (found["lr"], found["head_lr"], found["label_spread"]) == (5e-5, 5e-5, 1.0)
+    without = cells.ablation("rte", "no-ler").config.flat()
+    assert (without["label_temperature"], without["label_spread"]) == (0.3, 0.5)
+    assert cells.ablation("rte", "projection").config.flat()["lr"] == 7e-5
+    assert cells.sweep("rte", "tau", 0.3) == cells.main("rte", "lacon")
+
+
+def test_heads_and_hard_negatives_take_the_settings_of_superloss():
+    tuned = {"given-sst2-superloss": {"lr": 3e-5, "contrast_temperature": 0.5}}
+    cells = supercontext.Experiments(BASE, tuned=tuned)
+    for one in (
+        cells.main("given", "sst2", "superloss"),
+        cells.head("given", "sst2", "none"),
+        cells.hard("given", "sst2", "top_k", 5),
+    ):
+        found = one.config.flat()
+        assert (found["lr"], found["contrast_temperature"]) == (3e-5, 0.5)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_point_of_every_grid_is_a_valid_configuration(name, tmp_path):
+    study = find_study(name)
+    for search in study.searches(StudyRequest(BASE, tmp_path, tmp_path)):
+        for point in search.points(5):
+            changed = search.trial(point, 1).config.flat()
+            assert {key: changed[key] for key in point} == point
+
+
+def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+    call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
+    rows = ("--rows", "few-shot-sst2-50-scl", "--seeds", 1)
+    status, said = call(*rows, "--tune", 2)
+    assert status == 0, said.err
+    page = (tmp_path / "scl_moo.md").read_text()
+    assert "## Settings chosen on dev" in page
+    stored = json.loads((tmp_path / "scl_moo/tuning/few-shot-sst2-50-scl.json").read_text())
+    assert len(stored["points"]) == 2
+    chosen = best_point(stored["points"])["settings"]
+    cell = json.loads((tmp_path / "scl_moo/few-shot-sst2-50-scl.json").read_text())
+    assert cell["config"]["lr"] == chosen["lr"]
+    assert call(*rows, "--stored-only")[0] == 0
+    assert "expected at most one of them" in call(*rows, "--tune", 2, "--stored-only")[1].err
+
+
+def test_tune_is_refused_where_nothing_can_be_chosen(reproducing, data):
+    status, said = reproducing("bees", "--data", data)("--tune", 2)
+    assert (status, "--tune: expected another table than bees" in said.err) == (2, True)
+    call = reproducing("scl-moo", "--data", data, "--encoder", "tiny")
+    status, said = call("--rows", "few-shot-sst2-20-ce", "--tune", 2)
+    assert (status, "--tune: expected rows with settings to choose" in said.err) == (1, True)
+
+
+def test_claims_of_tuned_cells_do_not_name_tuning_as_a_reason(tmp_path):
+    from cell_files import keep_seeds
+
+    from studies.claims import tuning_reason
+
+    cell = Experiments(BASE).few_shot("sst2", 50, "ce")
+    results = Results(tmp_path)
+    assert tuning_reason(results, [cell], {cell.name}, "not tuned") == ["not tuned"]  # no figures
+    keep_seeds(tmp_path / f"{cell.name}.json", cell.config.to_json(), {"1": {"dev": {}}})
+    assert tuning_reason(results, [cell], {cell.name}, "not tuned") == []
+    assert tuning_reason(results, [cell], {}, "not tuned") == ["not tuned"]
