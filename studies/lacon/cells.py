@@ -62,7 +62,7 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {  # Tables 3 and 6
     "icl": ("ICL alone", {"label_terms": ("icl",)}),
     "lcl": ("LCL alone", {"label_terms": ("lcl",)}),
 }
-IMBALANCED = ("qnli", "cola", "sst2")  # the last one is not in the paper
+IMBALANCED = ("qnli", "cola", "sst2", "trec")  # the last two are not in the paper
 RATIOS = (1, 3, 5, 10, 20)
 TUNED_RATIO = 10
 RAREST = 32

@@ -26,7 +26,11 @@ FULL = ("cola", "mrpc", "rte", "sst2", "qnli", "mnli")
 SEEDS = tuple(range(1, 11))
 FULL_SEEDS = SEEDS[:3]
 SWEEP_SEEDS = SEEDS[:5]
-SPACES = ("sst2", "mrpc")  # tasks that compare EPO's two Gram matrices
+VARIED = ("sst2", "mrpc")  # tasks that compare variants of EPO
+VARIANTS: dict[str, dict[str, Any]] = {
+    "parameters": {"gradients": "parameters"},  # not those of the representation
+    "combined": {"scl_inputs": "combined"},  # losses with cross-entropy (Equations 4 and 5)
+}
 EPOCHS, FULL_EPOCHS = 15, 3  # the paper gives neither
 GRID = (0.1, 0.3, 0.5, 0.7, 0.9)  # tau and lambda (section 4.1), r_1 (Figure 5a)
 # Section 4.1: batches of 16; swept settings have their best values.
@@ -96,19 +100,19 @@ class Experiments:
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
         return Cell(name, one.config.changed(**{setting: changed}), one.seeds, training)
 
-    def at_parameters(self, task: str) -> Cell:
-        """Return EPO's cell with the Gram matrix of parameter, not representation, gradients."""
+    def variant(self, task: str, variant: str) -> Cell:
+        """Return EPO's cell with other gradients in its Gram matrix, or other losses."""
         one = self.few_shot(task, 50, "epo", SWEEP_SEEDS)
-        config = one.config.changed(gradients="parameters")
-        return Cell(f"parameters-{task}-epo", config, one.seeds, training)
+        config = one.config.changed(**VARIANTS[variant])
+        return Cell(f"{variant}-{task}-epo", config, one.seeds, training)
 
     def every(self) -> list[Cell]:
         """Return all cells, in the order of the tables and of Figure 5."""
         few = [self.few_shot(t, n, m) for t in TASKS for n in SHOTS for m in METHODS | CONTROLS]
         full = [self.full(task, method) for task in FULL for method in METHODS | CONTROLS]
         swept = [self.sweep(setting, v, m) for setting, m in swept_methods() for v in GRID]
-        spaces = [self.at_parameters(task) for task in SPACES]
-        return list({one.name: one for one in [*few, *full, *swept, *spaces]}.values())
+        varied = [self.variant(task, name) for task in VARIED for name in VARIANTS]
+        return list({one.name: one for one in [*few, *full, *swept, *varied]}.values())
 
     def searches(self) -> list[Search]:
         """Return the grids of rate, temperature, weight and preference (section 4.1) by cell."""

@@ -30,7 +30,7 @@ def accuracies(report: Report) -> tables.Accuracies:
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
     """Return whether a cell's name begins with a requested row, or such a row needs the cell.
 
-    Whole sweeps and the comparison with EPO at the parameters need few-shot cells.
+    Whole sweeps and the comparison of EPO's variants need few-shot cells.
     """
     rows = request.rows
     if rows is None or one.name.startswith(rows):
@@ -38,8 +38,9 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
     swept = [f"few-shot-sst2-50-{method}" for method in ("scl", "ls", "epo")]
     compared = [
         f"few-shot-{task}-50-epo"
-        for task in scl_moo.SPACES
-        if any(f"parameters-{task}-epo".startswith(row) for row in rows)
+        for task in scl_moo.VARIED
+        for variant in scl_moo.VARIANTS
+        if any(f"{variant}-{task}-epo".startswith(row) for row in rows)
     ]
     return one.name in compared or (one.name in swept and any(row in WHOLE_SWEEPS for row in rows))
 
@@ -67,8 +68,8 @@ def page(report: Report) -> list[str]:
         "Means over runs. At a vertex one of the two has no say, on the way to the ray of the "
         "preference or where it is out of reach; apart: the difference of preference x pull and "
         "preference x push over the last steps, in shares of the larger one.",
-        "## EPO at the representation and at the parameters, 50 examples",
-        markdown_table(*tables.spaces_table(found)),
+        "## EPO at the representation, at the parameters, and with combined losses, 50 examples",
+        markdown_table(*tables.variants_table(found)),
         "## Figure 5: SST-2 dev accuracy with 50 examples",
         markdown_table(*tables.sweep_table(found)),
         "The point that is best on dev, one setting away from the paper's, and its test figures. "

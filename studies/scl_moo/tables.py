@@ -247,18 +247,16 @@ def steps_and_weights(runs: Sequence[Mapping[str, Any]], task: str) -> list[str]
     return [did, f"{pull:.2f} / {push:.2f}", f"{100 * apart:.0f} %"]
 
 
-def spaces_table(results: Accuracies) -> Table:
-    """Return EPO's figures for each Gram matrix, with 50 examples, over the seeds both have.
+def variants_table(results: Accuracies) -> Table:
+    """Return the figures of EPO's variants, with 50 examples, over the seeds that all have.
 
-    If one of the two is not available yet, only the other is shown.
+    A variant without figures is left out.
     """
     rows = []
-    for task in scl_moo.SPACES:
-        spaces = {
-            "representation": results.cells.few_shot(task, 50, "epo"),
-            "parameters": results.cells.at_parameters(task),
-        }
-        found = {name: results.results.figures_by_seed(one) for name, one in spaces.items()}
+    for task in scl_moo.VARIED:
+        cells = {"representation": results.cells.few_shot(task, 50, "epo")}
+        cells |= {name: results.cells.variant(task, name) for name in scl_moo.VARIANTS}
+        found = {name: results.results.figures_by_seed(one) for name, one in cells.items()}
         there = {name: runs for name, runs in found.items() if runs}
         seeds = sorted(set.intersection(*map(set, there.values()))) if there else []
         for name, runs in there.items():
@@ -266,4 +264,4 @@ def spaces_table(results: Accuracies) -> Table:
                 accuracy = shown(one["test"][task]["accuracy"] for one in both)
                 seconds = shown((one["training_seconds"] for one in both), scale=1)
                 rows.append([task, name, accuracy, seconds, *steps_and_weights(both, task)])
-    return ["", "Gram matrix of", "test accuracy", "seconds of training", *HEADER], rows
+    return ["", "variant", "test accuracy", "seconds of training", *HEADER], rows

@@ -140,7 +140,7 @@ def test_claims_are_tested(tmp_path, claim, sign):
     assert "200 examples per class" in found.tests[0].reasons
     if claim is protocol_claims:  # ratios and numbers of classes are no pairs of their own
         pairs = {test.what.split()[0].strip(":,"): len(test.differences) for test in found.tests}
-        assert (pairs["imbalance"], pairs["trec"]) == (12, 6)
+        assert (pairs["imbalance"], pairs["trec"]) == (18, 6)
 
 
 def test_lead_over_all_rivals(tmp_path):
