@@ -1,58 +1,18 @@
-"""Generator of docs/api.md and docs/methods.md from the code: python -m docs.build_reference"""
+"""Generator of docs/methods.md from the code: python -m docs.build_reference"""
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import re
 from collections.abc import Mapping
 from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
-import losses
 from common.settings import Settings, default_of, expected, hints_of
 from multitask.methods import ROLES, methods
 from multitask.presets import PRESETS
 from tasks import TASKS, TaskOptions
 
-PUBLIC = {
-    "minbert": ("BiEncoder",),
-    "serving": ("MultiTaskModel", "Prediction"),
-    "multitask": ("RunConfig", "train", "Run", "task"),
-    "losses": tuple(losses.__all__),
-    "multitask.combiners": ("pcgrad_weights", "epo_weights"),
-    "multitask.sampling": ("annealed_probabilities",),
-    "ensemble": ("majority_vote", "average"),
-    "tasks.metrics": ("overall_score",),
-}
-METHODS = {
-    "BiEncoder": ("from_pretrained", "encode", "encode_stream", "embed", "save_pretrained"),
-    "MultiTaskModel": ("load", "predict", "predict_stream", "encode"),
-    "Run": ("compare",),
-}
-
-
-def api_page() -> str:
-    """Return the whole page: a section per module, an entry per name."""
-    parts = ["# API", "Built from the docstrings by `python -m docs.build_reference`."]
-    for module, names in PUBLIC.items():
-        parts.append(f"## `{module}`")
-        found = importlib.import_module(module)
-        for name in names:
-            one = getattr(found, name)
-            parts += api_entry(f"{module}.{name}", one, "###")
-            for method in METHODS.get(name, ()):
-                parts += api_entry(f"{name}.{method}", getattr(one, method), "####")
-    return "\n\n".join(parts) + "\n"
-
-
-def api_entry(name: str, one: Any, level: str) -> list[str]:
-    """Return the name, the signature and the unchanged docstring as Markdown."""
-    shown = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(one)))
-    shown = re.sub(r"<function (\w+) at \w+>", r"\1", shown)
-    text = inspect.getdoc(one) or ""
-    return [f"{level} {name}", f"```text\n{name}{shown}\n\n{text}\n```"]
+PAGE = Path(__file__).with_name("methods.md")
 
 
 def methods_page() -> str:
@@ -119,12 +79,8 @@ def presets() -> list[str]:
     return parts
 
 
-PAGES = {"api.md": api_page, "methods.md": methods_page}
-
-
 def main() -> None:
-    for name, page in PAGES.items():
-        Path(__file__).with_name(name).write_text(page(), "utf-8")
+    PAGE.write_text(methods_page(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,13 @@ All but those of torchrun and `python -m`, which have tests of their own, and on
 resume.
 """
 
+import importlib
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -126,9 +130,65 @@ def test_the_pictures_of_the_architecture_are_those_of_the_code():
         assert file.read_text("utf-8") == drawn[name], "python -m docs.build_architecture writes it"
 
 
-def test_the_reference_is_that_of_the_docstrings():
-    for name, page in build_reference.PAGES.items():
-        assert PAGES[name] == page(), "python -m docs.build_reference writes it anew"
+def test_the_list_of_methods_is_that_of_the_docstrings():
+    page = build_reference.methods_page()
+    assert PAGES["methods.md"] == page, "python -m docs.build_reference writes it anew"
+
+
+def test_every_public_name_is_in_the_api():
+    page = PAGES["api.md"]
+    for module in ("minbert", "multitask", "losses", "ensemble", "serving"):
+        for name in importlib.import_module(module).__all__:
+            assert f"::: {module}.{name}\n" in page, f"{module}.{name}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    page = (tmp_path / "api.html").read_text()
+    assert "losses.simcse_loss" in page
+    assert "https://fonts" not in page
+
+
+@pytest.mark.slow
+def test_messages_of_troubleshooting_are_those_that_are_printed(place, monkeypatch, capsys):
+    broken = place / "broken"
+    shutil.copytree(ROOT / "tasks" / "sample", broken)
+    with (broken / "ids-sst-train.csv").open("a") as file:
+        file.write("x9\tA film\tgood\n")
+    small = "run.py --mode single --task sst --encoder tiny --epochs 1 --limit 40 --output runs/sst"
+    assert main(shlex.split(small)[1:]) == 0
+    blocks = re.findall(r"```console\n\$ python (.*)\n(.*)\n```", PAGES["troubleshooting.md"])
+    assert len(blocks) >= 12
+
+    def unreachable(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr("huggingface_hub.model_info", unreachable)
+    for command, message in blocks:
+        capsys.readouterr()
+        try:
+            status = main(shlex.split(command)[1:])
+        except SystemExit as ended:
+            status = ended.code
+        assert status in (1, 2), command
+        assert capsys.readouterr().err.splitlines()[-1] == message, command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["python.md"])
+def test_snippets_of_a_page_print_what_it_shows(page, place, monkeypatch, capsys):
+    monkeypatch.setattr("multitask.RunConfig", partial(RunConfig, encoder="tiny"), raising=False)
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGES[page], re.DOTALL)
+    assert len(blocks) >= 6
+    for code, printed in blocks:
+        capsys.readouterr()
+        exec(compile(code, page, "exec"), names)
+        if printed:
+            assert capsys.readouterr().out.endswith(printed), code
 
 
 def test_every_file_that_is_pointed_to_exists():

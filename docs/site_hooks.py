@@ -1,0 +1,31 @@
+"""Hooks of mkdocs: files outside of docs/ become pages, and links to them point there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "results/*.md")
+LINKED = re.compile(r"\]\(\.\./([^)]+)\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages of PAGES, and every other file that a page links to by `../`."""
+    outside = {file for pattern in PAGES for file in ROOT.glob(pattern)}
+    for page in list(files.documentation_pages()):
+        outside |= {ROOT / target.split("#")[0] for target in LINKED.findall(page.content_string)}
+    for file in sorted(outside):
+        name = file.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, name, abs_src_path=str(file)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Point links of pages in docs/ out of it, and of the added pages into it, to the site's."""
+    if page.file.generated_by:
+        return markdown.replace("](docs/", "](")
+    return LINKED.sub(r"](\1)", markdown)
