@@ -91,7 +91,9 @@ def read_splits(task: Task, gold: Path) -> Splits:
         source, file = task.source, Path(task.source.where(gold, split))
         if file_exists(file):
             if isinstance(source, LabelledFiles) and not source.labelled(split):
-                has_labels = source.label_column in columns_of(file, source.comma, source.quoted)
+                has_labels = source.label_column in columns_of(
+                    file, source.allows_commas(file), source.quoted
+                )
                 source = replace(source, labelled_test=has_labels)
             found[split] = source.read(gold, split)
     return found

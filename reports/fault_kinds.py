@@ -42,8 +42,9 @@ KINDS = {
     ),
     "single class": FaultKind(
         "one class for all",
-        "the model collapsed: learning rate too high, encoder frozen, or a loss on wrong shapes",
-        "lower the learning rate (2e-5 for the encoder); check that the training loss falls",
+        "too few training steps, a learning rate too high, or a loss on wrong shapes",
+        "train on more examples, or lower the learning rate (2e-5 for the encoder); check that the "
+        "training loss falls",
     ),
     "majority": FaultKind(
         "not above the majority class",

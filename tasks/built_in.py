@@ -80,7 +80,6 @@ def course_files(
         parse_label=parse_label,
         clean_text=clean_text,
         target_type=target_type,
-        comma=True,
     )
 
 

@@ -51,8 +51,8 @@ class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
     The files are in the first of the `places` in the data folder that has any of them. If none has,
-    the files may also have the names in `other_files`. Without an `id_column` the row number, from
-    1, is the id. `header` names the columns of files without a
+    the files may also have the names in `other_files`, with tabs or commas. Without an `id_column`
+    the row number, from 1, is the id. `header` names the columns of files without a
     header line. With `comma` fields may also be separated by commas.
     """
 
@@ -88,6 +88,10 @@ class LabelledFiles:
     def labelled(self, split: str) -> bool:
         return split != "test" or self.labelled_test
 
+    def allows_commas(self, path: Path) -> bool:
+        """Return whether the fields of a file may be separated by commas."""
+        return self.comma or path.name in (self.other_files or {}).values()
+
     def hashes(self, folder: Path, split: str) -> np.ndarray:
         """Return a 64-bit hash of each example's texts, without holding the examples in memory."""
         rows = self.rows(folder, split)
@@ -100,7 +104,8 @@ class LabelledFiles:
         columns = (self.id_column, *self.text_columns, label_column)
         needed = [name for name in columns if name is not None]
         lines: dict[str, int] = {}  # id -> line
-        rows = rows_by_name(path, needed, self.comma, quoted_tabs=self.quoted, names=self.header)
+        comma = self.allows_commas(path)
+        rows = rows_by_name(path, needed, comma, quoted_tabs=self.quoted, names=self.header)
         for number, (line, row) in enumerate(rows, 1):
             identity = str(number)
             if self.id_column:

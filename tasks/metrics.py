@@ -32,7 +32,9 @@ def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
 
     if np.ndim(targets) == 2:
         pairs = zip(np.transpose(predictions), np.transpose(targets), strict=True)
-        return float(np.mean([matthews_corrcoef(true, found) for found, true in pairs]))
+        return float(np.mean([matthews(found, true) for found, true in pairs]))
+    if all(len(np.unique(one)) == 1 for one in (predictions, targets)):
+        return 0.0
     return float(matthews_corrcoef(targets, predictions))
 
 
