@@ -1,7 +1,9 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 The header, ids and values of every prediction file are checked. Dev files are scored; test files
-have no labels. The exit status is 1 if a file has an error.
+have no labels. The exit status is 1 if a file has an error. With --diagnose, prediction files of
+CS224N, of Göttingen's course or of anybody are read in any folder, and faults of the models behind
+them are reported with evidence, usual cause and cure; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -45,6 +47,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="pack the files for submission if they are valid; needs dev and test of all tasks",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
+    parser.add_argument(
+        "--diagnose",
+        action="store_true",
+        help="report what is wrong with the models behind the files, which may have other names "
+        "and layouts and be in folders inside DIR",
+    )
+    parser.add_argument(
+        "--subset",
+        action="store_true",
+        help="with --diagnose: score the ids that are in both the file and the data",
+    )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -52,6 +65,12 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
+    if args.subset and not args.diagnose:
+        parser.error("--subset: expected --diagnose with it")
+    if args.zip and args.diagnose:
+        parser.error("--zip and --diagnose: expected at most one of them")
+    if args.diagnose:
+        return diagnosis(args, parser)
     if args.zip:
         check_zip(args, parser)
     folder = Path(args.predictions)
@@ -74,6 +93,22 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         pack([one.checked.file for one in checked], Path(args.zip))
         print(f"\n{len(checked)} files: {args.zip}")
     return 0
+
+
+def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Print scores, remarks and findings; return 1 if there are findings."""
+    from reports.diagnosis import diagnose
+    from reports.diagnosis_tables import diagnosis_table, findings_text
+
+    folder = Path(args.predictions)
+    found = diagnose(folder, data_folder(args.data), args.subset, args.tasks)
+    if not found:
+        parser.error(f"--predictions: expected files with a column Predicted_... in {folder}")
+    print(diagnosis_table(found, folder))
+    for note in [note for one in found for note in one.notes]:
+        print(one_line(note))
+    print(f"\n{findings_text(found)}")
+    return int(any(one.findings for one in found))
 
 
 def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

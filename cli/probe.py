@@ -20,7 +20,7 @@ from tasks import CS224N, TASK_NAMES, TASKS
 
 
 def add_flags(parser: Any) -> None:
-    classes = [name for name in TASK_NAMES if not TASKS[name].similarity]
+    classes = [name for name in TASK_NAMES if not TASKS[name].similarity | TASKS[name].several]
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
     flags.add_config((*DATA, "seed", "encoder", "pooling", "init", "precision", *MACHINE))

@@ -52,6 +52,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         except UserError as error:
             problems.append(f"cannot be read: {name}: {error}")
         kind = "similarity" if task.kind.classes is None else f"{task.kind.classes} classes"
+        kind = kind if task.kind.labels is None else f"{task.kind.labels} labels"
         cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
         rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
         if args.examples and "train" in found:
@@ -78,6 +79,6 @@ def first_example(task: Task, examples: Examples) -> str:
     if examples.targets is None:
         return texts
     target = examples.targets[0]
-    if task.kind.class_names:
+    if task.kind.classes and task.kind.class_names:
         return f"{texts} -> {task.kind.class_names[int(target)]}"
     return f"{texts} -> {task.output.show(target) if task.output else f'{target:g}'}"

@@ -51,8 +51,9 @@ def merge(
     """Merge the scores in `tables` (split -> model -> scores, with a split `dev`) into one model's.
 
     `vote` takes the majority of the predicted classes, or the mean of similarities (BEES, section
-    4.6). `average` takes the class with the largest mean probability. `greedy` averages models that
-    are selected, with replacement, by the main metric of their average on one half of dev.
+    4.6) and of the probabilities of several labels. `average` takes the class with the largest mean
+    probability. `greedy` averages models that are selected, with replacement, by the main metric of
+    their average on one half of dev.
     """
     every = {name: aligned(models, kind.predictions) for name, models in tables.items()}
     dev = every["dev"]
@@ -92,7 +93,7 @@ def merge(
 def merged(table: Aligned, chosen: list[int], kind: Scoring, method: str) -> Scores:
     """Merge one split's scores of the chosen models."""
     scores = average(table.values[chosen]).astype(np.float32)
-    if method == "vote" and scores.ndim == 2:
+    if method == "vote" and scores.ndim == 2 and table.predictions.ndim == 2:
         predictions = majority_vote(table.predictions, table.values)
     else:
         predictions = kind.predictions(scores)

@@ -63,7 +63,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     for name in config.tasks:
         options = config.options_of(name)
         task = find_task(name, config.own_tasks) if options is None else options.build()
-        if not task.kind.classes:
+        if task.kind.columns is None:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
         source = apply_protocol(task, config.protocol, config.seed, held_out)
         tasks[name] = replace(task, source=source)

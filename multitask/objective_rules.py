@@ -26,8 +26,10 @@ def two_vectors(config: RunConfig, task: str) -> bool:
 
 
 def has_classes(config: RunConfig, task: str) -> bool:
-    """Whether the labels of a task are classes, not similarities."""
-    return not has_similarities(vars(config), task)
+    """Whether each example of a task has one class, not a similarity or several labels."""
+    options = config.options_of(task)
+    several = options is not None and options.several
+    return not several and not has_similarities(vars(config), task)
 
 
 def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from multitask.run_folder import RunFolder
 from reports.store import StoredRun, check_output, read_run, write_merged_run
 from reports.tables import text_table
 from tasks import TASK_NAMES, in_order
+from tasks.base import Kind
 from tasks.described import NAME, output_signature
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
@@ -84,19 +86,18 @@ def names_of(runs: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def read_splits(
-    task: str, runs: Mapping[str, Path], classes: int | None
-) -> dict[str, dict[str, Scores]]:
+def read_splits(task: str, runs: Mapping[str, Path], kind: Kind) -> dict[str, dict[str, Scores]]:
     """Return scores of a task by split and run; skip test with a message if some runs lack it."""
     files = {
         split: {name: run / "predictions" / scores_name(task, split) for name, run in runs.items()}
         for split in SPLITS
     }
+    read_one = partial(read_scores_of, classes=kind.columns, several=kind.labels is not None)
     found = {}
     for split, several in files.items():
         without = [str(runs[name]) for name, file in several.items() if not file.exists()]
         if split == "dev" or not without:
-            found[split] = {name: read_scores_of(file, classes) for name, file in several.items()}
+            found[split] = {name: read_one(file) for name, file in several.items()}
         elif len(without) < len(runs):
             print(f"{task}: {split} skipped, no predictions found in {', '.join(without)}")
     return found
@@ -129,7 +130,7 @@ def ensemble_runs(
     merged = {}
     for task, runs in members.items():
         kind = StoredRun(folder, config, None).task(task).kind
-        splits = read_splits(task, names_of(runs), kind.classes)
+        splits = read_splits(task, names_of(runs), kind)
         merged[task] = merge(splits, kind, method, seed)
     dev = {task: found.metrics for task, found in merged.items()}
     result = {
@@ -219,7 +220,7 @@ def soup_runs(
     dev, members = {}, {}
     for name, task in soup.built.tasks.items():
         table = tables[name]["dev"]
-        alone = read_splits(name, names_of(runs), task.kind.classes)["dev"]
+        alone = read_splits(name, names_of(runs), task.kind)["dev"]
         every = aligned({SOUP: table} | alone, task.kind.predictions)
         seen = every.selected_on
         if seen.any():

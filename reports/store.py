@@ -17,7 +17,7 @@ from multitask.run_settings import upgraded
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from reports.tables import text_table
-from tasks import SIMILARITIES, CustomTasks, find_task, in_order
+from tasks import MULTI_LABEL, SIMILARITIES, CustomTasks, find_task, in_order
 from tasks.metrics import LEADERBOARD, MAIN_METRICS, metric_error
 from tasks.predictions import (
     PredictionError,
@@ -58,15 +58,17 @@ class StoredRun:
         return self.config.get("own_tasks", {})
 
     def task(self, name: str) -> Task:
-        """Return the task of this name with the description and number of classes of the run."""
-        classes = self.classes(name)
+        """Return the task of this name with the description and the classes of the run."""
+        stored = self.config.get("task_options", {}).get(name, {})
+        options = {key: stored[key] for key in ("classes", "types") if stored.get(key)}
         with settings_of(self.folder):
-            return find_task(name, self.own_tasks, **({"classes": classes} if classes else {}))
+            return find_task(name, self.own_tasks, **options)
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task without importing PyTorch."""
         plain = "similarity" if task in SIMILARITIES else "classification"
-        return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", plain)]
+        built_in = "multi-label" if task in MULTI_LABEL else plain
+        return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", built_in)]
 
     def classes(self, task: str) -> str | None:
         """Return the number of classes in use, or None for all of them."""

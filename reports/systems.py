@@ -15,7 +15,7 @@ from multitask.methods import methods
 from multitask.run_folder import RunFolder
 from reports.store import StoredRun, read_run, shown
 from tasks import CS224N, in_order
-from tasks.base import Task
+from tasks.base import Kind, Task
 from tasks.metrics import overall
 from tasks.predictions import Scores, read_scores_of, scores_name
 
@@ -186,10 +186,13 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
 
     Examples on which any of the systems was selected are left out for all systems.
     """
+
+    def read(folder: Path, name: str, kind: Kind) -> Scores:
+        file = folder / "predictions" / scores_name(name, "dev")
+        return read_scores_of(file, kind.columns, several=kind.labels is not None)
+
     scores = {
-        (task, seed, folder): read_scores_of(
-            folder / "predictions" / scores_name(task, "dev"), system.task(task).kind.classes
-        )
+        (task, seed, folder): read(folder, task, system.task(task).kind)
         for system in systems
         for (task, seed), folder in system.cells.items()
     }

@@ -34,7 +34,8 @@ Texts = Sequence[str] | Sequence[tuple[str, str]]
 class Prediction:
     """Predictions of one head for n texts or pairs.
 
-    `values` (n,) are class indices, or similarities on the scale of the task's files; `labels` are
+    `values` (n,) are class indices, similarities on the scale of the task's files, or 0 and 1 for
+    each of several labels (n, C); `labels` are
     the same as text. `probabilities` (n, C) are those of the classes in `class_names`, or None for
     similarities.
     """
@@ -212,6 +213,8 @@ def prediction(task: Task, scores: np.ndarray) -> Prediction:
     """Convert scores (n, C) or (n,) to values and labels."""
     values, names = task.kind.predictions(scores), task.kind.class_names
     show = task.output.show if task.output else str
+    if task.kind.labels is not None:
+        return Prediction(task.name, values, [show(one) for one in values], names, scores)
     if task.kind.classes is None:
         labels = [show(value) for value in values]
         return Prediction(task.name, np.array([float(one) for one in labels]), labels)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -28,7 +29,9 @@ class Kind:
     both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> values by name.
     The metric `main_metric`, from `worst` to 1, selects the best epoch. `divergence(outputs,
     outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
-    is the number of classes, if any, and `class_names` are their readable names.
+    is the number of classes, if an example has one of them, and `labels` the number of labels, if
+    an example may have several; `class_names` are their readable names. With several labels
+    predictions and targets are (B, C).
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -40,6 +43,12 @@ class Kind:
     divergence: Callable[[Outputs, Outputs], Tensor] | None = None
     classes: int | None = None
     class_names: tuple[str, ...] = ()
+    labels: int | None = None
+
+    @property
+    def columns(self) -> int | None:
+        """Return the number of probabilities of an example, or None for a single number."""
+        return self.classes or self.labels
 
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
@@ -72,6 +81,31 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
+    )
+
+
+def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
+    """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
+
+    Accuracy is the mean of the labels' accuracies, as in Göttingen's course; `micro_f1` selects the
+    best epoch, since most labels of most examples are 0.
+    """
+
+    def two_logits(logits: Tensor) -> Tensor:  # (B, C) -> (B * C, 2)
+        return torch.stack([torch.zeros_like(logits), logits], -1).flatten(0, 1)
+
+    return Kind(
+        loss=F.binary_cross_entropy_with_logits,
+        scores=torch.sigmoid,
+        predictions=lambda scores: (scores > 0.5).astype(np.int64),
+        metrics=metric_function("accuracy", "micro_f1", "macro_f1", "matthews"),
+        main_metric=MAIN_METRICS["multi-label"],
+        worst=0.0,
+        divergence=lambda logits, others: (
+            labels * symmetric_kl(two_logits(logits), two_logits(others))
+        ),
+        class_names=names,
+        labels=labels,
     )
 
 

@@ -53,20 +53,28 @@ QQP_LOSSES: dict[str, dict[str, Loss]] = {
 STS_HEADS = {"hidden": True, "cosine": False}
 
 
-def cs224n_files(
+def split_files(stem: str) -> dict[str, str]:
+    """Return the names of a course's three files of a task, `STEM-train.csv` and so on."""
+    names = {"train": "train", "dev": "dev", "test": "test-student"}
+    return {split: f"{stem}-{name}.csv" for split, name in names.items()}
+
+
+def course_files(
     stem: str,
+    other_stem: str | None,
     texts: tuple[str, ...],
     label: str,
     parse_label: Callable[[str], float],
     clean_text: Callable[[str], str],
     target_type: type = np.int64,
 ) -> LabelledFiles:
-    """Return the three files of a task, `STEM-train.csv` and so on."""
+    """Return the files of a task with the names of CS224N, or else those of Göttingen's course.
+
+    Fields are separated by tabs or, in Göttingen's files since 2025, by commas.
+    """
     return LabelledFiles(
-        files={
-            split: f"{stem}-{name}.csv"
-            for split, name in (("train", "train"), ("dev", "dev"), ("test", "test-student"))
-        },
+        files=split_files(stem),
+        other_files=split_files(other_stem) if other_stem else None,
         text_columns=texts,
         label_column=label,
         parse_label=parse_label,
@@ -81,8 +89,9 @@ def sst(head: str = "hidden") -> Task:
     return Task(
         name="sst",
         kind=classification(classes, names=SST_CLASSES),
-        source=cs224n_files(
-            "ids-sst", ("sentence",), "sentiment", class_label(classes), clean_sentence
+        source=course_files(
+            *("ids-sst", "sst-sentiment", ("sentence",), "sentiment"),
+            *(class_label(classes), clean_sentence),
         ),
         build_head=SST_HEADS[head],
         output=class_file("sst", "Predicted_Sentiment", classes),
@@ -99,7 +108,9 @@ def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi")
     return Task(
         name="qqp",
         kind=classification(2, names=("different questions", "the same question")),
-        source=cs224n_files("quora", PAIR, "is_duplicate", class_label(2), clean_pair_text),
+        source=course_files(
+            *("quora", "quora-paraphrase", PAIR, "is_duplicate"), class_label(2), clean_pair_text
+        ),
         build_head=partial(SoftmaxClassifier, classes=2) if joint else QQP_HEADS[head],
         output=PredictionFile(
             "para",
@@ -123,8 +134,9 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
     return Task(
         name="sts",
         kind=similarity(STS_SCALE),
-        source=cs224n_files(
-            "sts", PAIR, "similarity", score_label(0, STS_SCALE), clean_pair_text, np.float32
+        source=course_files(
+            *("sts", "sts-similarity", PAIR, "similarity"),
+            *(score_label(0, STS_SCALE), clean_pair_text, np.float32),
         ),
         build_head=partial(
             CosineSimilarity, scale=STS_SCALE, hidden=STS_HEADS[head], activation=activation
@@ -212,7 +224,9 @@ def review_task(name: str, classes: str | None = None) -> Task:
 
 def cfimdb() -> Task:
     """Return the task on long movie reviews, two classes, in the files of CS224N."""
-    files = cs224n_files("ids-cfimdb", ("sentence",), "sentiment", class_label(2), clean_sentence)
+    files = course_files(
+        "ids-cfimdb", None, ("sentence",), "sentiment", class_label(2), clean_sentence
+    )
     return softmax_task("cfimdb", 2, files, MOODS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tasks.readers import Examples, Limit, text_hash
 from tasks.tables import rows_by_name
 from tasks.text_files import DataError
 
+Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
 NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
 
 
@@ -21,7 +22,7 @@ class Row(NamedTuple):
 
     id: str
     texts: list[str]
-    target: float | None
+    target: Label | None
 
 
 class Source(Protocol):
@@ -49,18 +50,20 @@ class Source(Protocol):
 class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
-    The files are in the first of the `places` in the data folder that has any of them. Without an
-    `id_column` the row number, from 1, is the id. `header` names the columns of files without a
+    The files are in the first of the `places` in the data folder that has any of them. If none has,
+    the files may also have the names in `other_files`, with tabs or commas. Without an `id_column`
+    the row number, from 1, is the id. `header` names the columns of files without a
     header line. With `comma` fields may also be separated by commas.
     """
 
     files: Mapping[str, str]
     text_columns: tuple[str, ...]
     label_column: str
-    parse_label: Callable[[str], float]
+    parse_label: Callable[[str], Any]  # -> Label
     clean_text: Callable[[str], str]
     target_type: type
     places: tuple[str, ...] = (".",)
+    other_files: Mapping[str, str] | None = None
     id_column: str | None = "id"
     quoted: bool = True
     header: tuple[str, ...] | None = None
@@ -85,6 +88,10 @@ class LabelledFiles:
     def labelled(self, split: str) -> bool:
         return split != "test" or self.labelled_test
 
+    def allows_commas(self, path: Path) -> bool:
+        """Return whether the fields of a file may be separated by commas."""
+        return self.comma or path.name in (self.other_files or {}).values()
+
     def hashes(self, folder: Path, split: str) -> np.ndarray:
         """Return a 64-bit hash of each example's texts, without holding the examples in memory."""
         rows = self.rows(folder, split)
@@ -97,7 +104,8 @@ class LabelledFiles:
         columns = (self.id_column, *self.text_columns, label_column)
         needed = [name for name in columns if name is not None]
         lines: dict[str, int] = {}  # id -> line
-        rows = rows_by_name(path, needed, self.comma, quoted_tabs=self.quoted, names=self.header)
+        comma = self.allows_commas(path)
+        rows = rows_by_name(path, needed, comma, quoted_tabs=self.quoted, names=self.header)
         for number, (line, row) in enumerate(rows, 1):
             identity = str(number)
             if self.id_column:
@@ -113,18 +121,21 @@ class LabelledFiles:
                 target = self.target(label, f"{path}, line {line}")
             yield Row(identity, [self.clean_text(row[name]) for name in self.text_columns], target)
 
-    def target(self, label: str, where: str) -> float:
-        """Return the number of a label; raise DataError for an invalid label."""
+    def target(self, label: str, where: str) -> Label:
+        """Return the number or numbers of a label; raise DataError for an invalid label."""
         try:
-            return self.parse_label(label)
+            found: Label = self.parse_label(label)
+            return found
         except ValueError as error:
             raise DataError(f"{where}: {self.label_column}: {error}, found {label!r}") from error
 
     def file(self, folder: Path, split: str) -> Path:
         """Return the file of a split, in the first place that has any file of the task."""
-        places = [folder / place for place in self.places]
-        having = [p for p in places if any((p / file).exists() for file in self.files.values())]
-        return (having or places)[0] / self.files[split]
+        every = [self.files] if self.other_files is None else [self.files, self.other_files]
+        choices = [(folder / place, files) for files in every for place in self.places]
+        having = [c for c in choices if any((c[0] / name).exists() for name in c[1].values())]
+        place, files = (having or choices)[0]
+        return place / files[split]
 
     def where(self, folder: Path, split: str) -> str:
         return str(self.file(folder, split))
@@ -160,7 +171,7 @@ def collect_examples(
     chosen = None if wanted is None else set(wanted.tolist())
     ids: list[str] = []
     texts: tuple[list[str], ...] = tuple([] for _ in range(columns))
-    targets: list[float | None] = []
+    targets: list[Label | None] = []
     blank = 0
     for place, row in enumerate(rows):
         if row is None:

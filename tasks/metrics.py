@@ -10,21 +10,31 @@ import numpy as np
 
 
 def accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return the share of correct predictions."""
+    """Return the share of correct predictions; of several labels (n, C), the mean over labels."""
     return float(np.mean(np.asarray(predictions) == np.asarray(targets)))
 
 
 def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") -> float:
-    """Return F1 of class 1 (`binary`) or its mean over the classes (`macro`); 0 if undefined."""
+    """Return F1 of class 1 (`binary`), of all labels together (`micro`) or the mean over classes
+    or labels (`macro`); 0 if undefined.
+    """
     from sklearn.metrics import f1_score
 
     return float(f1_score(targets, predictions, average=average, zero_division=0))
 
 
 def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return Matthews' correlation of classes; 0 if either side has only one class."""
+    """Return Matthews' correlation of classes, or its mean over several labels (n, C).
+
+    It is 0 if either side has only one class.
+    """
     from sklearn.metrics import matthews_corrcoef
 
+    if np.ndim(targets) == 2:
+        pairs = zip(np.transpose(predictions), np.transpose(targets), strict=True)
+        return float(np.mean([matthews(found, true) for found, true in pairs]))
+    if all(len(np.unique(one)) == 1 for one in (predictions, targets)):
+        return 0.0
     return float(matthews_corrcoef(targets, predictions))
 
 
@@ -42,7 +52,7 @@ def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     return correlation(spearmanr, predictions, targets)
 
 
-MetricName = Literal["accuracy", "f1", "macro_f1", "matthews", "pearson", "spearman"]
+MetricName = Literal["accuracy", "f1", "micro_f1", "macro_f1", "matthews", "pearson", "spearman"]
 
 
 class Metric(NamedTuple):
@@ -55,6 +65,7 @@ class Metric(NamedTuple):
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(accuracy, 0.0),
     "f1": Metric(f1, 0.0),
+    "micro_f1": Metric(partial(f1, average="micro"), 0.0),
     "macro_f1": Metric(partial(f1, average="macro"), 0.0),
     "matthews": Metric(matthews, -1.0),
     "pearson": Metric(pearson, -1.0),
@@ -99,7 +110,7 @@ def overall_score(
 
 
 # The main metric of each type of task, which selects the best epoch.
-MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson"}
+MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson", "multi-label": "micro_f1"}
 # The metric of each task in the leaderboard's overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 

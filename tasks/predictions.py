@@ -18,8 +18,8 @@ FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
 ARRAYS = {
     "ids": ("U", (1,)),
     "probabilities": ("f", (1, 2)),
-    "targets": ("fiu", (1,)),
-    "predictions": ("fiu", (1,)),
+    "targets": ("fiu", (1, 2)),
+    "predictions": ("fiu", (1, 2)),
     "selected_on": ("b", (1,)),
 }
 KINDS = {"U": "text", "f": "numbers", "b": "truth values"}
@@ -64,18 +64,28 @@ class PredictionFile:
     """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, its number format.
 
     `parse` reads a value that `show` wrote, or raises ValueError with the expected values.
-    Similarities outside of the `scale` are also read.
+    Similarities outside of the `scale` are also read. With a `separator`, fields are separated by
+    it, without spaces, and quoted if they contain it.
     """
 
     stem: str
     column: str
-    show: Callable[[float], str]
+    show: Callable[[Any], str]
     parse: Callable[[str], float] = float
     scale: tuple[float, float] | None = None  # of similarities, as returned by `parse`
+    separator: str | None = None
 
     @property
     def header(self) -> str:
-        return f"id \t {self.column} "
+        if self.separator is None:
+            return f"id \t {self.column} "
+        return f"id{self.separator}{self.column}"
+
+    def row(self, identity: str, prediction: Any) -> str:
+        value = self.show(prediction)
+        if self.separator is None:
+            return f"{identity} , {value} "
+        return identity + self.separator + (f'"{value}"' if self.separator in value else value)
 
     def name(self, split: str) -> str:
         return f"{self.stem}-{split}-output.csv"
@@ -102,8 +112,11 @@ def write_predictions(
     ids: Sequence[str] | np.ndarray,
     predictions: Sequence[float] | np.ndarray,
 ) -> None:
-    """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects."""
-    rows = [f"{i} , {output.show(p)} \n" for i, p in zip(ids, predictions, strict=True)]
+    """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects.
+
+    A file with a separator has lines `id,COLUMN` and `ID,VALUE` instead.
+    """
+    rows = [f"{output.row(i, p)}\n" for i, p in zip(ids, predictions, strict=True)]
     atomic_write_text(path, f"{output.header}\n" + "".join(rows))
 
 
@@ -157,8 +170,10 @@ def read_scores(path: Path) -> Scores:
     return found
 
 
-def read_scores_of(path: Path, classes: int | None) -> Scores:
+def read_scores_of(path: Path, classes: int | None, several: bool = False) -> Scores:
     """Read the scores of a task with `classes` classes, or of similarities for None.
+
+    With `several` labels per example, `classes` is the number of labels.
 
     Raises PredictionError for values of another shape, and for invalid targets or predictions.
     """
@@ -172,12 +187,15 @@ def read_scores_of(path: Path, classes: int | None) -> Scores:
         values = getattr(found, name)
         if values is None:
             continue
+        if values.shape != (found.values.shape if several else found.ids.shape):
+            axes = 2 if several else 1
+            raise PredictionError(f"{path}: {name}: expected {axes} axes, found {values.ndim}")
         good = np.isfinite(values)
         if classes is not None:
             good &= np.isin(values, np.arange(classes))
         if not good.all():
             what = "finite numbers" if classes is None else f"classes from 0 to {classes - 1}"
-            strange = values[np.flatnonzero(~good)[0]]
+            strange = values[~good][0]
             raise PredictionError(f"{path}: {name}: expected {what}, found {strange}")
     return found
 

@@ -22,10 +22,12 @@ PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (join
 class TaskOptions(Settings):
     """A built-in task and its options.
 
-    `similarity`: it predicts a number, not a class. `texts` is the number of texts of an example.
+    `similarity`: it predicts a number, not a class; `several`: any number of labels. `texts` is the
+    number of texts of an example.
     """
 
     similarity: ClassVar[bool] = False
+    several: ClassVar[bool] = False
     texts: ClassVar[int] = 1
 
     def build(self) -> Task:
@@ -101,6 +103,20 @@ class STS(TaskOptions, name="sts"):
         return sts(self.head, self.activation)
 
 
+class ETPC(TaskOptions, name="etpc"):
+    """The types of a paraphrase, several per pair (Göttingen's M.Inf.2202)."""
+
+    several, texts = True, 2
+    types: Literal["26", "7"] = setting(
+        "26", help="version of etpc: the 26 types of 2025, or the 7 of 2024"
+    )
+
+    def build(self) -> Task:
+        from tasks.paraphrase_types import etpc
+
+        return etpc(self.types)
+
+
 class CatalogTask(TaskOptions):
     """A task from a table of the catalog."""
 
@@ -154,6 +170,7 @@ def catalog_task(name: str, texts: int, classes: int) -> type[CatalogTask]:
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 GLUE, CLUE = tuple(catalog.GLUE), tuple(catalog.CLUE)
 SIMILARITIES = ("sts",)  # tasks that predict numbers, not classes
+MULTI_LABEL = ("etpc",)  # tasks with several labels per example
 REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
 CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
 # Tasks that may be restricted to their first classes.
@@ -164,6 +181,7 @@ TASKS: dict[str, type[TaskOptions]] = {
     **{one.name: one for one in (SST, QQP, STS)},
     **{name: catalog_task(name, len(d.texts), len(d.labels)) for name, d in DECLARED.items()},
     **{name: catalog_task(name, 1, classes) for name, classes in REVIEWS.items()},
+    ETPC.name: ETPC,
 }
 TASK_NAMES = tuple(TASKS)
 

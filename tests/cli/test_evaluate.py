@@ -107,9 +107,27 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
     assert line in run_ok(*evaluate).stdout
 
 
+def test_diagnosis_prints_scores_and_findings(run, run_ok, evaluate, predictions):
+    for file in predictions.glob("*-test-*"):
+        file.unlink()
+    sound = run_ok(*evaluate, "--diagnose")
+    assert "nothing found that is wrong" in sound.stdout
+    file = predictions / "sts-dev-output.csv"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:5]))
+    found = run(*evaluate, "--diagnose", "--tasks", "sts")
+    assert (found.returncode, "missing ids" in found.stdout) == (1, True)
+    assert "overall" in sound.stdout
+    assert "overall" not in found.stdout
+    assert "scored on 4 of 4 ids" in run_ok(*evaluate, "--diagnose", "--subset").stdout
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
+        ("--subset", 2, "--subset: expected --diagnose"),
+        ("--diagnose --zip a.zip", 2, "--zip and --diagnose: expected at most one"),
+        ("--diagnose --predictions nothing", 2, "expected files with a column Predicted_"),
         ("--predictions nothing", 2, "expected files such as"),
         ("--overwrite", 2, "--overwrite: expected --zip"),
         ("--gold nothing", 1, "ids-sst-dev.csv"),
