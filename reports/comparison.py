@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -100,8 +101,8 @@ def paired_bootstrap(
 class Difference:
     """The difference of a system from the first one on a task, or overall: mean over the seeds.
 
-    `resampled` are its values on bootstrap samples of the `examples`. `mcnemar` is the p of one run
-    of each system, of these `seeds`; it is None for similarities.
+    `resampled` are its values on bootstrap samples of the `examples` and the seeds. `mcnemar` is
+    the p of one run of each system, of these `seeds`; it is None for similarities.
     """
 
     system: str
@@ -115,7 +116,7 @@ class Difference:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % percentile interval over the examples."""
+        """The 95 % percentile interval over examples and seeds."""
         low, high = np.quantile(self.resampled, [0.025, 0.975])
         return float(low), float(high)
 
@@ -150,6 +151,15 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
     def difference(rows: np.ndarray) -> float:
         return mean(folders[1], rows) - mean(folders[0], rows)
 
+    several = [one.seeds(task) for one in both]
+    draw = np.random.default_rng(0)  # the same seeds are drawn for every task of the systems
+
+    def resampled(rows: np.ndarray) -> float:
+        drawn = [draw.integers(len(one), size=len(one)) for one in several]
+        chosen = drawn[:1] * 2 if several[0] == several[1] else drawn  # common seeds are paired
+        before, after = ([folders[i][k] for k in chosen[i]] for i in range(2))
+        return mean(after, rows) - mean(before, rows)
+
     seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
     p = None
     if kind.main_metric == "accuracy":
@@ -160,7 +170,7 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
         task=task,
         metric=kind.main_metric,
         difference=difference(np.arange(len(targets))),
-        resampled=paired_bootstrap(difference, table.ids),
+        resampled=paired_bootstrap(resampled, table.ids, crc32(task.encode())),
         examples=len(targets),
         mcnemar=p,
         seeds=seeds,
@@ -171,15 +181,12 @@ def overall_difference(differences: Sequence[Difference]) -> Difference:
     """Combine a system's differences on the CS224N tasks into that of the overall score."""
     share = {task: overall_share(task) for task in LEADERBOARD}
     found = {one.task: one for one in differences if one.task in share}
-    draw = np.random.default_rng(0)  # the tasks' samples are independent of each other
     return Difference(
         system=differences[0].system,
         task=OVERALL,
         metric="score",
         difference=sum(share[task] * one.difference for task, one in found.items()),
-        resampled=np.sum(
-            [share[task] * draw.permutation(one.resampled) for task, one in found.items()], axis=0
-        ),
+        resampled=np.sum([share[task] * one.resampled for task, one in found.items()], axis=0),
         examples=sum(one.examples for one in found.values()),
     )
 

@@ -57,7 +57,7 @@ def forest_plot(comparison: Comparison) -> Figure | None:
     heading(
         axis,
         f"Gain over {wrapped(comparison.first.system.name, 30)}",
-        f"mean of {seeds_text(seeds)}; 95 % interval\nover the examples; filled: clear",
+        f"mean of {seeds_text(seeds)}; 95 % interval\nover examples and seeds; filled: clear",
     )
     return figure
 
@@ -83,7 +83,7 @@ def learning_curve(systems: Sequence[ScoredSystem], task: str) -> Figure | None:
     seeds = {seed for one in systems for seed in one.seeds(task)}
     axis.set(xlabel="epoch", ylabel=f"dev {metric}")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.margins(x=0.08)
+    axis.set_xlim(0.5, max(axis.get_xlim()[1] // 1, 1) + 0.5)
     bars = "mean ± s.d. of " if len(seeds) > 1 else ""
     heading(axis, task, f"n = {count(systems, task):,}; {bars}{seeds_text(seeds)}")
     axis.legend()

@@ -15,7 +15,7 @@ SMALLEST = 0.05  # points: a smaller difference is printed as 0.0
 def verdicts(comparison: Comparison) -> list[str]:
     """Return one line per system but the first; one about the system if there is no other.
 
-    A difference is clear if its 95 % interval over the examples excludes 0.
+    A difference is clear if its 95 % interval over examples and seeds excludes 0.
     """
     return [escape_unsafe(text) for text in sentences(comparison)]
 

@@ -86,6 +86,21 @@ def test_a_difference_and_its_interval(pair):
         assert (found.mcnemar is None) == (task == "sts")
 
 
+def test_a_gain_that_depends_on_the_seed_is_not_clear(make_run):
+    named = [
+        (name, make_run(f"{name}{seed}", ["sst"], skill, seed))
+        for seed, skills in ((1, (0.2, 0.9)), (2, (0.4, 0.3)))
+        for name, skill in zip(("one", "two"), skills, strict=True)
+    ]
+    one, two = score_systems(systems(*named))
+    found = compare_on_task(one, two, "sst")
+    assert found.difference > 0.1
+    assert not found.clear
+    (first,) = score_systems(systems(named[0]))
+    (second,) = score_systems(systems(named[1]))
+    assert compare_on_task(first, second, "sst").clear
+
+
 def test_the_order_of_the_examples_changes_nothing(make_run):
     order, texts = np.random.default_rng(0).permutation(80), []
     for name, (first, second) in {
