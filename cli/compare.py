@@ -13,6 +13,7 @@ from cli.settings_flags import path
 from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
+FIGURES = "figures"  # folder beside them
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +45,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.atomic_files import atomic_write_text
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
-    from reports.comparison_page import FIGURES, comparison_page
+    from reports.comparison_page import comparison_page
     from reports.comparison_tables import as_latex, as_markdown, as_text
     from reports.embedding_maps import embedding_maps
     from reports.store import read_run
@@ -59,7 +60,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     drawings = dict(all_figures(comparison))
     if args.embeddings != "none" and (maps := embedding_maps(comparison.systems, args.embeddings)):
         drawings["Sentences of dev by label"] = maps
-    texts = as_markdown(comparison), as_latex(comparison), comparison_page(comparison, drawings)
+    page = comparison_page(comparison, drawings, FIGURES)
+    texts = as_markdown(comparison), as_latex(comparison), page
     for name, text in zip(FILES, texts, strict=True):
         atomic_write_text(folder / name, text)
     (folder / FIGURES).mkdir(exist_ok=True)
@@ -78,6 +80,8 @@ def make_folder(folder: Path) -> None:
     for name in FILES:
         if (folder / name).is_dir():
             raise UserError(f"{folder / name}: expected a file or nothing, found a folder")
+    if (folder / FIGURES).exists() and not (folder / FIGURES).is_dir():
+        raise UserError(f"{folder / FIGURES}: expected a folder or nothing, found a file")
 
 
 def name_and_folder(text: str) -> tuple[str | None, Path]:

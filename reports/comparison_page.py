@@ -13,11 +13,12 @@ from reports.systems import tasks_of
 from reports.verdict import verdicts
 
 TEMPLATE = Path(__file__).with_name("page.html")
-FIGURES = "figures"  # folder beside the page
 
 
-def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Drawing]]) -> str:
-    """Return the HTML text with the drawings by title of their section.
+def comparison_page(
+    comparison: Comparison, drawings: Mapping[str, Sequence[Drawing]], folder: str = "figures"
+) -> str:
+    """Return the HTML text with drawings by title of their section; `folder` has their files.
 
     Text from data, names of runs and settings is escaped.
     """
@@ -46,5 +47,5 @@ def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Draw
             for title, several in drawings.items()
         ],
         disagreements=examples,
-        folder=FIGURES,
+        folder=folder,
     )

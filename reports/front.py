@@ -134,7 +134,8 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
                 ray = 1 / wish[[x, y]]
                 ends = 4 * top * ray / ray.max()
                 axis.plot([0, ends[0]], [0, ends[1]], "--", color=color, linewidth=0.8, zorder=2)
-            axis.scatter(front.relative[:, x], front.relative[:, y], c=colors, s=30, zorder=3)
+            points = front.relative[:, [x, y]].T
+            axis.scatter(*points, c=colors, s=30, zorder=3, clip_on=False)
             axis.set(xlim=(0, limit[0]), ylim=(0, limit[1]))
             rays = f"{len(front.losses)} preferences, one run each; {distance_text(front, inside)}"
             heading(axis, front.method, rays)

@@ -15,6 +15,7 @@ from multitask.run import complete
 from multitask.run_folder import RunFolder
 from reports.embedding_maps import project
 from reports.figures import (
+    MARKERS,
     blank_figure,
     heading,
     mean_line,
@@ -117,9 +118,10 @@ def draw_spaces(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
         rows = np.sort(np.random.default_rng(0).permutation(len(space.examples))[:MOST])
         anchors = np.zeros((0, space.examples.shape[1])) if space.labels is None else space.labels
         points = project(np.concatenate([space.examples[rows], anchors]).astype(float), "tsne")
-        for label in np.unique(space.classes):
+        for number, label in enumerate(np.unique(space.classes)):
             own = np.flatnonzero(space.classes[rows] == label)
-            dots = axis.scatter(*points[own].T, s=6, alpha=0.7, label=f"{label:g}")
+            marker = MARKERS[number // 7 % len(MARKERS)]  # seven colours
+            dots = axis.scatter(*points[own].T, s=6, alpha=0.7, marker=marker, label=f"{label:g}")
             if len(anchors):
                 place = points[len(rows) + int(label)]
                 colour = dots.get_facecolor()

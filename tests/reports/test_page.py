@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -238,3 +239,18 @@ def test_distances_are_total_variation_or_differences():
     values = np.array([[[0.8, 0.2, 0.0]], [[0.5, 0.0, 0.5]], [[0.6, 0.3, 0.1]]])
     assert distances(values[0], values[1]) == pytest.approx(0.5)
     assert distances(np.array([1.0, 4.0]), np.array([2.0, 1.5])).tolist() == [1.0, 2.5]
+
+
+def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, capsys):
+    import cli
+
+    runs = [f"{n}={make_run(n, ['sst'], skill)}" for n, skill in (("one", 0.2), ("two", 0.6))]
+    output = tmp_path / "out"
+    command = ["--mode", "compare", "--runs", *runs, "--output", str(output)]
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.startswith("two is ")
+    assert {"gains.svg", "gains.pdf"} <= {one.name for one in (output / "figures").iterdir()}
+    shutil.rmtree(output / "figures")
+    (output / "figures").touch()
+    assert cli.main(command) == 1
+    assert "figures: expected a folder or nothing, found a file" in capsys.readouterr().err
