@@ -13,6 +13,7 @@ from cli.settings_flags import path
 from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
+FIGURES = "figures"  # folder beside them
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -35,32 +36,38 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=path,
         default="comparison",
         metavar="DIR",
-        help="folder; comparison.html, .md and .tex in it are replaced (default: comparison)",
+        help="folder; comparison.html, .md, .tex and figures in it are replaced "
+        "(default: comparison)",
     )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.atomic_files import atomic_write_text
-    from reports.comparison_tables import as_latex, as_markdown, comparison_page, sections
-    from reports.figures import embedding_maps
+    from reports.comparison import compare
+    from reports.comparison_figures import all_figures
+    from reports.comparison_page import comparison_page
+    from reports.comparison_tables import as_latex, as_markdown, as_text
+    from reports.embedding_maps import embedding_maps
     from reports.store import read_run
     from reports.systems import group_runs, score_systems
-    from reports.tables import text_table
 
     named = [name_and_folder(text) for text in args.runs]
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
     folder = Path(args.output)
     make_folder(folder)
-    scored = score_systems(systems)
-    tables = sections(scored)
-    for title, table in tables:
-        print(f"{title}\n\n{text_table(*table)}\n", flush=True)
-    maps = [] if args.embeddings == "none" else embedding_maps(scored, args.embeddings)
-    further = {"Sentences of dev by label": maps} if maps else {}
-    texts = as_markdown(tables), as_latex(tables), comparison_page(scored, tables, further)
+    comparison = compare(score_systems(systems))
+    print(as_text(comparison), flush=True)
+    drawings = dict(all_figures(comparison))
+    if args.embeddings != "none" and (maps := embedding_maps(comparison.systems, args.embeddings)):
+        drawings["Sentences of dev by label"] = maps
+    page = comparison_page(comparison, drawings, FIGURES)
+    texts = as_markdown(comparison), as_latex(comparison), page
     for name, text in zip(FILES, texts, strict=True):
         atomic_write_text(folder / name, text)
-    print(f"{', '.join(FILES)}: {folder}")
+    (folder / FIGURES).mkdir(exist_ok=True)
+    for one in (one for several in drawings.values() for one in several):
+        one.save(folder / FIGURES)
+    print(f"\n{', '.join(FILES)}, {FIGURES}: {folder}")
     return 0
 
 
@@ -73,6 +80,8 @@ def make_folder(folder: Path) -> None:
     for name in FILES:
         if (folder / name).is_dir():
             raise UserError(f"{folder / name}: expected a file or nothing, found a folder")
+    if (folder / FIGURES).exists() and not (folder / FIGURES).is_dir():
+        raise UserError(f"{folder / FIGURES}: expected a folder or nothing, found a file")
 
 
 def name_and_folder(text: str) -> tuple[str | None, Path]:

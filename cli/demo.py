@@ -48,12 +48,14 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
     try:
-        from serving.demo import Corpus, make_app, server_of
+        from serving.demo import Corpus, Run, make_app
+        from serving.server import server_of
     except ImportError as error:
         raise UserError(
             f"--mode demo: expected the package {error.name}, found none: "
             "pip install -r requirements-extras.txt"
         ) from error
+    from multitask.run_folder import RunFolder
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
 
@@ -64,10 +66,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if sentences:
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
+    run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]
         print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
-        server_of(make_app(model, corpus, hosts)).run(sockets=[listening])
+        server_of(make_app(model, corpus, hosts, run=run)).run(sockets=[listening])
     return 0

@@ -1,17 +1,19 @@
-"""Comparison of two systems on the same examples or cells, with significance tests."""
+"""Comparison of systems on the same examples or cells, with significance tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
 from ensemble.alignment import aligned
 from reports.systems import ScoredSystem
-from tasks.metrics import METRICS
+from tasks.metrics import LEADERBOARD, METRICS, overall_share
 
 RESAMPLES = 2000
+OVERALL = "overall"
 DECIMALS = 9  # to which differences of scores are rounded
 FEWEST_FOR_T = 3  # pairs of a paired t-test
 FEWEST_RANKS = 10  # pairs of a signed-rank test in place of a t-test
@@ -83,30 +85,46 @@ def paired_bootstrap(
     ids: np.ndarray,
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> tuple[float, float]:
-    """Compute the 95 % percentile bootstrap interval of a difference of two scores.
+) -> np.ndarray:
+    """Compute a difference of two scores on bootstrap samples of the examples: (resamples,).
 
     `difference(rows)` computes it for a sample of rows. Samples are drawn from the examples sorted
     by id, so that their order changes nothing (Efron and Tibshirani, 1993, section 13).
     """
     draw = np.random.default_rng(seed)
     order = np.argsort(ids, kind="stable")
-    values = [difference(order[draw.integers(len(ids), size=len(ids))]) for _ in range(resamples)]
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+    samples = (order[draw.integers(len(ids), size=len(ids))] for _ in range(resamples))
+    return np.array([difference(rows) for rows in samples])
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of a system from the first one on a task: mean over seeds, and tests."""
+    """The difference of a system from the first one on a task, or overall: mean over the seeds.
+
+    `resampled` are its values on bootstrap samples of the `examples` and the seeds. `mcnemar` is
+    the p of one run of each system, of these `seeds`; it is None for similarities.
+    """
 
     system: str
     task: str
     metric: str
     difference: float
-    interval: tuple[float, float]  # 95 %, over examples
-    mcnemar: float | None  # p of one run of each system; None for similarities
-    seeds: tuple[int, int]  # the seeds of these two runs
+    resampled: np.ndarray
+    examples: int
+    mcnemar: float | None = None
+    seeds: tuple[int, int] | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % percentile interval over examples and seeds."""
+        low, high = np.quantile(self.resampled, [0.025, 0.975])
+        return float(low), float(high)
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval excludes 0."""
+        low, high = self.interval
+        return low > 0 or high < 0
 
 
 def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Difference:
@@ -133,6 +151,15 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
     def difference(rows: np.ndarray) -> float:
         return mean(folders[1], rows) - mean(folders[0], rows)
 
+    several = [one.seeds(task) for one in both]
+    draw = np.random.default_rng(0)  # the same seeds are drawn for every task of the systems
+
+    def resampled(rows: np.ndarray) -> float:
+        drawn = [draw.integers(len(one), size=len(one)) for one in several]
+        chosen = drawn[:1] * 2 if several[0] == several[1] else drawn  # common seeds are paired
+        before, after = ([folders[i][k] for k in chosen[i]] for i in range(2))
+        return mean(after, rows) - mean(before, rows)
+
     seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
     p = None
     if kind.main_metric == "accuracy":
@@ -143,10 +170,59 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
         task=task,
         metric=kind.main_metric,
         difference=difference(np.arange(len(targets))),
-        interval=paired_bootstrap(difference, table.ids),
+        resampled=paired_bootstrap(resampled, table.ids, crc32(task.encode())),
+        examples=len(targets),
         mcnemar=p,
         seeds=seeds,
     )
+
+
+def overall_difference(differences: Sequence[Difference]) -> Difference:
+    """Combine a system's differences on the CS224N tasks into that of the overall score."""
+    share = {task: overall_share(task) for task in LEADERBOARD}
+    found = {one.task: one for one in differences if one.task in share}
+    return Difference(
+        system=differences[0].system,
+        task=OVERALL,
+        metric="score",
+        difference=sum(share[task] * one.difference for task, one in found.items()),
+        resampled=np.sum([share[task] * one.resampled for task, one in found.items()], axis=0),
+        examples=sum(one.examples for one in found.values()),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Systems, and the differences of all others from the first one."""
+
+    systems: tuple[ScoredSystem, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def first(self) -> ScoredSystem:
+        return self.systems[0]
+
+    def of(self, system: ScoredSystem) -> list[Difference]:
+        """Return the differences of a system, the overall one first."""
+        return [one for one in self.differences if one.system == system.system.name]
+
+
+def compare(systems: Sequence[ScoredSystem]) -> Comparison:
+    """Compare each system with the first one on their common tasks and, if all three, overall."""
+    first, found = systems[0], []
+    for other in systems[1:]:
+        common = [task for task in first.system.tasks if task in other.system.tasks]
+        several = [compare_on_task(first, other, task) for task in common]
+        if has_overall(first) and has_overall(other):
+            found.append(overall_difference(several))
+        found += several
+    return Comparison(tuple(systems), tuple(found))
+
+
+def has_overall(one: ScoredSystem) -> bool:
+    """Whether every seed of the system has all three CS224N tasks."""
+    seeds = {frozenset(one.metrics.get(task, {})) for task in LEADERBOARD}
+    return len(seeds) == 1 and frozenset() not in seeds
 
 
 def seeds_to_pair(first: Sequence[int], other: Sequence[int]) -> tuple[int, int]:

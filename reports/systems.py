@@ -152,6 +152,9 @@ class ScoredSystem:
     scores: Mapping[tuple[str, int], Scores]
     left_out: Mapping[str, int]
 
+    def seeds(self, task: str) -> list[int]:
+        return self.system.seeds(task)
+
     def predictions(self, task: str, seed: int) -> np.ndarray:
         """Return the stored predictions, or those computed from the scores."""
         return self.scores[task, seed].predicted(self.system.task(task).kind.predictions)

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from common.errors import escape_unsafe
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
+Cells = frozenset[tuple[int, int]]  # row and column, both from 0, without the header
 
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:
@@ -39,17 +40,34 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a table as Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
+def marked(rows: Sequence[Sequence[str]], best: Cells, mark: str) -> list[list[str]]:
+    """Return the rows with the cells in `best` put into the format `mark`."""
+    return [
+        [mark.format(cell) if (i, k) in best else cell for k, cell in enumerate(row)]
+        for i, row in enumerate(rows)
+    ]
+
+
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], best: Cells = frozenset()
+) -> str:
+    """Format a table as Markdown; the cells in `best` are bold."""
+    lines = [header, ["---"] * len(header), *marked(rows, best, "**{}**")]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
     )
 
 
-def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """Format a table as LaTeX with booktabs."""
-    lines = [" & ".join(map(escaped, cells)) + r" \\" for cells in (header, *rows)]
+def latex_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str,
+    best: Cells = frozenset(),
+) -> str:
+    """Format a table as LaTeX with booktabs; the cells in `best` are bold."""
+    plain = [[escaped(cell) for cell in row] for row in rows]
+    body = marked(plain, best, r"\textbf{{{}}}")
+    lines = [" & ".join(cells) + r" \\" for cells in (list(map(escaped, header)), *body)]
     return "\n".join(
         [
             r"\begin{table}",

@@ -3,122 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import h11
 import numpy as np
-import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from serving.card import scores, settings
+from serving.examples import examples_of
 from serving.mining import nearest
-from serving.model import MultiTaskModel
-
-ACCEPTED = 16  # length of the queue of connections that wait to be accepted
-UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
-RESPONSE = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-
-
-@dataclass
-class ConnectionLimits:
-    """The maximum number of connections, and of seconds for the headers and body of a request.
-
-    `reported` is true after a refused connection was logged, until all connections have ended.
-    """
-
-    connections: int = 64
-    seconds: float = 10.0
-    reported: bool = False
-
-
-class LimitedProtocol(H11Protocol):
-    """uvicorn's HTTP protocol with a deadline for each request and a limit on connections.
-
-    uvicorn itself waits forever for the rest of a request: its `limit_concurrency` counts only
-    connections that have sent a request, `timeout_keep_alive` applies only after a response.
-    """
-
-    def __init__(self, limits: ConnectionLimits, **uvicorns: Any) -> None:
-        super().__init__(**uvicorns)
-        self.limits = limits
-        self.deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        if len(self.connections) >= self.limits.connections:
-            self.transport = transport
-            self.refuse("503 Service Unavailable")
-            if not self.limits.reported:
-                self.limits.reported = True
-                logging.getLogger("uvicorn.error").warning(
-                    "%d connections are open: new ones are refused until one ends",
-                    self.limits.connections,
-                )
-            return
-        super().connection_made(transport)
-        self.expect_request()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.forget_deadline()
-        if not self.connections:
-            self.limits.reported = False
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self.expect_request()
-
-    def expect_request(self) -> None:
-        """Start the deadline for the next complete request."""
-        self.forget_deadline()
-        self.deadline = self.loop.call_later(self.limits.seconds, self.check_request)
-
-    def check_request(self) -> None:
-        if self.conn.their_state in UNFINISHED and not self.transport.is_closing():
-            self.refuse("408 Request Timeout")
-
-    def forget_deadline(self) -> None:
-        if self.deadline is not None:
-            self.deadline.cancel()
-            self.deadline = None
-
-    def refuse(self, status: str) -> None:
-        self.transport.write(RESPONSE.format(status).encode())
-        self.transport.close()
-
-
-def server_of(app: Any, limits: ConnectionLimits | None = None) -> uvicorn.Server:
-    """Return a server for an application; its `run(sockets=[...])` starts it."""
-    protocol = partial(LimitedProtocol, limits or ConnectionLimits())
-    # No WebSockets: the application has none, and they would not be counted.
-    config = uvicorn.Config(app, http=protocol, ws="none", backlog=ACCEPTED, log_level="warning")
-    return uvicorn.Server(config)
-
+from serving.model import MultiTaskModel, Prediction
+from serving.refusals import BusyError, InvalidRequestError, add_refusals
+from tasks.base import Task
 
 PAGE = Path(__file__).with_name("demo.html")
 LONGEST = 5000  # characters of a text
-BODY = 64 * 1024  # bytes of a request
 TITLES = {"sst": "Sentiment", "qqp": "Paraphrase", "sts": "Similarity"}
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 )
 
 
-class PredictRequest(BaseModel):
-    """A task and its one or two texts."""
+MOST = 64  # rows of a batch
 
-    task: str
+
+class PredictRequest(BaseModel):
+    """One or two texts, and a task; without one, all tasks that can read them."""
+
     texts: list[str] = Field(min_length=1, max_length=2)
+    task: str | None = None
+
+
+class BatchRequest(BaseModel):
+    """Rows of one or two texts each, and the tasks; without these, all that can read them."""
+
+    rows: list[list[str]] = Field(min_length=1, max_length=MOST)
+    tasks: list[str] | None = Field(default=None, min_length=1)
 
 
 class SearchRequest(BaseModel):
@@ -137,12 +63,12 @@ class Corpus:
     embeddings: np.ndarray
 
 
-class BusyError(Exception):
-    """Raised when the queue of waiting requests is full."""
+@dataclass(frozen=True)
+class Run:
+    """The name of the served run and its `metrics.json`, which is empty without one."""
 
-
-class InvalidRequestError(Exception):
-    """An invalid request; the message is sent to the client."""
+    name: str = "a run"
+    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Queue:
@@ -167,41 +93,57 @@ def make_app(
     corpus: Corpus | None = None,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
     queue: int = 8,
+    run: Run | None = None,
 ) -> FastAPI:
-    """Build the application: the page at `/`, and its JSON API `/about`, `/predict`, `/similar`.
+    """Build the application: the page at `/`, and its JSON API, described at `/openapi.json`.
 
     At most `queue` requests wait or run; further ones get status 503. Only requests for `hosts`
     are accepted, so that pages of other sites cannot send any.
     """
-    app, turn = FastAPI(docs_url=None, redoc_url=None, openapi_url=None), Queue(queue)
+    app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
+    turn, known = Queue(queue), about(model, corpus, run or Run())
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     add_refusals(app)
 
-    @app.get("/", response_class=HTMLResponse)
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     def page() -> HTMLResponse:
         headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
         return HTMLResponse(PAGE.read_text("utf-8"), headers=headers)
 
+    @app.get("/health")
+    def health() -> dict[str, Any]:
+        """Return the state of the server, the run and its tasks."""
+        return {"status": "ok", "run": known["run"], "tasks": list(model.tasks)}
+
     @app.get("/about")
-    def about() -> dict[str, Any]:
-        tasks = [
-            {"name": name, "title": TITLES.get(name, name), "texts": task.texts}
-            for name, task in model.tasks_by_name.items()
-        ]
-        searched = None if corpus is None else {"name": corpus.name, "size": len(corpus.sentences)}
-        return {"tasks": tasks, "corpus": searched}
+    def describe() -> dict[str, Any]:
+        """Return the run's name, settings and scores, its tasks with examples, and the corpus."""
+        return known
 
     @app.post("/predict")
     async def predict(request: PredictRequest) -> dict[str, Any]:
-        check(model, request)
-        texts: Any = [tuple(request.texts)] if len(request.texts) == 2 else request.texts
-        found = (await turn(lambda: model.predict(texts, [request.task])))[request.task]
-        shares = [] if found.probabilities is None else found.probabilities[0].tolist()
-        scores = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
-        return {"label": found.labels[0], "value": float(found.values[0]), "classes": scores}
+        """Return the answer of one task, or under `tasks` those of all that read such texts."""
+        names = None if request.task is None else [request.task]
+        (found,) = await answers([request.texts], names)
+        return {"tasks": found} if request.task is None else found[request.task]
+
+    @app.post("/batch")
+    async def batch(request: BatchRequest) -> dict[str, Any]:
+        """Return the answers by task for each of at most 64 rows, in their order."""
+        return {"rows": await answers(request.rows, request.tasks)}
+
+    async def answers(rows: list[list[str]], tasks: list[str] | None) -> list[dict[str, Any]]:
+        names = check(model, rows, tasks)
+        texts: Any = [tuple(row) if len(row) > 1 else row[0] for row in rows]
+        found = await turn(lambda: model.predict(texts, names))
+        return [
+            {name: answer(model.tasks_by_name[name], one, row) for name, one in found.items()}
+            for row in range(len(rows))
+        ]
 
     @app.post("/similar")
     async def similar(request: SearchRequest) -> dict[str, Any]:
+        """Return the sentences of the corpus nearest to a query."""
         if corpus is None:
             raise InvalidRequestError("expected a demo started with --input, found none")
         check_text("query", request.query)
@@ -216,19 +158,75 @@ def make_app(
     return app
 
 
-def check(model: MultiTaskModel, request: PredictRequest) -> None:
-    """Raise InvalidRequestError in one line for a request that the model cannot answer."""
-    task = model.tasks_by_name.get(request.task)
-    if task is None:
-        raise InvalidRequestError(
-            f"task: expected {', '.join(model.tasks)}, found {request.task[:40]!r}"
-        )
-    if len(request.texts) != task.texts:
-        raise InvalidRequestError(
-            f"texts: expected {task.texts} for {task.name}, found {len(request.texts)}"
-        )
-    for text in request.texts:
-        check_text("texts", text)
+def about(model: MultiTaskModel, corpus: Corpus | None, run: Run) -> dict[str, Any]:
+    """Return what the page shows: the run and its card, the tasks with examples, the corpus."""
+    examples = examples_of(model.config, model.tasks_by_name)
+    tasks = [
+        {
+            "name": name,
+            "title": TITLES.get(name, name),
+            "texts": task.texts,
+            "scale": scale(task),
+            "examples": examples[name],
+        }
+        for name, task in model.tasks_by_name.items()
+    ]
+    encoder = Path(model.config.encoder).name
+    return {
+        "run": run.name,
+        "settings": [
+            ["encoder", encoder],
+            ["tasks", " ".join(model.tasks)],
+            *(row for row in settings(model) if row[1] != str(None)),
+        ],
+        "scores": scores(run.metrics) if "dev" in run.metrics else [],
+        "tasks": tasks,
+        "corpus": corpus and {"name": corpus.name, "size": len(corpus.sentences)},
+    }
+
+
+def scale(task: Task) -> list[float] | None:
+    """Return the smallest and largest similarity as the task's files show them."""
+    if task.output is None or task.output.scale is None:
+        return None
+    return [float(task.output.show(end)) for end in task.output.scale]
+
+
+def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
+    """Return one prediction: label, value, the scale of similarities, the shares of classes."""
+    shares = [] if found.probabilities is None else found.probabilities[row].tolist()
+    classes = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
+    return {
+        "label": found.labels[row],
+        "value": float(found.values[row]),
+        "scale": scale(task),
+        "classes": classes,
+    }
+
+
+def check(
+    model: MultiTaskModel, rows: Sequence[Sequence[str]], tasks: Sequence[str] | None
+) -> list[str]:
+    """Return the tasks of a request; raise InvalidRequestError in one line if it has no answer."""
+    count = len(rows[0])
+    for number, row in enumerate(rows, 1):
+        place = "texts" if len(rows) == 1 else f"rows.{number}"
+        if len(row) != count or count not in (1, 2):
+            wanted = "1 or 2" if count not in (1, 2) else str(count)
+            raise InvalidRequestError(f"{place}: expected {wanted} texts, found {len(row)}")
+        for text in row:
+            check_text(place, text)
+    for name in tasks or ():
+        if (task := model.tasks_by_name.get(name)) is None:
+            raise InvalidRequestError(
+                f"task: expected {', '.join(model.tasks)}, found {name[:40]!r}"
+            )
+        if task.texts != count:
+            raise InvalidRequestError(f"texts: expected {task.texts} for {name}, found {count}")
+    names = list(tasks or model.readers(count))  # heads of single texts read the first of a pair
+    if not names:
+        raise InvalidRequestError(f"texts: expected 2 for {', '.join(model.tasks)}, found {count}")
+    return names
 
 
 def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tuple[Any, Any]:
@@ -243,44 +241,3 @@ def check_text(name: str, text: str) -> None:
         raise InvalidRequestError(f"{name}: expected 1 to {LONGEST} characters, found {found}")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise InvalidRequestError(f"{name}: expected Unicode text, found half a surrogate pair")
-
-
-def add_refusals(app: FastAPI) -> None:
-    """Add handlers that answer an invalid request with a one-line message in JSON."""
-
-    @app.middleware("http")
-    async def limit(
-        request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        length = request.headers.get("content-length")
-        if "transfer-encoding" in request.headers:  # its length is unknown
-            return refusal(411, "expected only a Content-Length, found Transfer-Encoding")
-        if request.method == "POST" and (length is None or not length.isdecimal()):
-            return refusal(411, "expected a Content-Length, found none")
-        if length is not None and length.isdecimal() and int(length) > BODY:
-            return refusal(413, f"expected at most {BODY} bytes, found {length}")
-        return await call_next(request)
-
-    @app.exception_handler(RequestValidationError)
-    async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        if first["type"] == "json_invalid":
-            return refusal(422, "expected JSON, found something else")
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        return refusal(422, f"{place or 'request'}: {first['msg']}")
-
-    @app.exception_handler(HTTPException)
-    async def nothing(request: Request, error: HTTPException) -> JSONResponse:
-        return refusal(error.status_code, f"{request.url.path[:60]}: {error.detail}")
-
-    @app.exception_handler(InvalidRequestError)
-    async def bad(request: Request, error: InvalidRequestError) -> JSONResponse:
-        return refusal(422, str(error))
-
-    @app.exception_handler(BusyError)
-    async def busy(request: Request, error: BusyError) -> JSONResponse:
-        return refusal(503, "busy: try again in a moment")
-
-
-def refusal(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status)

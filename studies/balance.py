@@ -21,7 +21,7 @@ from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
 from multitask.telemetry import ray_text, read_steps
 from reports.cells import check_config, read_cell, write_cell
-from reports.figures import new_figure, save_figure
+from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
 from tasks import SIMILARITIES, TASK_NAMES
@@ -74,15 +74,19 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
     }
 
 
+@styled
 def draw(found: dict[str, Any], file: Path) -> None:
     """Plot the z-values over the steps."""
-    figure, axis = new_figure(5, 3.2)
+    figure, axis = new_figure(4.6, 3.4)
     z = np.array(found["z"])
     steps = np.linspace(1, found["steps"], len(z))
     for column, name in zip(z.T, ("pull", "push"), strict=True):
         axis.plot(steps, column, label=f"r x {name}")
     axis.set(xlabel="step", ylabel="above the ideal point")
-    axis.legend(fontsize=7)
+    heading(
+        axis, "Weighted losses by step", f"{found['steps']:,} steps, seed {found['config']['seed']}"
+    )
+    axis.legend()
     save_figure(figure, file)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +13,23 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
-from reports.figures import blank_figure, new_figure, project, save_figure
+from reports.embedding_maps import project
+from reports.figures import (
+    MARKERS,
+    blank_figure,
+    heading,
+    mean_line,
+    new_figure,
+    save_figure,
+    seeds_text,
+    styled,
+)
 from tasks.readers import Examples
 
 Line = Mapping[float, Mapping[int, float]]  # x value -> seed -> figure, as a fraction of one
 
 
+@styled
 def draw_lines(
     lines: Mapping[str, Line],
     file: Path,
@@ -26,21 +37,27 @@ def draw_lines(
     ylabel: str,
     xticks: Sequence[float] | None = None,
 ) -> None:
-    """Plot one line per title, in per cent; write no file without figures."""
-    figure, axis = new_figure(4.2, 3.2)
-    for title, line in lines.items():
-        if points := [(x, 100 * np.mean(list(f.values()))) for x, f in line.items() if f]:
-            axis.plot(*zip(*points, strict=True), marker="o", label=title)
-    if not axis.lines:
+    """Plot one line per title, in per cent, with error bars; write no file without figures."""
+    figure, axis = new_figure(4.4, 3.6)
+    seeds = {seed for line in lines.values() for found in line.values() for seed in found}
+    if not seeds:
         return
-    axis.set(xlabel=xlabel, ylabel=ylabel)
+    for title, line in lines.items():
+        if points := {x: [100 * f for f in found.values()] for x, found in line.items() if found}:
+            mean_line(axis, points, title)
+    axis.set(xlabel=xlabel, ylabel=f"{ylabel} (%)")
     if xticks is not None:
         axis.set_xticks(list(xticks))
-    axis.legend(fontsize=7)
+    bars = "mean ± standard deviation of " if len(seeds) > 1 else ""
+    heading(axis, ylabel, f"{bars}{seeds_text(seeds)}")
+    axis.legend()
     save_figure(figure, file)
 
 
-def draw_curve(points: Mapping[float, float], ylabel: str, file: Path) -> None:
+@styled
+def draw_curve(
+    points: Mapping[float, float], ylabel: str, file: Path, seeds: Iterable[int] = ()
+) -> None:
     """Plot dev scores over the weight of SMART, evenly spaced as in BEES' figures.
 
     With fewer than two points, the file is deleted.
@@ -48,10 +65,10 @@ def draw_curve(points: Mapping[float, float], ylabel: str, file: Path) -> None:
     if len(points) < 2:
         file.unlink(missing_ok=True)
         return
-    figure, axis = new_figure(4.5, 3.2)
+    figure, axis = new_figure(4.4, 3.4)
     axis.plot([f"{weight:g}" for weight in points], list(points.values()), marker="o")
-    axis.set_xlabel("weight of SMART")
-    axis.set_ylabel(ylabel)
+    axis.set(xlabel="weight of SMART", ylabel=ylabel)
+    heading(axis, f"{ylabel} by weight of SMART", seeds_text(seeds))
     save_figure(figure, file)
 
 
@@ -92,6 +109,7 @@ def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
     draw_spaces(spaces, file)
 
 
+@styled
 def draw_spaces(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
     """Draw one joint t-SNE map of examples and labels per space; labels are stars."""
     figure = blank_figure(3.4 * len(spaces), 3.4)
@@ -100,13 +118,16 @@ def draw_spaces(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
         rows = np.sort(np.random.default_rng(0).permutation(len(space.examples))[:MOST])
         anchors = np.zeros((0, space.examples.shape[1])) if space.labels is None else space.labels
         points = project(np.concatenate([space.examples[rows], anchors]).astype(float), "tsne")
-        for label in np.unique(space.classes):
+        for number, label in enumerate(np.unique(space.classes)):
             own = np.flatnonzero(space.classes[rows] == label)
-            dots = axis.scatter(*points[own].T, s=5, alpha=0.7, label=f"{label:g}")
+            marker = MARKERS[number // 7 % len(MARKERS)]  # seven colours
+            dots = axis.scatter(*points[own].T, s=6, alpha=0.7, marker=marker, label=f"{label:g}")
             if len(anchors):
                 place = points[len(rows) + int(label)]
                 colour = dots.get_facecolor()
                 axis.scatter(*place, s=120, marker="*", color=colour, edgecolor="black", alpha=1)
-        axis.set(xticks=[], yticks=[], title=title)
-    axes[0].legend(title="label", fontsize=7, title_fontsize=7)
+        axis.set(xticks=[], yticks=[])
+        heading(axis, title, f"joint t-SNE, n = {len(rows):,}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, title="label", loc="outside lower center", ncols=8)
     save_figure(figure, file)

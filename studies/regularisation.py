@@ -79,7 +79,7 @@ def draw(report: Report) -> None:
             if (score := scores(report, f"{task}-{name}").get(SEEDS[0])) is not None:
                 points[weight] = score
         file = report.results.folder / f"smart-weight-{task}.png"
-        draw_curve(points, f"{task} dev {LEADERBOARD[task]}", file)
+        draw_curve(points, f"{task} dev {LEADERBOARD[task]}", file, SEEDS[:1])
 
 
 STUDY = Study(

@@ -115,6 +115,11 @@ MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson", "multi-la
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 
 
+def overall_share(task: str) -> float:
+    """Return the factor of a task's metric in `overall_score`, which is linear in all three."""
+    return (1 / 2 if LEADERBOARD[task] == "pearson" else 1) / len(LEADERBOARD)
+
+
 def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Return both overall scores if all three CS224N tasks are present, else an empty dict."""
     if not LEADERBOARD.keys() <= metrics.keys():

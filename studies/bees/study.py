@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from reports.cells import write_cell
+from reports.comparison_figures import similarity_distribution
+from reports.confusion import confusion
 from reports.ensembles import ensemble_runs
-from reports.figures import confusion, save_figure, similarity_distribution
+from reports.figures import save_figure
 from reports.store import read_run
 from reports.systems import ScoredSystem, group_runs, score_systems
 from reports.tables import beside, markdown_table, mean_and_spread
@@ -183,7 +185,7 @@ def draw(report: Report) -> None:
         found = {weight: dev.get(f"{name}-{first}") for weight, name in rows.items()}
         metric = LEADERBOARD[task]
         points = {weight: one[task][metric] for weight, one in found.items() if one is not None}
-        draw_curve(points, f"{task} dev {metric}", file)
+        draw_curve(points, f"{task} dev {metric}", file, SEEDS[:1])
     for row, name in (("M14", "confusion.png"), ("M17", "similarities.png")):
         if f"{row}-{first}" not in dev:
             (results.folder / name).unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
 from pretrain.probe import Embedding
 from reports.cells import write_cell
-from reports.figures import new_figure, save_figure
+from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import markdown_table
 from studies.claims import READING, verdict_table
 from studies.figures import EmbeddingSpace, Line, complete_map_run, draw_lines, draw_spaces
@@ -194,15 +194,18 @@ def effective_rank(values: np.ndarray) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
+@styled
 def draw_spectra(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
     """Plot singular values by rank, one line per run."""
-    figure, axis = new_figure(4.2, 3.2)
+    figure, axis = new_figure(4.4, 3.6)
     for title, space in spaces.items():
         values = spectrum(space)
         axis.plot(np.arange(1, len(values) + 1), values, label=title)
     axis.set(xlabel="rank", ylabel="singular value / largest", xscale="log", yscale="log")
     axis.set_ylim(1e-4, 1.5)
-    axis.legend(fontsize=7)
+    examples = len(next(iter(spaces.values())).examples)
+    heading(axis, "Spectrum of the test embeddings", f"n = {examples:,}, one run each")
+    axis.legend()
     save_figure(figure, file)
 
 

@@ -153,8 +153,8 @@ def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
     result = run_ok("--mode", "compare", "--runs", *runs, "--embeddings", "tsne", "--output", out)
     assert "Against one: the same examples" in result.stdout
     page = (out / "comparison.html").read_text()
-    assert page.count('aria-label="Sentences of dev by label"') == 2
-    assert (out / "comparison.md").read_text().count("\n## ") == 2
+    assert page.count('aria-label="t-SNE of sst sentences, ') == 2
+    assert (out / "comparison.md").read_text().count("\n## ") == 4
     assert (out / "comparison.tex").exists()
 
 

@@ -7,13 +7,14 @@ import pytest
 
 from common.errors import UserError
 from reports.comparison import (
+    compare,
     compare_on_task,
     paired_cells,
     relative_gain,
     seeds_to_pair,
     signed_ranks,
 )
-from reports.comparison_tables import as_latex, as_markdown, score_table, sections
+from reports.comparison_tables import as_latex, as_markdown, score_section
 from reports.ensembles import ensemble_runs
 from reports.store import read_run
 from reports.systems import NO_SEED, group_runs, score_systems
@@ -47,7 +48,7 @@ def test_runs_of_tasks_and_seeds_are_one_system(pair):
 
 
 def test_scores_are_means_over_seeds_and_overall_ones_of_seeds_with_all_tasks(pair, make_run):
-    header, rows = score_table(pair)
+    header, rows = score_section(pair).table
     place = header.index("sst accuracy")
     values = pair[0].values("sst", "accuracy")
     assert rows[0][place] == f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f} (3)"
@@ -85,6 +86,21 @@ def test_a_difference_and_its_interval(pair):
         assert (found.mcnemar is None) == (task == "sts")
 
 
+def test_a_gain_that_depends_on_the_seed_is_not_clear(make_run):
+    named = [
+        (name, make_run(f"{name}{seed}", ["sst"], skill, seed))
+        for seed, skills in ((1, (0.2, 0.9)), (2, (0.4, 0.3)))
+        for name, skill in zip(("one", "two"), skills, strict=True)
+    ]
+    one, two = score_systems(systems(*named))
+    found = compare_on_task(one, two, "sst")
+    assert found.difference > 0.1
+    assert not found.clear
+    (first,) = score_systems(systems(named[0]))
+    (second,) = score_systems(systems(named[1]))
+    assert compare_on_task(first, second, "sst").clear
+
+
 def test_the_order_of_the_examples_changes_nothing(make_run):
     order, texts = np.random.default_rng(0).permutation(80), []
     for name, (first, second) in {
@@ -94,7 +110,7 @@ def test_the_order_of_the_examples_changes_nothing(make_run):
     }.items():
         one = make_run(f"{name}1", CS224N, 0.25, order=first)
         two = make_run(f"{name}2", CS224N, 0.4, order=second)
-        texts.append(as_markdown(sections(score_systems(systems(("one", one), ("two", two))))))
+        texts.append(as_markdown(compare(score_systems(systems(("one", one), ("two", two))))))
     assert texts[0] == texts[1] == texts[2]
 
 
@@ -106,17 +122,18 @@ def test_few_cells_cannot_be_tested(make_run):
     ]
     five = score_systems(systems(*several[:10]))
     assert signed_ranks(five[0], five[1:]) == [(None, 5)]
-    assert "not testable" in as_markdown(sections(five))
+    assert "not testable" in as_markdown(compare(five))
     six = score_systems(systems(*several))
     assert signed_ranks(six[0], six[1:]) == [(2 / 2**6, 6)]
     assert all(difference > 0 for difference in paired_cells(*six))
 
 
 def test_latex_is_escaped(pair):
-    text = as_latex(sections(pair))
+    text = as_latex(compare(pair))
     assert r"sst macro\_f1" in text
     assert r"$\pm$" in text
-    assert text.count(r"\toprule") == 3
+    assert text.count(r"\toprule") == 4
+    assert r"\textbf{0." in text
     body = "".join(line for line in text.splitlines(True) if not line.startswith("%"))
     assert "_" not in body.replace(r"\_", "")
 
@@ -176,7 +193,7 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
         assert merged.seeds("sst") == [seed]
     vote, alone = score_systems(systems(("vote", tmp_path / "vote"), ("a", runs[0])))
     assert paired_cells(vote, alone) == []
-    assert "(no seed and 11711)" in as_markdown(sections([vote, alone]))
+    assert "(no seed and 11711)" in as_markdown(compare([vote, alone]))
 
 
 def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_run, tmp_path):
@@ -191,7 +208,7 @@ def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_ru
     kept = json.loads((tmp_path / "greedy" / "metrics.json").read_text())
     assert merged.metrics["sst"][11711] == kept["dev"]["sst"]
     assert alone.metrics["sst"][11711] == kept["members"]["sst"]["dev"]["a"]
-    assert "| sst | 40 | 80 |" in as_markdown(sections([alone, merged]))
+    assert "| sst | 40 | 80 |" in as_markdown(compare([alone, merged]))
     (plain,) = score_systems(systems(("a", runs[0])))
     assert len(plain.scores["sst", 11711].ids) == 80
 

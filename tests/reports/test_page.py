@@ -2,13 +2,19 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reports.comparison_tables import comparison_page, disagreements, distances, sections
-from reports.figures import all_figures, confusion_counts, svg
+from reports.comparison import compare
+from reports.comparison_figures import all_figures
+from reports.comparison_page import comparison_page
+from reports.confusion import confusion_counts
+from reports.disagreements import disagreements, distances
+from reports.figures import FORMATS, Drawing, new_figure
 from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from tasks import CS224N, build_task, data_folder
@@ -71,8 +77,13 @@ class Reader(HTMLParser):
                 self.links.append(value)
 
 
+def page_of(systems):
+    comparison = compare(systems)
+    return comparison_page(comparison, all_figures(comparison))
+
+
 def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair):
-    page, reader = comparison_page(pair, sections(pair)), Reader()
+    page, reader = page_of(pair), Reader()
     reader.feed(page)
     assert not {"script", "link", "iframe", "img", "object"} & set(reader.tags)
     inside = [link for link in reader.links if link.startswith("#")]
@@ -80,22 +91,83 @@ def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair):
     assert len(inside) + len(pictures) == len(reader.links)
     assert len(set(reader.ids)) == len(reader.ids)
     assert {link[1:] for link in inside} <= set(reader.ids)
-    assert reader.tags.count("svg") == 3 + 2 + 1 + 2 + 2
+    assert reader.tags.count("svg") == 1 + 3 + 4 + 1 + 2 + 2
     assert EVIL not in page
     assert "&lt;script&gt;" in page
-    assert comparison_page(pair, sections(pair)) == page
+    assert page_of(pair) == page
 
 
-def test_every_figure_has_a_title_for_screen_readers(pair):
-    figures = all_figures(pair)
-    assert list(figures)[:3] == [
-        "Learning curves",
-        "Sentiment: labels and predictions",
-        "Similarity: labels and predictions",
-    ]
-    (drawing, *_) = figures["Learning curves"]
-    assert 'aria-label="Learning &amp; curves"' in svg(drawing, "Learning & curves")
-    assert not re.search(r"<dc:date>", svg(drawing, "x"))
+def test_the_page_opens_with_the_verdict_and_links_to_every_section(pair):
+    page = page_of(pair)
+    opening = page[page.index("<h1>") : page.index("<h2")]
+    assert " points " in opening
+    assert re.search(r"n = 100 \(sst\), 100 \(qqp\), 100 \(sts\)", opening)
+    headings = re.findall(r'<h2 id="([^"]+)"', page)
+    assert re.findall(r'<li><a href="#([^"]+)"', opening) == headings
+    assert 'class="best"' in page
+
+
+def test_headers_and_cells_keep_their_roles_where_tables_are_stacked(pair):
+    page = page_of(pair)
+    assert "prefers-color-scheme: dark" in page
+    for cell in re.findall(r"<t[hd] [^>]*>", page):
+        assert re.search('role="(columnheader|rowheader|cell)"', cell)
+    assert all('data-name="' in cell for cell in re.findall(r"<td[^>]*>", page))
+
+
+def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(pair):
+    found = disagreements(pair, "sst")
+    names = {"very negative", "negative", "neutral", "positive", "very positive"}
+    assert {one.label for one in found} <= names
+    for one in found:
+        assert [answer.right for answer in one.predictions] == [
+            answer.text == one.label for answer in one.predictions
+        ]
+    for one in disagreements(pair, "sts"):
+        errors = [round(abs(float(a.text) - float(one.label)), 2) for a in one.predictions]
+        assert one.predictions[int(np.argmin(errors))].right
+        assert sum(answer.right for answer in one.predictions) in (1, 2)
+    page = page_of(pair)
+    assert '<td role="cell" data-name="plain" class="wrong"><span>✗ ' in page
+    assert "predicted" in page
+    assert "label very negative: predicted" in page
+
+
+def test_figures_are_files_whose_texts_name_examples_and_seeds(pair, tmp_path):
+    drawings = [one for several in all_figures(compare(pair)).values() for one in several]
+    names = [one.name for one in drawings]
+    assert len(set(names)) == len(names)
+    drawings[0].save(tmp_path)
+    assert {path.name for path in tmp_path.glob("*.*")} == {f"gains.{kind}" for kind in FORMATS}
+    for one in drawings:
+        texts = [text.get_text() for axis in one.figure.axes for text in axis.texts]
+        assert any("seed" in text for text in texts), one.name
+        assert one.figure.axes[0].get_title(loc="left"), one.name
+
+
+def test_the_colours_of_text_and_lines_follow_the_page_and_labels_are_escaped():
+    figure, _ = new_figure(2, 2)
+    text = Drawing("a", "Learning & curves", figure).svg()
+    assert 'role="img" aria-label="Learning &amp; curves"' in text
+    assert "var(--ink)" in text
+    assert "#1c1f24" not in text
+    assert not re.search(r"<dc:date>", text)
+
+
+def test_every_function_that_draws_uses_the_style_of_the_project():
+    import ast
+
+    root, found = Path(__file__).parents[2], 0
+    for file in [*root.glob("reports/*.py"), *root.glob("studies/**/*.py")]:
+        for one in ast.walk(ast.parse(file.read_text())):
+            if isinstance(one, ast.FunctionDef) and one.name != "new_figure":
+                calls = {
+                    getattr(call.func, "id", "") for call in ast.walk(one) if hasattr(call, "func")
+                }
+                if calls & {"new_figure", "blank_figure"}:
+                    found += 1
+                    assert "styled" in {getattr(d, "id", "") for d in one.decorator_list}, one.name
+    assert found > 9
 
 
 def test_confusion_counts_are_scikit_learns(pair):
@@ -157,13 +229,28 @@ def test_only_examples_that_are_predicted_differently_are_disagreements(make_run
         examples = build_task(task).read(data_folder("sample"), "dev")
         expected = {tuple(column[row] for column in examples.texts) for row in differing}
         assert {one.texts for one in found} == expected
-        assert all(len(set(one.predictions)) == 2 for one in found)
-    page = comparison_page(systems, sections(systems))
+        assert all(len({answer.text for answer in one.predictions}) == 2 for one in found)
+    page = page_of(systems)
     assert ("On no dev example" in page) == (not differing)
-    assert page.count("where the systems disagree the most") == 3
+    assert page.count(">Disagreements on ") == 2 * 3
 
 
 def test_distances_are_total_variation_or_differences():
     values = np.array([[[0.8, 0.2, 0.0]], [[0.5, 0.0, 0.5]], [[0.6, 0.3, 0.1]]])
     assert distances(values[0], values[1]) == pytest.approx(0.5)
     assert distances(np.array([1.0, 4.0]), np.array([2.0, 1.5])).tolist() == [1.0, 2.5]
+
+
+def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, capsys):
+    import cli
+
+    runs = [f"{n}={make_run(n, ['sst'], skill)}" for n, skill in (("one", 0.2), ("two", 0.6))]
+    output = tmp_path / "out"
+    command = ["--mode", "compare", "--runs", *runs, "--output", str(output)]
+    assert cli.main(command) == 0
+    assert capsys.readouterr().out.startswith("two is ")
+    assert {"gains.svg", "gains.pdf"} <= {one.name for one in (output / "figures").iterdir()}
+    shutil.rmtree(output / "figures")
+    (output / "figures").touch()
+    assert cli.main(command) == 1
+    assert "figures: expected a folder or nothing, found a file" in capsys.readouterr().err

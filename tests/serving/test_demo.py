@@ -2,18 +2,24 @@
 
 import asyncio
 import json
+import re
 import shutil
 import socket
 import subprocess
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from serving.demo import BusyError, ConnectionLimits, Corpus, Queue, make_app, server_of
+from serving.demo import MOST, Corpus, Queue, Run, make_app
+from serving.examples import BUILT_IN, examples_of
+from serving.refusals import BusyError
+from serving.server import ConnectionLimits, server_of
+from tasks import data_folder
 
 SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
 
@@ -26,7 +32,8 @@ def corpus(model):
 
 @pytest.fixture(scope="module")
 def client(model, corpus):
-    return TestClient(make_app(model, corpus), base_url="http://localhost")
+    run = Run("my-run", {"dev": {"sst": {"accuracy": 0.5}}})
+    return TestClient(make_app(model, corpus, run=run), base_url="http://localhost")
 
 
 def test_it_lists_tasks_and_sentences(client):
@@ -47,6 +54,38 @@ def test_the_page_returns_the_predictions_of_the_model(client, model):
     assert value == pytest.approx(model.predict([("a", "b")])["sts"].values[0], abs=1e-5)
 
 
+def test_all_heads_answer_at_once_with_the_scale_of_similarities(client, model):
+    found = client.post("/predict", json={"texts": ["a cat", "a dog"]}).json()["tasks"]
+    assert list(found) == list(model.tasks)
+    assert found["sts"]["scale"] == [0.0, 5.0]
+    assert found["sst"] == client.post("/predict", json={"texts": ["a cat"]}).json()["tasks"]["sst"]
+
+
+def test_a_batch_has_the_answers_of_its_rows(client, model):
+    rows = [["a cat", "a dog"], ["a sun", "the sun"]]
+    found = client.post("/batch", json={"rows": rows, "tasks": ["sts"]}).json()["rows"]
+    ours = model.predict([tuple(row) for row in rows])["sts"].values
+    np.testing.assert_allclose([row["sts"]["value"] for row in found], ours, atol=1e-5)
+
+
+def test_it_describes_its_run_and_interface(client):
+    assert client.get("/health").json()["run"] == "my-run"
+    found = client.get("/about").json()
+    assert ["sst", "accuracy", "0.5000", ""] in found["scores"]
+    assert ["encoder", "tiny"] in found["settings"]
+    assert {"/health", "/predict", "/batch"} <= client.get("/openapi.json").json()["paths"].keys()
+
+
+def test_examples_are_those_of_dev_or_built_in_without_data(model, tmp_path):
+    tasks = {name: model.tasks_by_name[name] for name in ("sst", "qqp")}
+    found = examples_of(model.config, tasks)
+    texts = tasks["sst"].read(data_folder("sample"), "dev").texts[0]
+    assert {text for (text,) in found["sst"]} <= set(texts)
+    assert all(len(row) == 2 for row in found["qqp"])
+    nowhere = replace(model.config, data=str(tmp_path))
+    assert examples_of(nowhere, tasks) == {"sst": BUILT_IN[1], "qqp": BUILT_IN[2]}
+
+
 def test_the_nearest_sentences(client):
     found = client.post("/similar", json={"query": "A cat sleeps.", "top": 2}).json()["found"]
     cosine = pytest.approx(1, abs=1e-5)
@@ -63,6 +102,11 @@ def test_the_nearest_sentences(client):
         ("/predict", {"task": "sst", "texts": ["\ud800"]}, 422, "half a surrogate pair"),
         ("/predict", {"task": "sst"}, 422, "texts: Field required"),
         ("/predict", {"task": "sst", "texts": ["x" * 70_000]}, 413, "at most 65536 bytes"),
+        ("/predict", {"texts": []}, 422, "texts: "),
+        ("/batch", {"rows": [["a"]] * (MOST + 1)}, 422, "rows: List should have at most 64 items"),
+        ("/batch", {"rows": [["a"], ["a", "b"]]}, 422, "rows.2: expected 1 texts, found 2"),
+        ("/batch", {"rows": [["a"], [" "]]}, 422, "rows.2: expected 1 to 5000 characters"),
+        ("/batch", {"rows": [["x" * 5000]] * 20}, 413, "at most 65536 bytes"),
         ("/similar", {"query": ""}, 422, "query: "),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
@@ -141,8 +185,12 @@ def test_a_browser_shows_all_sections(model, corpus, tmp_path, width):
     finally:
         server.should_exit = True
         thread.join()
-    for title in ("Sentiment", "Paraphrase", "Similarity", "Nearest of 3 sentences in file.txt"):
+    for title in ("All tasks at once", "Nearest of 3 sentences in file.txt"):
         assert f"<h2>{title}</h2>" in shown
+    for title in ("Sentiment of the first sentence", "Paraphrase", "Similarity"):
+        assert f"<h3>{title}</h3>" in shown
+    assert re.search(r'class="answer">\d\.\d of 5<', shown)  # an answer on load
+    assert "Model card" in shown
 
 
 NEVER = 3600.0  # seconds: longer than any test

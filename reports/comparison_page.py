@@ -1,0 +1,51 @@
+"""A comparison as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reports.comparison import Comparison
+from reports.comparison_tables import NOTES, sections
+from reports.disagreements import disagreements
+from reports.figures import Drawing
+from reports.systems import tasks_of
+from reports.verdict import verdicts
+
+TEMPLATE = Path(__file__).with_name("page.html")
+
+
+def comparison_page(
+    comparison: Comparison, drawings: Mapping[str, Sequence[Drawing]], folder: str = "figures"
+) -> str:
+    """Return the HTML text with drawings by title of their section; `folder` has their files.
+
+    Text from data, names of runs and settings is escaped.
+    """
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    systems = comparison.systems
+    examples = []
+    for task in tasks_of(systems):
+        if (found := disagreements(systems, task)) is not None:
+            having = [one for one in systems if task in one.metrics]
+            names = [one.system.name for one in having]
+            similar = having[0].system.task(task).kind.classes is None
+            examples.append((f"Disagreements on {task}", names, found, similar))
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    runs = sum(len(one.system.runs) for one in systems)
+    return environment.from_string(TEMPLATE.read_text("utf-8")).render(
+        names=[one.system.name for one in systems],
+        summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
+        verdicts=verdicts(comparison),
+        tables=sections(comparison),
+        notes=NOTES,
+        # The figures are markup; their texts were escaped when they were drawn.
+        figures=[
+            (title, [(one.name, Markup(one.svg())) for one in several])
+            for title, several in drawings.items()
+        ],
+        disagreements=examples,
+        folder=folder,
+    )

@@ -1,0 +1,81 @@
+"""Confusion matrices: counts, shares of each label, figure and text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reports.figures import heading, new_figure, seeds_text, styled, wrapped
+from reports.systems import NO_SEED, ScoredSystem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@styled
+def confusion(one: ScoredSystem, task: str) -> Figure:
+    """Draw a confusion matrix: shares of each label, and counts summed over the seeds.
+
+    BEES, Figure 4.
+    """
+    counts = np.sum([confusion_counts(one, task, seed) for seed in one.seeds(task)], axis=0)
+    share = counts / np.maximum(1, counts.sum(1, keepdims=True))
+    names = class_names(one, task, len(counts))
+    figure, axis = new_figure(4.1, 3.3 if len(names) < 3 else 4.3)
+    axis.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, column), number in np.ndenumerate(counts):
+        colour = "white" if share[row, column] > 0.5 else "black"
+        text = f"{share[row, column]:.0%}\n{number:,}"
+        axis.text(
+            column,
+            row,
+            text,
+            ha="center",
+            va="center",
+            fontsize=9 if len(names) < 6 else 7,
+            color=colour,
+        )
+    axis.set_xticks(range(len(names)), names, rotation=35 if len(names) > 2 else 0)
+    for label in axis.get_xticklabels():
+        label.set(ha="right" if len(names) > 2 else "center", rotation_mode="anchor")
+    axis.set_yticks(range(len(names)), names)
+    axis.set(xlabel="prediction", ylabel="label")
+    axis.grid(visible=False)
+    examples = len(one.scores[task, one.seeds(task)[0]].ids)
+    seeds = seeds_text(seed for seed in one.seeds(task) if seed != NO_SEED)
+    several = f"sums of {seeds}" if len(one.seeds(task)) > 1 else seeds
+    heading(
+        axis,
+        f"{task}: {wrapped(one.system.name, 36)}",
+        f"% of the label's row, and counts\nn = {examples:,}; {several}".rstrip("; "),
+    )
+    return figure
+
+
+def class_names(one: ScoredSystem, task: str, classes: int) -> list[str]:
+    """Return the names of the classes, wrapped; their numbers if the task names none."""
+    names = one.system.task(task).kind.class_names or tuple(map(str, range(classes)))
+    return [wrapped(name, 14) for name in names]
+
+
+def confusion_counts(one: ScoredSystem, task: str, seed: int) -> np.ndarray:
+    """Count examples by label and prediction (C, C)."""
+    scores = one.scores[task, seed]
+    classes = scores.values.shape[1]
+    assert scores.targets is not None
+    counts = np.zeros((classes, classes), np.int64)
+    np.add.at(counts, (scores.targets.astype(int), one.predictions(task, seed).astype(int)), 1)
+    return counts
+
+
+def confusion_text(one: ScoredSystem, task: str) -> str:
+    """Return the content of a confusion matrix for screen readers."""
+    counts = np.sum([confusion_counts(one, task, seed) for seed in one.seeds(task)], axis=0)
+    names = one.system.task(task).kind.class_names or tuple(map(str, range(len(counts))))
+    rows = [
+        f"label {name}: predicted "
+        + ", ".join(f"{n} {other}" for n, other in zip(row, names, strict=True))
+        for name, row in zip(names, counts, strict=True)
+    ]
+    return f"Confusion matrix of {task}, {one.system.name}. " + "; ".join(rows)

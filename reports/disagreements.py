@@ -1,0 +1,108 @@
+"""Dev examples that systems predict differently, for the page of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from common.errors import UserError
+from ensemble.alignment import Aligned, aligned
+from reports.systems import ScoredSystem
+from tasks import data_folder
+from tasks.base import Task
+from tasks.readers import Examples
+
+SHOWN = 8  # examples per task
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One system's prediction of an example, and whether it is right.
+
+    A similarity counts as right if no other system's is nearer to the label.
+    """
+
+    text: str
+    right: bool
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One example: its texts, its label, and the prediction of each system."""
+
+    texts: tuple[str, ...]
+    label: str
+    predictions: tuple[Answer, ...]
+
+
+def disagreements(
+    systems: Sequence[ScoredSystem], task: str, count: int = SHOWN
+) -> list[Disagreement] | None:
+    """Return examples on which systems predict other classes, or other similarities (2 decimals).
+
+    They are sorted by the largest distance between two systems' probabilities (total variation)
+    or similarities, from the first seed of each. Returns None if fewer than two systems have the
+    task, or if the data of the runs cannot be found.
+    """
+    having = [one for one in systems if task in one.metrics]
+    if len(having) < 2:
+        return None
+    described = having[0].system.task(task)
+    examples = dev_examples(having, described)
+    if examples is None:
+        return None
+    row_of = {one: row for row, one in enumerate(examples.ids)}
+    table = aligned(
+        {str(i): one.scores[task, one.seeds(task)[0]] for i, one in enumerate(having)},
+        described.kind.predictions,
+    )
+    distance = np.max([distances(*pair) for pair in combinations(table.values, 2)], axis=0)
+    found: list[Disagreement] = []
+    for row in np.lexsort((table.ids, -distance)):
+        if (place := row_of.get(str(table.ids[row]))) is None:
+            return None  # the data is not that of the runs
+        label, answers = answers_of(described, table, int(row))
+        if len({one.text for one in answers}) > 1:  # probabilities may differ for the same class
+            texts = tuple(column[place] for column in examples.texts)
+            found.append(Disagreement(texts, label, answers))
+        if len(found) == count:
+            break
+    return found
+
+
+def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None:
+    """Return the dev examples of the first run that records its data; None if they are not here."""
+    known = [run.config.get("data") for one in systems for run in one.system.runs]
+    data = next((one for one in known if one is not None), None)  # merged runs record none
+    if data is None:
+        return None
+    try:
+        return task.read(data_folder(str(data)), "dev")
+    except (UserError, OSError):
+        return None
+
+
+def answers_of(task: Task, table: Aligned, row: int) -> tuple[str, tuple[Answer, ...]]:
+    """Return the label and the systems' predictions of a row, as text."""
+    assert table.targets is not None
+    label, predictions = table.targets[row], table.predictions[:, row]
+    if task.kind.classes is not None:
+        names = task.kind.class_names or tuple(map(str, range(task.kind.classes)))
+        answers = [Answer(names[int(one)], bool(one == label)) for one in predictions]
+        return names[int(label)], tuple(answers)
+    errors = np.round(np.abs(predictions.astype(np.float64) - label), 2)
+    show = task.output.show if task.output else str  # the numbers of the task's own files
+    answers = [
+        Answer(f"{float(show(one)):z.2f}", bool(error == errors.min()))
+        for one, error in zip(predictions, errors, strict=True)
+    ]
+    return f"{float(show(label)):g}", tuple(answers)
+
+
+def distances(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return distances (N,) of similarities (N,), or total variation of probabilities (N, C)."""
+    distance = np.abs(values.astype(np.float64) - others)
+    return distance if distance.ndim == 1 else distance.sum(1) / 2

@@ -1,0 +1,37 @@
+"""Texts that the demo offers: dev examples of a run's tasks, or built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from common.errors import UserError
+from multitask.config import RunConfig
+from tasks import data_folder
+from tasks.base import Task
+
+SHOWN = 3  # per task
+LONGEST = 300  # characters of an example
+BUILT_IN = {
+    1: [["a film to love"], ["too long , and never funny"], ["the story takes place in paris"]],
+    2: [
+        ["how do i learn to swim ?", "what is the best way to learn swimming ?"],
+        ["a cat sleeps on a chair", "a dog runs through a park"],
+        ["a man plays a guitar", "a man is playing an instrument"],
+    ],
+}
+
+
+def examples_of(config: RunConfig, tasks: Mapping[str, Task]) -> dict[str, list[list[str]]]:
+    """Return the texts of a few dev examples by task; built-in ones where the data is not here."""
+    return {name: dev_texts(config, task) or BUILT_IN[task.texts] for name, task in tasks.items()}
+
+
+def dev_texts(config: RunConfig, task: Task) -> list[list[str]]:
+    """Return texts drawn from the dev examples of a task; none if they cannot be read."""
+    try:
+        examples = task.read(data_folder(config.data), "dev")
+    except (UserError, OSError):
+        return []
+    rows = zip(*examples.sample(10 * SHOWN).texts, strict=True)
+    short = [list(row) for row in rows if max(map(len, row)) <= LONGEST]
+    return [row for row in short if all(text.strip() for text in row)][:SHOWN]
