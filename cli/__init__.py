@@ -9,7 +9,11 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
-from common.entry_point import run_and_report
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
+from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line
 from common.settings import Settings, suggestion
 
@@ -54,20 +58,20 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             known = [flag.lstrip("-") for flag in self._option_string_actions]
             message += suggestion(unknown[1], known).replace("mean ", "mean --")
-        self.exit(2, f"run.py: {one_line(message)} (see --help)\n")
+        self.exit(2, f"{program()}: {one_line(message)} (see --help)\n")
 
 
 def main(argv: list[str]) -> int:
     """Run one mode; return 0 for success, 1 for unusable data or folders, 2 for wrong flags."""
     front = Parser(
-        prog="run.py",
-        usage="python run.py --mode MODE [flags]",
+        prog=program(),
+        usage=f"{shown_command()} --mode MODE [flags]",
         add_help=False,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Train a shared sentence encoder on one task or several.\n\nmodes:\n"
         + "\n".join(f"  --mode {name:<10} {text}" for name, text in MODES.items())
-        + "\n\npython run.py --mode MODE --help shows the flags of a mode.",
+        + f"\n\n{shown_command()} --mode MODE --help shows the flags of a mode.",
     )
     front.add_argument("--mode", help=argparse.SUPPRESS).completer = lambda **_: MODES  # type: ignore
     if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
@@ -81,7 +85,12 @@ def main(argv: list[str]) -> int:
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
         front.error(line + suggestion(chosen.mode, MODES))
-    return run_and_report("run.py", lambda: run_mode(chosen.mode, rest))
+    return run_and_report(program(), lambda: run_mode(chosen.mode, rest))
+
+
+def shown_command() -> str:
+    """Return `python run.py`, or `minbert` where it is installed."""
+    return f"python {CHECKOUT}" if program() == CHECKOUT else program()
 
 
 def complete(front: Parser) -> None:
@@ -99,8 +108,8 @@ def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
     mode = importlib.import_module(f"cli.{name}")
     parser = Parser(
-        prog=f"run.py --mode {name}",
-        usage=f"python run.py --mode {name} [flags]",
+        prog=f"{program()} --mode {name}",
+        usage=f"{shown_command()} --mode {name} [flags]",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=mode.__doc__,

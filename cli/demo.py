@@ -41,19 +41,11 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from common.errors import UserError
-
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
-    try:
-        from serving.demo import Corpus, make_app, server_of
-    except ImportError as error:
-        raise UserError(
-            f"--mode demo: expected the package {error.name}, found none: "
-            "pip install -r requirements-extras.txt"
-        ) from error
+    from serving.demo import Corpus, make_app, server_of
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
 

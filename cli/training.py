@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import Flags, of_tasks, path, typed
-from common.entry_point import print_error
+from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
 from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
@@ -135,7 +134,7 @@ def run_control(args: argparse.Namespace) -> RunControl:
         verbose=args.verbose,
         checkpoint_every=args.checkpoint_every,
         skip_limit=args.skip_limit,
-        command=shlex.join(["python", *sys.argv]) if sys.argv[0].endswith("run.py") else None,
+        command=command_line(),
     )
 
 
@@ -191,7 +190,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
         result = complete(config, folder, control)
     except KeyboardInterrupt:
         line = "interrupted; --resume continues from the last checkpoint, if there is one"
-        return print_error("run.py", line, 130)
+        return print_error(program(), line, 130)
     from reports.store import summary
 
     print()

@@ -7,6 +7,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
 if TYPE_CHECKING:
     from multitask.config import RunConfig
     from multitask.training import Run, train

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from common.atomic_files import atomic_path, recover
 from common.errors import UserError
+from common.extras import missing
 from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
@@ -99,10 +100,7 @@ def export(
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
         raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
     if kind == "onnx" and util.find_spec("onnx") is None:
-        raise UserError(
-            "--format onnx: expected the package onnx, found none: "
-            "pip install -r requirements-extras.txt"
-        )
+        raise UserError(f"--format onnx: {missing('onnx')}")
     metrics = read_metrics(run) or {}
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
