@@ -45,7 +45,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.figures import embedding_maps
     from reports.store import read_run
     from reports.systems import group_runs, score_systems
-    from reports.tables import text_table
+    from reports.tables import shown_table
 
     named = [name_and_folder(text) for text in args.runs]
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
@@ -54,7 +54,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     scored = score_systems(systems)
     tables = sections(scored)
     for title, table in tables:
-        print(f"{title}\n\n{text_table(*table)}\n", flush=True)
+        print(f"{title}\n\n{shown_table(*table)}\n", flush=True)
     maps = [] if args.embeddings == "none" else embedding_maps(scored, args.embeddings)
     further = {"Sentences of dev by label": maps} if maps else {}
     texts = as_markdown(tables), as_latex(tables), comparison_page(scored, tables, further)

@@ -155,11 +155,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.dry_run and args.stored_only:
         parser.error("--dry-run and --stored-only: expected at most one of them")
     if args.dry_run:
-        from reports.tables import text_table
+        from reports.tables import shown_table
         from studies.cost import cost_table
 
         cells = requested_cells(study, study.cells(request), request)
-        print(text_table(*cost_table(cells, Results(request.results), args.precision)))
+        print(shown_table(*cost_table(cells, Results(request.results), args.precision)))
         return 0
     print(reproduce(study, request))
     print(f"tables: {request.page}; figures and cells: {request.results}")

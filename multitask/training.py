@@ -6,6 +6,7 @@ No torch is imported here at module level.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.errors import SettingsError
+from common.progress import duration
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
@@ -64,6 +66,8 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     verbose: bool = False,
+    callbacks: Sequence[Any] = (),
+    tracker: str = "tensorboard",
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
 
@@ -72,7 +76,11 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        verbose: report which implementation of linear layers is used, and why.
+        verbose: report the kernel of linear layers, and tensors that the encoder does not use.
+        callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
+            evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
+            that returns `multitask.STOP` ends the training. They do not change the run's folder.
+        tracker: where curves are stored: tensorboard, mlflow, wandb or none.
 
     Raises:
         SettingsError, RunError, DataError, EncoderError: one line that says what was expected.
@@ -82,7 +90,8 @@ def train(
     if resume and overwrite:
         raise SettingsError("resume and overwrite: expected at most one of them")
     target = default_folder(config) if folder is None else Path(folder)
-    complete(config, target, RunControl(resume=resume, overwrite=overwrite, verbose=verbose))
+    control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks), tracker=tracker)
+    complete(config, target, control)
     return Run(target, config.user_methods)
 
 
@@ -137,11 +146,3 @@ def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
         gradient.model.zero_grad(set_to_none=True)
     stream.position = (0, 0)
     return elapsed / examples
-
-
-def duration(seconds: float) -> str:
-    """Format a duration, for example as 1 h 02 min, 3 min or 12 s."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"
