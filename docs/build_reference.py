@@ -20,6 +20,7 @@ PUBLIC = {
     "minbert": ("BiEncoder",),
     "serving": ("MultiTaskModel", "Prediction"),
     "multitask": ("RunConfig", "train", "Run", "task"),
+    "multitask.callbacks": ("TrainStart", "EpochEnd"),
     "losses": tuple(losses.__all__),
     "multitask.combiners": ("pcgrad_weights", "epo_weights"),
     "multitask.sampling": ("annealed_probabilities",),
@@ -27,9 +28,12 @@ PUBLIC = {
     "tasks.metrics": ("overall_score",),
 }
 METHODS = {
-    "BiEncoder": ("from_pretrained", "encode", "encode_stream", "embed", "save_pretrained"),
+    "BiEncoder": (
+        *("from_pretrained", "encode", "encode_stream", "embed", "save_pretrained"),
+        "push_to_hub",
+    ),
     "MultiTaskModel": ("load", "predict", "predict_stream", "encode"),
-    "Run": ("compare",),
+    "Run": ("compare", "push_to_hub"),
 }
 
 

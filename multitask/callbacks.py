@@ -13,7 +13,8 @@ Only the first of several processes calls them. This module does not import torc
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -140,8 +141,9 @@ class MLflow:
         self.mlflow = import_module("mlflow")
 
     def on_train_begin(self, start: TrainStart) -> None:
-        self.mlflow.start_run(run_name=start.folder.name)
-        self.mlflow.log_params(plain_settings(start.config))
+        with start_reported("mlflow"):
+            self.mlflow.start_run(run_name=start.folder.name)
+            self.mlflow.log_params(plain_settings(start.config))
 
     def on_scalars(self, values: Mapping[str, float], step: int) -> None:
         self.mlflow.log_metrics(dict(values), step=step)
@@ -159,7 +161,8 @@ class WeightsAndBiases:
 
     def on_train_begin(self, start: TrainStart) -> None:
         settings = plain_settings(start.config)
-        self.run = self.wandb.init(name=start.folder.name, config=settings)
+        with start_reported("wandb"):
+            self.run = self.wandb.init(name=start.folder.name, config=settings)
 
     def on_scalars(self, values: Mapping[str, float], step: int) -> None:
         self.run.log(dict(values), step=step)
@@ -167,6 +170,15 @@ class WeightsAndBiases:
     def on_train_end(self) -> None:
         if self.run is not None:
             self.run.finish()
+
+
+@contextmanager
+def start_reported(name: str) -> Iterator[None]:
+    """Turn an error at the start of a tracker, such as a missing login, into a RunError."""
+    try:
+        yield
+    except Exception as error:  # each library has its own classes
+        raise RunError(f"--tracker {name}: cannot be started: {error}") from error
 
 
 def plain_settings(config: RunConfig) -> dict[str, str]:

@@ -195,9 +195,10 @@ def trained(trainer: Trainer) -> str:
     config, several = trainer.config, list(trainer.tasks)
     names = " and ".join(filter(None, (", ".join(several[:-1]), several[-1])))
     epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
+    steps = f"{trainer.total_steps:,} step{'s' if trainer.total_steps > 1 else ''}"
     return (
         f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on {names}, "
-        f"on {trainer.model.bi_encoder.device}: {epochs}, {trainer.total_steps:,} steps in all"
+        f"on {trainer.model.bi_encoder.device}: {epochs}, {steps} in all"
     )
 
 

@@ -126,6 +126,16 @@ def test_a_tracker_stores_settings_and_curves(tmp_path, monkeypatch, name):
     assert not (tmp_path / "run" / "tensorboard").exists()
 
 
+def test_a_tracker_that_cannot_start_is_reported(tmp_path, monkeypatch):
+    def refuse(name, config):
+        raise OSError("no API key")
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse))
+    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: module)
+    with pytest.raises(RunError, match="--tracker wandb: cannot be started: no API key"):
+        train(CONFIG, tmp_path / "run", tracker="wandb")
+
+
 @pytest.mark.parametrize("name", ["mlflow", "wandb"])
 def test_a_tracker_that_is_not_installed_is_reported(tmp_path, monkeypatch, name):
     monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: None)
