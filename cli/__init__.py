@@ -9,31 +9,44 @@ import re
 from itertools import pairwise
 from typing import NoReturn
 
-from common.entry_point import run_and_report
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
+from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line
 from common.settings import Settings, suggestion
 
-MODES = {
-    "single": "train one task",
-    "multitask": "train several tasks on one shared encoder",
-    "pretrain": "train the encoder further on sentences, pairs or classes",
-    "probe": "fit a logistic regression on a frozen encoder's embeddings",
-    "bilstm": "write an untrained BiLSTM encoder over the words of a task",
-    "pareto": "train once for each of several preferences between tasks",
-    "ensemble": "merge the predictions of several finished runs",
-    "compare": "compare runs: means over seeds, gains, significance tests",
-    "reproduce": "reproduce the tables of a paper from its configurations",
-    "evaluate": "check and score leaderboard files, and pack them",
-    "runs": "list the runs of a folder",
-    "tasks": "list the tasks and the examples that are found for them",
-    "encode": "embed the sentences of a file",
-    "predict": "predict new texts with a run",
-    "demo": "serve a local page for trying the heads of a run",
-    "download": "download data from the hub as files of CS224N and GLUE",
-    "export": "export a run to a folder for other libraries",
-    "mine": "find the most similar pairs of sentences in a file",
-    "similar": "find the sentences of a file nearest to a query",
+GROUPS = {  # of the modes in --help
+    "train": {
+        "single": "train one task",
+        "multitask": "train several tasks on one shared encoder",
+        "pretrain": "train the encoder further on sentences, pairs or classes",
+        "pareto": "train once for each of several preferences between tasks",
+        "probe": "fit a logistic regression on a frozen encoder's embeddings",
+        "bilstm": "write an untrained BiLSTM encoder over the words of a task",
+        "ensemble": "merge the predictions of several finished runs",
+    },
+    "judge": {
+        "evaluate": "check and score leaderboard files, and pack them",
+        "compare": "compare runs: means over seeds, gains, significance tests",
+        "runs": "list the runs of a folder",
+        "reproduce": "reproduce the tables of a paper from its configurations",
+    },
+    "use": {
+        "predict": "predict new texts with a run",
+        "demo": "serve a local page for trying the heads of a run",
+        "encode": "embed the sentences of a file",
+        "similar": "find the sentences of a file nearest to a query",
+        "mine": "find the most similar pairs of sentences in a file",
+        "export": "export a run to a folder for other libraries",
+    },
+    "data": {
+        "tasks": "list the tasks and the examples that are found for them",
+        "download": "download data from the hub as files of CS224N and GLUE",
+    },
 }
+MODES = {name: text for modes in GROUPS.values() for name, text in modes.items()}
 TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
 WITH_METHODS = (*TRAINING, "predict", "demo", "export")  # modes with --use
 DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed training
@@ -54,22 +67,23 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             known = [flag.lstrip("-") for flag in self._option_string_actions]
             message += suggestion(unknown[1], known).replace("mean ", "mean --")
-        self.exit(2, f"run.py: {one_line(message)} (see --help)\n")
+        self.exit(2, f"{program()}: {one_line(message)} (see --help)\n")
 
 
 def main(argv: list[str]) -> int:
     """Run one mode; return 0 for success, 1 for unusable data or folders, 2 for wrong flags."""
     front = Parser(
-        prog="run.py",
-        usage="python run.py --mode MODE [flags]",
+        prog=program(),
+        usage=f"{shown_command()} --mode MODE [flags]",
         add_help=False,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Train a shared sentence encoder on one task or several.\n\nmodes:\n"
-        + "\n".join(f"  --mode {name:<10} {text}" for name, text in MODES.items())
-        + "\n\npython run.py --mode MODE --help shows the flags of a mode.",
+        description="Train a shared sentence encoder on one task or several.\n\n"
+        + "\n\n".join(f"{group}:\n{mode_lines(modes)}" for group, modes in GROUPS.items())
+        + f"\n\n{shown_command()} --mode MODE --help shows the flags of a mode.",
     )
-    front.add_argument("--mode", help=argparse.SUPPRESS).completer = lambda **_: MODES  # type: ignore
+    mode = front.add_argument("--mode", nargs="?", help=argparse.SUPPRESS)  # none before --help
+    mode.completer = lambda **_: MODES  # type: ignore
     if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
         complete(front)
     chosen, rest = front.parse_known_args(argv)
@@ -81,7 +95,16 @@ def main(argv: list[str]) -> int:
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
         front.error(line + suggestion(chosen.mode, MODES))
-    return run_and_report("run.py", lambda: run_mode(chosen.mode, rest))
+    return run_and_report(program(), lambda: run_mode(chosen.mode, rest))
+
+
+def mode_lines(modes: dict[str, str]) -> str:
+    return "\n".join(f"  --mode {name:<10} {text}" for name, text in modes.items())
+
+
+def shown_command() -> str:
+    """Return `python run.py`, or `minbert` where it is installed."""
+    return f"python {CHECKOUT}" if program() == CHECKOUT else program()
 
 
 def complete(front: Parser) -> None:
@@ -99,8 +122,8 @@ def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
     mode = importlib.import_module(f"cli.{name}")
     parser = Parser(
-        prog=f"run.py --mode {name}",
-        usage=f"python run.py --mode {name} [flags]",
+        prog=f"{program()} --mode {name}",
+        usage=f"{shown_command()} --mode {name} [flags]",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=mode.__doc__,

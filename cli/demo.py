@@ -41,23 +41,15 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from common.errors import UserError
-
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
-    try:
-        from serving.demo import Corpus, Run, make_app
-        from serving.server import server_of
-    except ImportError as error:
-        raise UserError(
-            f"--mode demo: expected the package {error.name}, found none: "
-            "pip install -r requirements-extras.txt"
-        ) from error
     from multitask.run_folder import RunFolder
+    from serving.demo import Corpus, Run, make_app
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
+    from serving.server import server_of
 
     machine = RunConfig(**parser.flags.given(args, ()))
     corpus = None

@@ -14,7 +14,7 @@ from cli.corpus import add_sentence_file, check_output
 from cli.settings_flags import Flags, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
-from common.entry_point import print_error
+from common.entry_point import print_error, program
 from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
@@ -57,6 +57,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             further = args.normalize, args.compile, args.verbose
             shown = encode_file(config, source, args.column, total, new, *further)
     except KeyboardInterrupt:
-        return print_error("run.py", f"interrupted; {target} was not written", 130)
+        return print_error(program(), f"interrupted; {target} was not written", 130)
     print(f"{shown}: {target}")
     return 0

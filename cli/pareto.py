@@ -59,7 +59,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     from multitask.run_folder import default_folder
     from reports.front import front_table
-    from reports.tables import text_table
+    from reports.tables import shown_table
     from studies.pareto import sweep
 
     folder = Path(args.output or f"{default_folder(config)}-{args.preferences}rays")
@@ -70,8 +70,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         [f"{value:.4f}" for value in (*wish, *losses, mu)]
         for wish, losses, mu in zip(front.preferences, front.losses, front.distances(), strict=True)
     ]
-    print(text_table(header, rows))
+    print(shown_table(header, rows))
     print()
-    print(text_table(*front_table([front])))
+    print(shown_table(*front_table([front])))
     print(f"\nfront.json, front.png and a folder per ray: {folder}")
     return 0

@@ -41,7 +41,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from multitask.run_folder import default_folder
     from pretrain.probe import linear_evaluation
     from reports.store import check_output, write_merged_run
-    from reports.tables import text_table
+    from reports.tables import shown_table
 
     folder = Path(args.output or default_folder(config))
     members = [Path(args.init)] if args.init else []
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         [tasks[0], metric, *(f"{figures[tasks[0]][metric]:.4f}" for figures in found.values())]
         for metric in found["dev"][tasks[0]]
     ]
-    print(text_table(["task", "metric", *found], rows))
+    print(shown_table(["task", "metric", *found], rows))
     print(f"logistic regression with C = {result['strength'][tasks[0]]:g}, chosen on dev")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

@@ -164,7 +164,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.dry_run and args.stored_only:
         parser.error("--dry-run and --stored-only: expected at most one of them")
     if args.dry_run:
-        from reports.tables import text_table
+        from reports.tables import shown_table
         from studies.cost import cost_table
         from studies.reproduce import requested_searches, with_tuned_settings
         from studies.tuning import SEEDS
@@ -175,7 +175,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if request.tune:
             for search in requested_searches(study, request):
                 cells += [search.trial(point, SEEDS) for point in search.points(request.tune)]
-        print(text_table(*cost_table(cells, Results(request.results), args.precision)))
+        print(shown_table(*cost_table(cells, Results(request.results), args.precision)))
         return 0
     print(reproduce(study, request))
     print(f"tables: {request.page}; figures and cells: {request.results}")

@@ -19,7 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import one_line
-    from reports.tables import text_table
+    from reports.tables import shown_table
 
     if not args.query.strip() or not args.query.isprintable():
         parser.error(f"--query: expected a text, found {args.query!r}")
@@ -32,5 +32,5 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         [f"{cosine:.4f}", str(row + 1), one_line(sentences[row])]
         for row, cosine in zip(rows[0], cosines[0], strict=True)
     ]
-    print(text_table(["cosine", "row", "sentence"], table))
+    print(shown_table(["cosine", "row", "sentence"], table))
     return 0

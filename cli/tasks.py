@@ -32,7 +32,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import UserError, one_line
-    from reports.tables import text_table
+    from reports.tables import shown_table
     from tasks import data_folder, find_task
 
     names = resolve_tasks(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
         if args.examples and "train" in found:
             lines.append(f"{name}: {first_example(task, found['train'])}")
-    print(text_table(["task", "reads", "kind", *SPLITS], rows))
+    print(shown_table(["task", "reads", "kind", *SPLITS], rows))
     print(f"\nexamples found in {folder}; empty if there are no files")
     for line in [*lines, *problems]:
         print(one_line(line)[:LONGEST])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from cli.next_commands import next_commands
 from cli.settings_flags import Flags, of_tasks, path, typed
-from common.entry_point import print_error
+from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
 from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
+from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.methods import check_use, methods
@@ -23,14 +24,18 @@ from multitask.run_folder import RunFolder, default_folder
 from multitask.run_settings import upgraded
 from multitask.stored_config import read_settings
 
-DATA = ("data", "limit", "dev_limit")
+DATA = ("data", "limit", "dev_limit", "test_limit")
 ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
 TRAINING = (
     *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "class_balanced", "clip"),
     *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),
     *("precision", "device", "linear", "preset"),
 )
-VERBOSE = "report the kernel of linear layers and the reason for its choice"
+VERBOSE = (
+    "report the kernel of linear layers and the reason for its choice, and the tensors of the "
+    "encoder's folder that are not used"
+)
+TRACKER = "where curves of losses and scores are stored (default: tensorboard, in the run's folder)"
 LEAKS = (
     "leave out training examples that are in dev or test: of their task only with own, also of "
     "sst, qqp and sts with all (default)"
@@ -97,6 +102,8 @@ def add_output_flags(flags: Flags) -> None:
         "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
     )
     flags.add("verbose", group, VERBOSE, action="store_true")
+    choices = get_args(TrackerName)
+    flags.add("tracker", group, TRACKER, choices=choices, default=RunControl.tracker)
     flags.add(
         "checkpoint_every",
         group,
@@ -135,7 +142,8 @@ def run_control(args: argparse.Namespace) -> RunControl:
         verbose=args.verbose,
         checkpoint_every=args.checkpoint_every,
         skip_limit=args.skip_limit,
-        command=shlex.join(["python", *sys.argv]) if sys.argv[0].endswith("run.py") else None,
+        command=command_line(),
+        tracker=args.tracker,
     )
 
 
@@ -191,12 +199,13 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
         result = complete(config, folder, control)
     except KeyboardInterrupt:
         line = "interrupted; --resume continues from the last checkpoint, if there is one"
-        return print_error("run.py", line, 130)
-    from reports.store import summary
+        return print_error(program(), line, 130)
+    from reports.run_tables import summary
 
     print()
     print(summary(result))
-    print(f"\npredictions, metrics.json and checkpoint: {folder}")
+    print(f"\npredictions, metrics.json and checkpoint: {folder}\n")
+    print(next_commands(config, folder, args.use or ()))
     return 0
 
 
@@ -204,7 +213,7 @@ def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
     from multitask.presets import preset_of
     from multitask.training import dry_run_rows
-    from reports.tables import text_table
+    from reports.tables import shown_table
 
     if config.preset is not None:
         preset = preset_of(config.preset)
@@ -214,8 +223,8 @@ def show_plan(config: RunConfig) -> int:
             for key, (_, source) in preset.of_mode(config.mode).items()
         ]
         print(f"preset {config.preset}: {preset.paper}")
-        print(text_table(["setting", "this run", "of the paper"], settings) + "\n")
+        print(shown_table(["setting", "this run", "of the paper"], settings) + "\n")
     rows = dry_run_rows(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
-    print(text_table(header, rows))
+    print(shown_table(header, rows))
     return 0

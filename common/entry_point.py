@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from safetensors import SafetensorError
 
 from common.errors import TruncationWarning, UserError, one_line, out_of_memory
+from common.extras import EXTRAS, missing
+
+INSTALLED, CHECKOUT = "minbert", "run.py"  # names of the program
 
 
 def start(program: str, work: Callable[[], int | None]) -> NoReturn:
@@ -54,6 +60,10 @@ def run_and_report(program: str, work: Callable[[], int | None]) -> int:
         return 141
     except UserError as error:
         return print_error(program, str(error), error.status)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        return print_error(program, missing(error.name), 1)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -91,6 +101,28 @@ def truncation_reported(program: str) -> Iterator[None]:
         warnings.simplefilter("always", TruncationWarning)
         warnings.showwarning = report  # type: ignore[assignment]
         yield
+
+
+def program() -> str:
+    """Return the name of the running program: minbert if it is installed, or run.py."""
+    return INSTALLED if Path(sys.argv[0]).stem in (INSTALLED, "minbert_multitask") else CHECKOUT
+
+
+def program_command() -> list[str]:
+    """Return the words with which this process was started, as a shell in this folder runs them."""
+    script = sys.argv[0]
+    if Path(script).stem == INSTALLED:
+        return [INSTALLED if shutil.which(INSTALLED) == script else script]
+    python = sys.orig_argv[0] if sys.orig_argv else "python"
+    return [python, script if Path(script).suffix == ".py" else CHECKOUT]
+
+
+def command_line() -> str | None:
+    """Return the command line of a run, to be stored with it; None if Python started training."""
+    if not sys.argv[0].endswith((CHECKOUT, INSTALLED)):
+        return None
+    started = ["python", sys.argv[0]] if sys.argv[0].endswith(CHECKOUT) else [INSTALLED]
+    return shlex.join([*started, *sys.argv[1:]])
 
 
 def print_error(program: str, message: str, status: int) -> int:

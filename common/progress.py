@@ -1,4 +1,4 @@
-"""The progress bar: live in a terminal, an occasional line in a log."""
+"""The progress bar, live in a terminal, an occasional line in a log; durations as text."""
 
 from __future__ import annotations
 
@@ -31,3 +31,11 @@ def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
         mininterval=0.5 if interactive else 30,
         maxinterval=10 if interactive else 60,
     )
+
+
+def duration(seconds: float) -> str:
+    """Format a duration, for example as 1 h 02 min, 3 min or 12 s."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

@@ -1,5 +1,9 @@
 """Losses as pure functions of tensors, one file per family; they do not depend on a model."""
 
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
 from losses.divergence import squared_difference, symmetric_kl
 from losses.lacon import (
     instance_centered_loss,

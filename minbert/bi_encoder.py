@@ -28,6 +28,8 @@ from minbert.folder import (
 )
 from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
+from minbert.sentences import check_column, check_texts
+from minbert.sharing import push_encoder
 from minbert.sources import find_folder
 from minbert.tokenizer import Tokenizer, load_tokenizer
 
@@ -127,14 +129,21 @@ class BiEncoder(nn.Module):
         precision: str = "fp32",
         normalize: bool | None = None,
         progress: bool = False,
+        batch_size: int | None = None,
     ) -> np.ndarray:
         """Encode sentences as `numpy.float32 (n, H)`, in order; an empty list gives (0, H).
 
         Args:
+            sentences: a list, a column of pandas, an array or another sequence of strings.
             precision: `fp32`, or `bf16` for an encoder completely in bfloat16; pooling and
                 normalisation stay in float32.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
+            batch_size: at most so many sentences in a pass; None for as many as fit a number of
+                tokens that suits the device, which is also the limit of a larger `batch_size`.
+
+        Raises:
+            TypeError: for a value that is not a string, such as None or NaN, with its index.
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to
@@ -143,7 +152,8 @@ class BiEncoder(nn.Module):
         result = np.empty((len(sentences), self.width), np.float32)
         begin, cut = 0, 0
         total = len(sentences) if progress else None
-        for window, shortened in self.encode_windows(sentences, precision, normalize, total):
+        windows = self.encode_windows(sentences, precision, normalize, total, batch_size)
+        for window, shortened in windows:
             result[begin : begin + len(window)] = window
             begin, cut = begin + len(window), cut + shortened
         warn_of_truncation(cut, begin, "sentences", self.tokenizer.max_tokens)
@@ -173,10 +183,10 @@ class BiEncoder(nn.Module):
         precision: str = "fp32",
         normalize: bool | None = None,
         total: int | None = None,
+        batch_size: int | None = None,
     ) -> Iterator[tuple[np.ndarray, int]]:
         """Yield each window's embeddings and the number of its sentences cut to the limit."""
-        if isinstance(sentences, str):
-            raise TypeError("sentences: expected a list of strings, found one string")
+        check_column(sentences, batch_size)
         if precision not in PRECISIONS:
             raise ValueError(
                 f"precision: expected one of {', '.join(PRECISIONS)}, found {precision!r}"
@@ -185,9 +195,14 @@ class BiEncoder(nn.Module):
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
             iterator = iter(sentences)
+            done = 0
             while texts := list(islice(iterator, WINDOW)):
+                check_texts(texts, done)
+                done += len(texts)
                 tokens = self.tokenizer(texts)
-                window = self.encode_window(encoder, tokens, normalize, progress.update)
+                window = self.encode_window(
+                    encoder, tokens, normalize, progress.update, batch_size=batch_size
+                )
                 yield window, int(tokens.truncated.sum())
 
     @torch.inference_mode()
@@ -199,16 +214,19 @@ class BiEncoder(nn.Module):
         count: Callable[[int], object],
         pool: Pool | None = None,
         width: int | None = None,
+        batch_size: int | None = None,
     ) -> np.ndarray:
         """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
-        `pool`, with this output `width`, replaces the model's pooling.
+        `pool`, with this output `width`, replaces the model's pooling. `batch_size` limits the
+        sentences of a pass.
         """
         result = torch.empty(len(tokens), width or self.width, device=self.device)
         training = encoder.training
         encoder.eval()
         try:
-            for rows in sorted_batches(tokens.lengths, batch_tokens(self.device)):
+            most = batch_tokens(self.device)
+            for rows in sorted_batches(tokens.lengths, most, batch_size):
                 embeddings = self.pooled(encoder, pack([tokens], rows), pool)
                 result[to_device(torch.from_numpy(rows), self.device)] = embeddings
                 count(len(rows))
@@ -228,6 +246,20 @@ class BiEncoder(nn.Module):
         limit = self.tokenizer.max_tokens, self.tokenizer.lower
         settings = SentenceSettings(self.pooling, self.normalize, *limit)
         write_sentence_settings(folder, settings, self.width)
+
+    def push_to_hub(
+        self,
+        repo: str,
+        private: bool = False,
+        token: str | None = None,
+        message: str = "Upload of a sentence encoder",
+    ) -> str:
+        """Upload the folder of `save_pretrained` with a model card; return its address.
+
+        `repo` is `owner/name` on the Hugging Face hub, created (`private` or not) if it does not
+        exist; `token` is by default that of `hf auth login` or HF_TOKEN. Raises UserError.
+        """
+        return push_encoder(self, repo, private, token, message)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -17,6 +17,7 @@ from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json
 from minbert.batching import TokenLists
+from minbert.sentences import check_texts
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
 
@@ -83,15 +84,6 @@ class Tokenizer:
         atomic_write_text(folder / "tokenizer.json", content)
         settings = self.settings | {"model_max_length": self.max_tokens}
         atomic_write_text(folder / "tokenizer_config.json", json.dumps(settings, indent=2))
-
-
-def check_texts(texts: Sequence[Any]) -> None:
-    """Raise TypeError, with the index, for a text that the backend would reject or misinterpret."""
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts: expected strings, found {str(text)[:40]!r} at index {index}")
-        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise TypeError(f"texts: expected Unicode text, found half a surrogate pair at {index}")
 
 
 def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = False) -> Tokenizer:

@@ -7,13 +7,18 @@
 
 from typing import TYPE_CHECKING, Any
 
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
 if TYPE_CHECKING:
+    from multitask.callbacks import STOP
     from multitask.config import RunConfig
     from multitask.training import Run, train
     from tasks.custom_tasks import task
 
-__all__ = ["Run", "RunConfig", "task", "train"]
-PLACES = {"RunConfig": "config", "Run": "training", "train": "training"}
+__all__ = ["STOP", "Run", "RunConfig", "task", "train"]
+PLACES = {"RunConfig": "config", "Run": "training", "train": "training", "STOP": "callbacks"}
 
 
 def __getattr__(name: str) -> Any:

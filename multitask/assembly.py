@@ -101,21 +101,26 @@ def training_texts(config: RunConfig) -> list[str]:
 
 
 def assemble(
-    config: RunConfig, make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks
+    config: RunConfig,
+    make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks,
+    verbose: bool = False,
 ) -> Assembly:
-    """Build tasks, model and data of a configuration; raise UserError in one line."""
+    """Build tasks, model and data of a configuration; raise UserError in one line.
+
+    `verbose` reports the encoder's tensors that are not used.
+    """
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
     if config.pretrains:
         for line in config.objective.notices(config, chosen):
             print(line, flush=True)
-    model = build_model(config, chosen, device)
+    model = build_model(config, chosen, device, verbose)
     return Assembly(chosen, model, load_splits(config, chosen, model.bi_encoder))
 
 
 def build_model(
-    config: RunConfig, chosen: Mapping[str, Task], device: torch.device
+    config: RunConfig, chosen: Mapping[str, Task], device: torch.device, verbose: bool = False
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
     source = config.encoder
@@ -124,7 +129,7 @@ def build_model(
     bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
-    if bi_encoder.skipped_tensors:
+    if bi_encoder.skipped_tensors and verbose:
         skipped = ", ".join(bi_encoder.skipped_tensors)
         print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
@@ -167,18 +172,22 @@ def load_splits(
     folder = data_folder(config.data)
     splits = {}
     for name, task in chosen.items():
+        limits = {
+            "train": limit_of(config.limit, name),
+            "dev": config.dev_limit,
+            "test": config.test_limit,
+        }
         splits[name] = {
-            split: load_split(
-                task,
-                folder,
-                split,
-                bi_encoder.tokenizer,
-                {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split),
-            )
+            split: load_split(task, folder, split, bi_encoder.tokenizer, limits[split])
             for split in task.source.splits
         }
         counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
+        if config.test_limit is not None and "test" in splits[name]:
+            test = splits[name]["test"].examples
+            if len(test) < test.available:
+                line = f"only {len(test):,} of {test.available:,} test examples (--test-limit)"
+                print(f"{name}: {line} are predicted and in the prediction file", flush=True)
         for split, found in splits[name].items():
             if leaked := found.examples.leaked:
                 print(f"{name}: {leaked} training examples removed because they are in dev or test")

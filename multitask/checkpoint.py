@@ -98,6 +98,20 @@ class Progress:
         return f"step {self.step:,}, epoch {self.epoch} of {epochs}"
 
 
+def check_same_start(state: Mapping[str, Any], processes: int, data: str) -> None:
+    """Raise CheckpointError for another number of processes or data than at the first start."""
+    if state["processes"] != processes:
+        raise CheckpointError(
+            f"--resume: expected {state['processes']} processes, as at the start of the run, "
+            f"found {processes}"
+        )
+    if state["data"] != data:
+        raise CheckpointError(
+            "--resume: expected the examples of the run's first start, found others; "
+            "--overwrite starts again"
+        )
+
+
 KEPT = 2  # checkpoints, so that one remains if the newest is damaged
 State = tuple[dict[str, Any], dict[str, dict[str, Tensor]]]  # JSON; tensors by owner and name
 

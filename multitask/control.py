@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
+from typing import Any
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -51,6 +52,8 @@ class RunControl:
     every_epoch: bool = True  # also write a checkpoint after every epoch
     skip_limit: int = 10
     command: str | None = None  # command line, stored with the metrics
+    callbacks: tuple[Any, ...] = ()  # see multitask/callbacks.py
+    tracker: str = "tensorboard"  # where curves are stored
 
 
 def parse_every(text: str) -> Every:

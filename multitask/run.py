@@ -108,6 +108,7 @@ def run(
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
+    print(trained(trainer), flush=True)
     if resumed:
         print(f"resumed after {trainer.progress.summary(config.epochs)}", flush=True)
     with memory_reported(config):
@@ -181,12 +182,24 @@ def make_trainer(
     control: RunControl = RunControl(),
 ) -> Trainer:
     """Return the trainer of a configuration, with its model and data."""
-    tasks, model, splits = assemble(config)
+    tasks, model, splits = assemble(config, verbose=control.verbose)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
         for line in notices(config, trainer.plan, model.bi_encoder.width):
             print(line, flush=True)
     return trainer
+
+
+def trained(trainer: Trainer) -> str:
+    """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
+    config, several = trainer.config, list(trainer.tasks)
+    names = " and ".join(filter(None, (", ".join(several[:-1]), several[-1])))
+    epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
+    steps = f"{trainer.total_steps:,} step{'s' if trainer.total_steps > 1 else ''}"
+    return (
+        f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on {names}, "
+        f"on {trainer.model.bi_encoder.device}: {epochs}, {steps} in all"
+    )
 
 
 def write_split(

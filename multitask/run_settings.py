@@ -64,6 +64,11 @@ class RunSettings(Settings):
     dev_limit: Count | None = setting(
         None, help="score only N dev examples of each task", group="data"
     )
+    test_limit: Count | None = setting(
+        None,
+        help="predict only N test examples of each task, drawn at random, for a quick trial",
+        group="data",
+    )
     drop_leaks: bool = setting(
         False, group="data", help="leave out training examples of dev or test"
     )

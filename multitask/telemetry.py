@@ -1,10 +1,10 @@
-"""The log of a run: one JSON line per step, TensorBoard curves, conflicts, the ray of EPO."""
+"""The log of a run: one JSON line per step, points of curves, conflicts, the ray of EPO."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,17 @@ LOG_EVERY = 10  # steps per point of the training curves
 MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn
 
 
-class Telemetry:
-    """Writer of every step to `telemetry.jsonl`, and of means over ten steps to TensorBoard.
+Draw = Callable[[Mapping[str, float], int], None]  # values by name of the curve, step
 
-    TensorBoard's slow import waits for the first point. Without a folder, nothing is written.
+
+class Telemetry:
+    """Writer of every step to `telemetry.jsonl`, and of means over ten steps to curves.
+
+    `draw` receives the points of curves and their step. Without a folder, nothing is written.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        self._writer: Any = None
-        self._purge: int | None = None
+    def __init__(self, folder: Path | None, draw: Draw = lambda values, step: None) -> None:
+        self.folder, self.draw = folder, draw
         self._lines: Any = None
         self._recent: dict[str, list[float]] = {}  # values since the last point
         self._step = 0
@@ -50,7 +51,6 @@ class Telemetry:
 
         Unreadable lines, for example after a power cut, are removed, too; their number is printed.
         """
-        self._purge = step + 1
         if not self.written:
             return
         kept, unreadable = [], 0
@@ -82,19 +82,8 @@ class Telemetry:
 
     def point(self) -> None:
         """Add a point to every curve: the mean since the last point."""
-        self.scalars({n: float(np.mean(v)) for n, v in self._recent.items()}, self._step)
+        self.draw({n: float(np.mean(v)) for n, v in self._recent.items()}, self._step)
         self._recent = {}
-
-    def scalars(self, figures: Mapping[str, float], step: int) -> None:
-        """Add points to TensorBoard's curves."""
-        if self.folder is None:
-            return
-        if self._writer is None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._writer = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self._purge)
-        for name, value in figures.items():
-            self._writer.add_scalar(name, value, step)
 
     def flush(self) -> None:
         """Write the steps to the disk, before a checkpoint that counts them."""
@@ -105,10 +94,9 @@ class Telemetry:
     def close(self) -> None:
         if self._recent:
             self.point()
-        for open_file in (self._writer, self._lines):
-            if open_file is not None:
-                open_file.close()
-        self._writer = self._lines = None
+        if self._lines is not None:
+            self._lines.close()
+        self._lines = None
 
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:
@@ -130,7 +118,7 @@ def read_steps(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def curves(line: Mapping[str, Any], figures: Mapping[str, float]) -> dict[str, float]:
-    """Return the TensorBoard tags of one step: train/sst/loss, train/sst and qqp/cosine, ..."""
+    """Return the points of curves by name: train/sst/loss, train/sst and qqp/cosine, ..."""
     points = {
         f"train/{name}/{kind}": value
         for kind, many in (("loss", "losses"), ("weight", "weights"), ("cosine", "cosines"))

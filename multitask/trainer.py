@@ -15,8 +15,8 @@ from torch import nn
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.linear import choose_linear
-from multitask.checkpoint import Checkpoints, Progress
-from multitask.checkpoint_folders import CheckpointError
+from multitask.callbacks import Callbacks, TrainStart, epoch_end, trackers
+from multitask.checkpoint import Checkpoints, Progress, check_same_start
 from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
 from multitask.control import Interrupts, RunControl, now
@@ -29,6 +29,7 @@ from multitask.sampling import build_plan
 from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
 from multitask.streams import BatchStream, make_pass, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
+from multitask.time_left import time_left
 from tasks.base import Task
 from tasks.data import Split, fingerprint
 from tasks.metrics import overall
@@ -71,8 +72,12 @@ class Trainer:
         )
         self.optimizer = config.optimizer.build(model)
         self.progress = Progress()
+        self.time_left = time_left(self.plan, config, splits, self.progress)
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
-        self.telemetry = Telemetry(folder if self.processes.first else None)
+        several = (*trackers(control.tracker, folder), *control.callbacks)
+        self.callbacks = Callbacks(several if processes.first else ())
+        self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
+        self.stopped = False  # by a callback
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
         self.data = fingerprint(splits)
@@ -93,6 +98,8 @@ class Trainer:
         # With several processes, none may stop before the others, which wait for its messages.
         try:
             with self.interrupts.deferred() if self.processes.count > 1 else nullcontext():
+                start = TrainStart(self.folder, self.config, self.progress.step, self.total_steps)
+                self.callbacks.call("on_train_begin", start)
                 self.train_and_score()
         except KeyboardInterrupt:
             self.interrupts.first_signal = self.interrupts.first_signal or time.monotonic()
@@ -100,15 +107,20 @@ class Trainer:
             raise
         finally:
             self.telemetry.close()
+            self.callbacks.call("on_train_end")
 
     def train_and_score(self) -> None:
         if self.config.pretrains and not self.progress.before:
             self.progress.before = self.evaluate()[0]
-        while not self.progress.finished(self.config):
+        while not self.stopped and not self.progress.finished(self.config):
             if self.progress.due(self.config):
                 found = self.evaluate()
-                if self.finish_epoch(found[0]):
+                better = self.finish_epoch(found[0])
+                if better:
                     self.best_dev = found
+                end = epoch_end(self.progress, self.config, better, self.folder, self.model)
+                stops = self.callbacks.stops(end)
+                self.stopped = self.processes.any(stops, self.model.bi_encoder.device)
             else:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_requested()
@@ -134,6 +146,10 @@ class Trainer:
                 for name, loss in zip(result.objectives, result.losses, strict=True):
                     latest[name] = f"{loss:.3f}"
                 progress.update(result.examples)
+                examples = len(step) * self.config.batch_size
+                if estimate := self.time_left.after(examples, self.progress.seconds):
+                    progress.clear()
+                    print(estimate, flush=True)
                 if self.progress.step % LOG_EVERY == 0:
                     progress.set_postfix(latest, refresh=False)
             progress.total = progress.n  # the last batches are smaller: fill the bar
@@ -209,7 +225,7 @@ class Trainer:
         with self.interrupts.deferred():
             score, progress = selection_score(metrics, self.tasks), self.progress
             points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
-            self.telemetry.scalars(points | {"dev/selection_score": score}, progress.step)
+            self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
             last = self.config.keep == "last"
             better = progress.add_score(score, metrics | overall(metrics), keep_last=last)
             if better and self.processes.first:
@@ -272,17 +288,9 @@ class Trainer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a `state_dict`; raise CheckpointError for other data or number of processes."""
-        if state["processes"] != self.processes.count:
-            raise CheckpointError(
-                f"--resume: expected {state['processes']} processes, as at the start of the run, "
-                f"found {self.processes.count}"
-            )
-        if state["data"] != self.data:
-            raise CheckpointError(
-                "--resume: expected the examples of the run's first start, found others; "
-                "--overwrite starts again"
-            )
+        check_same_start(state, self.processes.count, self.data)
         self.progress = Progress.from_json(state["progress"])
+        self.time_left = time_left(self.plan, self.config, self.splits, self.progress)
         self.began = str(state["began"])
         for stream in self.streams:
             number, taken = state["streams"][stream.task]

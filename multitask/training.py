@@ -6,6 +6,7 @@ No torch is imported here at module level.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.errors import SettingsError
+from common.progress import duration
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
@@ -53,6 +55,25 @@ class Run:
         folders = [one.folder if isinstance(one, Run) else Path(one) for one in others]
         return str(import_module("reports.comparison_tables").compared([self.folder, *folders]))
 
+    def push_to_hub(self, repo: str, private: bool = False, token: str | None = None) -> str:
+        """Upload encoder, heads and model card to `owner/name` on the Hugging Face hub.
+
+        Args:
+            repo: `owner/name`, created if it does not exist.
+            private: whether a new repository is private.
+            token: token of the hub; None for the one of `hf auth login` or of HF_TOKEN.
+
+        Returns:
+            The address of the repository. After pre-training, there are no heads.
+
+        Raises:
+            common.errors.UserError: with one line, if the hub refuses or cannot be reached.
+        """
+        if self.config.pretrains:
+            return str(self.model.push_to_hub(repo, private, token))
+        push = import_module("serving.export").push_to_hub
+        return str(push(self.folder, repo, private=private, token=token, use=self.use))
+
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 
@@ -64,6 +85,8 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     verbose: bool = False,
+    callbacks: Sequence[Any] = (),
+    tracker: str = "tensorboard",
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
 
@@ -72,7 +95,11 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        verbose: report which implementation of linear layers is used, and why.
+        verbose: report the kernel of linear layers, and tensors that the encoder does not use.
+        callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
+            evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
+            that returns `multitask.STOP` ends the training. They do not change the run's folder.
+        tracker: where curves are stored: tensorboard, mlflow, wandb or none.
 
     Raises:
         SettingsError, RunError, DataError, EncoderError: one line that says what was expected.
@@ -82,7 +109,8 @@ def train(
     if resume and overwrite:
         raise SettingsError("resume and overwrite: expected at most one of them")
     target = default_folder(config) if folder is None else Path(folder)
-    complete(config, target, RunControl(resume=resume, overwrite=overwrite, verbose=verbose))
+    control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks), tracker=tracker)
+    complete(config, target, control)
     return Run(target, config.user_methods)
 
 
@@ -137,11 +165,3 @@ def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
         gradient.model.zero_grad(set_to_none=True)
     stream.position = (0, 0)
     return elapsed / examples
-
-
-def duration(seconds: float) -> str:
-    """Format a duration, for example as 1 h 02 min, 3 min or 12 s."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

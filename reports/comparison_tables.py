@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
-from reports.store import StoredRun, read_run, shown
+from reports.store import StoredRun, read_run
 from reports.systems import (
     NO_SEED,
     VARYING,
@@ -26,6 +26,7 @@ from reports.tables import (
     latex_table,
     markdown_table,
     mean_and_spread,
+    shown,
     text_table,
 )
 from reports.verdict import verdicts

@@ -17,7 +17,7 @@ from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
 from reports.store import StoredRun, check_output, read_run, write_merged_run
-from reports.tables import text_table
+from reports.tables import shown_table
 from tasks import TASK_NAMES, in_order
 from tasks.base import Kind
 from tasks.described import NAME, output_signature
@@ -168,7 +168,7 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
     for name in ("overall", "overall_plain_mean"):
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
-    return text_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
+    return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
 
 
 def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
@@ -16,9 +17,8 @@ from multitask.run_folder import Figures, RunFolder
 from multitask.run_settings import upgraded
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
-from reports.tables import text_table
-from tasks import MULTI_LABEL, SIMILARITIES, CustomTasks, find_task, in_order
-from tasks.metrics import LEADERBOARD, MAIN_METRICS, metric_error
+from tasks import MULTI_LABEL, SIMILARITIES, CustomTasks, find_task
+from tasks.metrics import MAIN_METRICS, METRICS, metric_error
 from tasks.predictions import (
     PredictionError,
     Scores,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
-METRICS = {
+CONTENT = {
     "dev": Figures,
     "test": dict[str, dict[str, float]],
     "history": list[dict[str, Any]],
@@ -69,6 +69,20 @@ class StoredRun:
         plain = "similarity" if task in SIMILARITIES else "classification"
         built_in = "multi-label" if task in MULTI_LABEL else plain
         return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", built_in)]
+
+    @property
+    def score(self) -> float | None:
+        """The mean of the tasks' main dev metrics, each scaled to [0, 1]; None without any.
+
+        With the three CS224N tasks this is the overall score (BEES, Eq. 6).
+        """
+        dev, scaled = (self.metrics or {}).get("dev", {}), []
+        for task in dev:
+            metric = self.main_metric(task)
+            if isinstance(dev[task], Mapping) and metric in dev[task]:
+                worst = METRICS[metric].worst
+                scaled.append((dev[task][metric] - worst) / (1 - worst))
+        return fmean(scaled) if scaled else None
 
     def classes(self, task: str) -> str | None:
         """Return the number of classes in use, or None for all of them."""
@@ -140,7 +154,7 @@ def read_metrics(folder: Path) -> dict[str, Any] | None:
     found, file = RunFolder(folder).read_metrics(), folder / "metrics.json"
     if found is None:
         return None
-    for key, hint in METRICS.items():
+    for key, hint in CONTENT.items():
         if key in found and not accepts(hint, found[key]):
             raise UserError(f"{file}: {key}: expected metrics, found {str(found[key])[:60]!r}")
     for task, metrics in found.get("dev", {}).items():
@@ -148,59 +162,9 @@ def read_metrics(folder: Path) -> dict[str, Any] | None:
             raise UserError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
     if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
         raise UserError(f"{file}: history: expected epochs with their dev scores, found others")
-    if wrong := metric_error({key: found[key] for key in METRICS if key in found}):
+    if wrong := metric_error({key: found[key] for key in CONTENT if key in found}):
         raise UserError(f"{file}: {wrong}")
     return found
-
-
-def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
-    """Return a table with one line per run and the main dev metric of each task."""
-    rows, columns = [], columns_of(runs)
-    for run in runs:
-        dev = (run.metrics or {}).get("dev", {})
-        scores = [
-            f"{dev[task][metric]:.4f}" if metric in dev.get(task, {}) else ""
-            for task, metric in columns
-        ]
-        overall = f"{dev['overall']:.4f}" if "overall" in dev else ""
-        settings = ", ".join(f"{key} {shown(value)}" for key, value in run.settings.items())
-        rows.append(
-            [
-                str(run.folder.relative_to(root)),
-                run.config["mode"],
-                " ".join(run.config["tasks"]),
-                str(run.config.get("seed", "")),
-                settings,
-                run.state,
-                *scores,
-                overall,
-            ]
-        )
-    figures = [f"{task} {metric}" for task, metric in columns]
-    header = ["run", "mode", "tasks", "seed", "settings", "state", *figures, "overall"]
-    return text_table(header, rows)
-
-
-def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
-    """Return pairs of a task and its main metric: those of the leaderboard and of the runs.
-
-    Own tasks with the same name may have different types, and hence several pairs.
-    """
-    found = set(LEADERBOARD.items())
-    for run in runs:
-        dev = (run.metrics or {}).get("dev", {})
-        every = [(task, run.main_metric(task)) for task in dev if isinstance(dev[task], Mapping)]
-        found.update((task, metric) for task, metric in every if metric in dev[task])
-    names = in_order(sorted(task for task, _ in found))
-    return sorted(found, key=lambda column: (names.index(column[0]), column[1]))
-
-
-def shown(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return " ".join(f"{key}={shown(one)}" for key, one in value.items())
-    if isinstance(value, list):
-        return " ".join(map(shown, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def check_output(
@@ -248,53 +212,3 @@ def write_merged_run(
                     write_predictions(file, output, table.ids, table.predictions)
                 write_scores(target / scores_name(task, split), table)
         write_sealed(folder / "metrics.json", metrics)
-
-
-def score_text(value: float | None) -> str:
-    """Format a score; None, as for a test set without labels, becomes an empty string."""
-    return "" if value is None else f"{value:.4f}"
-
-
-def summary(result: dict[str, Any]) -> str:
-    """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
-
-    There is a column for `test` if its labels are known.
-    """
-    from multitask.telemetry import ray_text  # imports PyTorch, which a table of runs does not need
-
-    further = {key: result[key] for key in ("before", "test") if key in result}
-    rows = [
-        [
-            task,
-            name,
-            score_text(value),
-            *(score_text(o.get(task, {}).get(name)) for o in further.values()),
-        ]
-        for task, found in result["dev"].items()
-        if isinstance(found, dict)
-        for name, value in found.items()
-    ]
-    rows += [
-        ["all", name, f"{result['dev'][name]:.4f}", *("" for _ in further)]
-        for name in ("overall", "overall_plain_mean")
-        if name in result["dev"]
-    ]
-    lines = [
-        text_table(["task", "metric", "dev", *further], rows),
-        f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
-        f"{result['steps']} steps in {result['training_seconds']} s "
-        f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
-    ]
-    if set(result["combiner_steps"]) != {"summed"}:
-        lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
-    lines += [ray_text(task, found) for task, found in result.get("rays", {}).items()]
-    lines += [
-        f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
-        f"mean cosine {found['mean_cosine']:.2f}"
-        for pair, found in result.get("conflicts", {}).items()
-    ]
-    for task, found in further.get("before", {}).items():
-        metric = next(iter(found))  # the metric that selects the best epoch
-        if result["dev"][task][metric] < found[metric]:
-            lines.append(f"{task}: the encoder was better before, by {metric} on dev")
-    return "\n".join(lines)

@@ -13,7 +13,8 @@ from common.errors import UserError
 from ensemble.alignment import aligned
 from multitask.methods import methods
 from multitask.run_folder import RunFolder
-from reports.store import StoredRun, read_run, shown
+from reports.store import StoredRun, read_run
+from reports.tables import shown
 from tasks import CS224N, in_order
 from tasks.base import Kind, Task
 from tasks.metrics import overall

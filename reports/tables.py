@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
+from typing import Any
 
 from common.errors import escape_unsafe
+from common.terminal import coloured_table, has_colours
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 Cells = frozenset[tuple[int, int]]  # row and column, both from 0, without the header
@@ -38,6 +40,20 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
+
+
+def shown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format a table for standard output: with colours in a terminal that has them, else plain."""
+    return (coloured_table if has_colours() else text_table)(header, rows)
+
+
+def shown(value: Any) -> str:
+    """Format the value of a setting for a cell."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={shown(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return " ".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def marked(rows: Sequence[Sequence[str]], best: Cells, mark: str) -> list[list[str]]:

@@ -8,6 +8,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
 if TYPE_CHECKING:
     from serving.model import MultiTaskModel, Prediction
 

@@ -46,14 +46,25 @@ USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python
 from serving import MultiTaskModel
 
-model = MultiTaskModel.load("{folder}")
+model = MultiTaskModel.load({place})
 model.predict([{example}])
 ```"""
 
 
-def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
-    """Return the card as Markdown, with the metadata header of the Hugging Face hub."""
-    config = model.config
+def card(
+    model: MultiTaskModel, metrics: Mapping[str, Any], kind: str, repo: str | None = None
+) -> str:
+    """Return the card as Markdown, with the metadata header of the Hugging Face hub.
+
+    `repo` is the `owner/name` of an export on the hub; the card of a folder names it DIR.
+    """
+    config, folder = model.config, repo or "DIR"
+    place = f'"{folder}"' if repo is None else f'snapshot_download("{repo}")'
+    heads = HEADS.format(place=place, example=example(model))
+    if repo is not None:
+        heads = heads.replace(
+            "from serving", "from huggingface_hub import snapshot_download\nfrom serving"
+        )
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
     parts = [
@@ -64,9 +75,9 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}."
         + own_pooling(model),
         "## Use",
-        USES[kind].format(folder="DIR"),
+        USES[kind].format(folder=folder),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
-        HEADS.format(folder="DIR", example=example(model)),
+        heads,
         "## Training",
         markdown_table(["setting", "value"], settings(model) + lengths(model, metrics)),
     ]

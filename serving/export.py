@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from common.atomic_files import atomic_path, recover
 from common.errors import UserError
+from common.extras import missing
+from common.hub import upload
 from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
@@ -84,14 +86,38 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
         )
 
 
+def push_to_hub(
+    run: Path,
+    repo: str,
+    kind: str = "sentence-transformers",
+    private: bool = False,
+    token: str | None = None,
+    use: UserMethods = (),
+) -> str:
+    """Upload an export of a run to `owner/name` on the Hugging Face hub; return its address.
+
+    Raise UserError with one line, if the hub refuses or cannot be reached.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "export"
+        export(run, folder, kind, use=use, repo=repo)
+        return upload(folder, repo, private, token, f"Upload of {run.name}")
+
+
 def export(
-    run: Path, folder: Path, kind: str, overwrite: bool = False, use: UserMethods = ()
+    run: Path,
+    folder: Path,
+    kind: str,
+    overwrite: bool = False,
+    use: UserMethods = (),
+    repo: str | None = None,
 ) -> None:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
     `model.onnx`, from ids and mask (B, T) to embeddings (B, H). A folder that a killed export was
-    replacing is restored first. Raises RunError, or UserError if the folder has other content.
+    replacing is restored first. `repo` is the name on the hub, for the card. Raises RunError, or
+    UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -99,14 +125,11 @@ def export(
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
         raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
     if kind == "onnx" and util.find_spec("onnx") is None:
-        raise UserError(
-            "--format onnx: expected the package onnx, found none: "
-            "pip install -r requirements-extras.txt"
-        )
+        raise UserError(f"--format onnx: {missing('onnx')}")
     metrics = read_metrics(run) or {}
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
-        write(model, metrics, new, kind)
+        write(model, metrics, new, kind, repo)
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:
@@ -125,7 +148,9 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
         raise UserError(f"{folder}: found an export; --overwrite would replace it")
 
 
-def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str) -> None:
+def write(
+    model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str, repo: str | None
+) -> None:
     """Write all files of the export into an empty folder."""
     if kind == "transformers":
         save_encoder(model.model.bi_encoder.encoder, folder)
@@ -139,6 +164,6 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
     # The actual pooling, which the folder of an encoder alone does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, without_paths(config))
-    (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
+    (folder / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
     if kind == "onnx":
         write_onnx(model.model.bi_encoder, folder / "model.onnx")

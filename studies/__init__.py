@@ -8,6 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from minbert_multitask import check_packages
+
+check_packages(__name__)
+
 if TYPE_CHECKING:
     from studies.study import Study
 

@@ -19,13 +19,13 @@ import numpy as np
 from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
 from common.json_files import digest, read_json, write_json
+from common.progress import duration
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
-from multitask.training import duration
 from pretrain.texts import read_nli_triplets
 from reports.cells import cell as cell_of_run
 from reports.leaks import audit

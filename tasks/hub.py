@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
+from common.extras import missing
 from tasks import CS224N, build_task
 from tasks.catalog import GLUE
 from tasks.labelled_files import LabelledFiles
@@ -92,10 +93,7 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
     try:
         import datasets
     except ImportError as error:
-        raise DataError(
-            "--mode download: expected the package datasets, found none: "
-            "pip install -r requirements-extras.txt"
-        ) from error
+        raise DataError(f"--mode download: {missing('datasets')}") from error
     for file in (source / name).rglob("*") if source is not None else ():
         if not file.is_dir():
             check_regular(file, DataError)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common.atomic_files import check_regular
+from common.extras import missing
 from tasks.text_files import (
     DataError,
     csv_lines,
@@ -139,10 +140,7 @@ def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[st
     try:
         import pyarrow
     except ImportError as error:
-        raise DataError(
-            f"{path}: expected the package pyarrow, found none: pip install -r "
-            "requirements-extras.txt"
-        ) from error
+        raise DataError(f"{path}: {missing('pyarrow')}") from error
     number = 0
     for file in shards(path):
         try:

@@ -126,9 +126,16 @@ def help_of(run):
     return show
 
 
-def test_help_without_a_mode_lists_the_modes(help_of):
-    text = help_of("--help")
-    assert [mode for mode in cli.MODES if f"--mode {mode}" not in text] == []
+@pytest.mark.parametrize("flags", [["--help"], ["--mode", "--help"]])
+def test_help_without_a_mode_lists_the_modes_in_groups(help_of, flags):
+    _, *groups, _ = help_of(*flags).split("\n\n")[1:]
+    found = {
+        title: lines.split("--mode ")[1:] for title, _, lines in (g.partition(":") for g in groups)
+    }
+    assert list(found) == ["train", "judge", "use", "data"]
+    names = {title: [line.split()[0] for line in lines] for title, lines in found.items()}
+    assert names == {title: list(modes) for title, modes in cli.GROUPS.items()}
+    assert sum(map(len, names.values())) == len(cli.MODES) == 19
 
 
 @pytest.mark.parametrize("mode", cli.MODES)

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas
 import peer_models
 import pytest
 import torch
@@ -140,6 +141,42 @@ def test_transformers_and_we_find_the_same_model_in_a_saved_folder(tmp_path, kin
         again.save_pretrained(str(twice))
     for file in (f for f in saved.rglob("*") if f.is_file()):
         assert file.read_bytes() == (twice / file.relative_to(saved)).read_bytes(), file.name
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 10_000])
+def test_a_batch_size_limits_the_sentences_of_a_pass(tiny, batch_size, monkeypatch):
+    sizes, pooled = [], tiny.pooled
+
+    def counted(encoder, batch, pool=None):
+        sizes.append(len(batch.lengths))
+        return pooled(encoder, batch, pool)
+
+    plain = tiny.encode(TEXTS)
+    monkeypatch.setattr(tiny, "pooled", counted)
+    assert_near(tiny.encode(TEXTS, batch_size=batch_size), plain, terms(tiny))
+    assert max(sizes) <= batch_size
+    assert sum(sizes) == len(TEXTS)
+    if batch_size == 1:
+        assert len(sizes) == len(TEXTS)
+    with pytest.raises(ValueError, match="batch_size: expected a number from 1, found 0"):
+        tiny.encode(TEXTS, batch_size=0)
+
+
+def test_any_sequence_of_strings_is_encoded(tiny):
+    column = pandas.Series(TEXTS, index=range(5, 5 + len(TEXTS)))
+    expected = tiny.encode(TEXTS)
+    for sentences in (column, column.to_numpy(), tuple(TEXTS)):
+        np.testing.assert_array_equal(tiny.encode(sentences), expected)
+    with pytest.raises(TypeError, match="expected one column, found 2 dimensions"):
+        tiny.encode(column.to_frame())
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), pandas.NA, 3])
+def test_the_row_of_a_missing_text_is_named(tiny, value, monkeypatch):
+    monkeypatch.setattr(bi_encoder, "WINDOW", 4)  # the row counts from the first window
+    column = pandas.Series(["a"] * 6 + [value], index=range(10, 17), dtype=object)
+    with pytest.raises(TypeError, match=rf"found {value} at index 6, counted from 0"):
+        tiny.encode(column)
 
 
 def test_wrong_arguments_are_refused(tiny):

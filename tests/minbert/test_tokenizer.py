@@ -140,7 +140,7 @@ def test_missing_files_and_pieces_are_named(folder, family, files, message):
     [
         ([("a b", "c d")], "index 0"),
         (["a", ["b", "c"]], "index 1"),
-        (["a", None], "found 'None' at index 1"),
+        (["a", None], "found None at index 1"),
         (["a", "\ud800"], "half a surrogate pair at 1"),
     ],
 )

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from common.progress import duration
 from multitask.streams import next_batches
-from multitask.training import dry_run_rows, duration
+from multitask.training import dry_run_rows
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
 from multitask.step import StepResult
 from multitask.telemetry import (
@@ -107,10 +108,12 @@ def points(folder, name):
 
 
 def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
-    telemetry = Telemetry(tmp_path)
+    board = TensorBoard(tmp_path)
+    telemetry = Telemetry(tmp_path, board.on_scalars)
     for step in range(1, 26):
         telemetry.step(step, result((float(step), 2.0)), {"gradient_norm": 3.0})
     telemetry.close()
+    board.on_train_end()
     lines = list(read_steps(tmp_path / "telemetry.jsonl"))
     assert [line["step"] for line in lines] == list(range(1, 26))
     assert [line["losses"]["a"] for line in lines] == list(range(1, 26))
@@ -123,11 +126,12 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
 
 
 def test_curves_contain_tasks_that_alternate(tmp_path):
-    telemetry = Telemetry(tmp_path)
+    drawn = {}
+    telemetry = Telemetry(tmp_path, lambda values, step: drawn.update({step: values}))
     for step in range(1, 11):
         telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {})
     telemetry.close()
-    assert points(tmp_path, "train/a/loss") == points(tmp_path, "train/b/loss") == {10: 1.0}
+    assert drawn[10]["train/a/loss"] == drawn[10]["train/b/loss"] == 1.0
 
 
 def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
@@ -150,7 +154,6 @@ def test_a_process_without_a_folder_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     telemetry = Telemetry(None)
     telemetry.step(1, result(), {})
-    telemetry.scalars({"dev/x": 1.0}, 1)
     telemetry.forget_after(1)
     telemetry.flush()
     telemetry.close()

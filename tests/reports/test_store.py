@@ -12,7 +12,8 @@ from common.json_files import write_json
 from multitask.config import RunConfig
 from multitask.run_folder import Metrics
 from reports.cells import cell
-from reports.store import StoredRun, find_runs, runs_table
+from reports.run_tables import runs_table, summary
+from reports.store import StoredRun, find_runs
 from reports.tables import text_table
 from tasks import TASK_NAMES, build_task
 from tasks.described import TaskDescription
@@ -45,8 +46,8 @@ def test_every_run_is_found_with_its_state(root):
 
 def test_the_table_shows_what_differs_from_the_defaults(root):
     lines = runs_table(find_runs(root)[0], root).splitlines()
-    assert len(lines) == 2 + 3
-    line = next(line for line in lines if line.startswith("a/finished"))
+    assert len(lines) == 2 + 3 + 1
+    line = next(line for line in lines if " a/finished " in line)
     for shown in ("smart_weight sts=3", "lr 2e-05", "0.8765"):
         assert shown in line
     assert "batch_size" not in line
@@ -94,17 +95,22 @@ def test_every_task_has_a_column_of_its_main_metric(tmp_path):
         write_json(tmp_path / name / "metrics.json", {"dev": dev})
     runs, problems = find_runs(tmp_path)
     assert not problems
-    header, _, *lines = runs_table(runs, tmp_path).splitlines()
+    header, _, *lines, _ = runs_table(runs, tmp_path).splitlines()
     shown = ("sst accuracy", "qqp accuracy", "sts pearson", "rte accuracy", "mine accuracy")
-    places = [header.index(name) for name in (*shown, "mine pearson", "overall")]
+    places = [header.index(name) for name in (*shown, "mine pearson")]
     assert places == sorted(places)
     assert "other" not in header
-    figures = {line.split()[0]: re.findall(r"\b0\.\d{4}\b", line) for line in lines}
-    assert figures["one"] == ["0.6124"]
-    assert figures["two"] == ["0.7124"]
-    assert figures["three"] == ["0.9124", "0.8124"]
+    name = header.index("run")
+    figures = {line[name:].split()[0]: re.findall(r"\b0\.\d{4}\b", line) for line in lines}
+    assert figures == {
+        "three": ["0.8624", "0.9124", "0.8124"],
+        "two": ["0.8562", "0.7124"],
+        "one": ["0.6124", "0.6124"],
+        "pretrained": [],
+    }
+    assert list(figures) == ["three", "two", "one", "pretrained"]  # by score
     column = header.index("mine pearson")
-    cells = {line.split()[0]: line[column : column + len("mine pearson")].strip() for line in lines}
+    cells = {n: line[column : column + 12].strip() for n, line in zip(figures, lines, strict=True)}
     assert cells == {"one": "", "two": "0.7124", "three": "", "pretrained": ""}
 
 
@@ -122,6 +128,25 @@ def test_columns_are_as_wide_as_their_widest_cell_and_figures_stand_right():
         "sst           0.5",
         "similarity  12.25",
     ]
+
+
+@pytest.mark.parametrize(
+    ("test", "blank"),
+    [
+        ({}, None),
+        ({"sts": {"pearson": 0.4}}, "blank: the labels of test are not known for sst"),
+        ({"sst": {"accuracy": 0.1}, "sts": {"pearson": 0.4}}, "blank: overall is computed on dev"),
+    ],
+)
+def test_the_summary_explains_blank_cells_of_test(test, blank):
+    dev = {"sst": {"accuracy": 0.5}, "sts": {"pearson": 0.3}, "overall": 0.6}
+    counts = {"best_epoch": 1, "epochs": 1, "steps": 2, "combiner_steps": {"summed": 2}}
+    seconds = {"training_seconds": 1.0, "examples_per_second": 2.0, "seconds": 3.0}
+    lines = summary({"dev": dev, **counts, **seconds} | ({"test": test} if test else {}))
+    header, *_ = lines.splitlines()
+    assert ("test" in header) == bool(test)
+    found = [line for line in lines.splitlines() if line.startswith("blank")]
+    assert [line.startswith(str(blank)) for line in found] == [True] * bool(blank)
 
 
 OWN = TaskDescription("mine", "similarity", "m.csv", ("t", "u"), "y").to_json()

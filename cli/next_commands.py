@@ -1,0 +1,68 @@
+"""The commands worth running after a training run, as printed at its end."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from common.entry_point import program_command
+from common.terminal import highlighted
+from multitask.config import RunConfig
+from tasks import find_task
+
+# By the number of texts of an example; a tab separates the texts of a pair.
+EXAMPLES = {
+    1: 'echo "a film to love"',
+    2: r"printf 'A cat sleeps.\tA cat is asleep.\n'",
+}
+
+
+def next_commands(config: RunConfig, folder: Path, use: Sequence[str] = ()) -> str:
+    """Return three commands for the run in a folder, each with its purpose.
+
+    They run as printed, in the folder in which this process was started. `use` are the files of the
+    user's methods.
+    """
+    run = str(folder)
+    further = [word for file in use for word in ("--use", file)]
+    chosen = after_pretraining if config.pretrains else after_training
+    lines = [
+        f"{highlighted(command)}\n    {purpose}"
+        for command, purpose in chosen(config, run, further)
+    ]
+    return "next:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield commands for a run of tasks: predict, compare, and the demo or an export."""
+    several = [(name, config.options_of(name)) for name in config.tasks]
+    texts = max(
+        (find_task(name, config.own_tasks) if options is None else options.build()).texts
+        for name, options in several
+    )
+    predict = command("--mode", "predict", "--run", run, *use)
+    yield f"{EXAMPLES[texts]} | {predict}", "predict a text of your own"
+    if not config.outside_tasks:
+        report = command("--mode", "compare", "--runs", run, "--output", f"{run}-report")
+        yield report, "write a report: scores, confusions, examples of errors"
+    if find_spec("fastapi") and find_spec("uvicorn"):
+        yield command("--mode", "demo", "--run", run, *use), "try the heads in a browser"
+    else:
+        yield command("--mode", "runs", "--root", str(Path(run).parent)), "list all runs by score"
+
+
+def after_pretraining(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield commands for an encoder that was trained further: probe it, train on it, list runs."""
+    data = [] if config.data == "sample" else ["--data", config.data]
+    probe = command("--mode", "probe", "--task", "sst", "--init", run, *data)
+    yield probe, "fit a classifier to its frozen embeddings"
+    train = command("--mode", "multitask", "--init", run, *data)
+    yield train, "train sentiment, paraphrase and similarity from it"
+    yield command("--mode", "runs", "--root", str(Path(run).parent)), "list all runs by score"
+
+
+def command(*words: str) -> str:
+    """Return a command of this program for the shell."""
+    return shlex.join([*program_command(), *words])

@@ -1,0 +1,124 @@
+"""The table of the runs in a folder, and the summary of a run at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.store import StoredRun
+from reports.tables import shown, shown_table
+from tasks import in_order
+from tasks.metrics import LEADERBOARD
+
+SCORE = (
+    "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
+    "same tasks"
+)
+
+
+def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
+    """Return a table with one line per run and the main dev metric of each task.
+
+    The first column is the score, by which the runs are sorted. Unfinished runs follow.
+    """
+    rows, columns = [], columns_of(runs)
+    for run in sorted(runs, key=lambda run: -1.0 if run.score is None else run.score, reverse=True):
+        dev = (run.metrics or {}).get("dev", {})
+        scores = [
+            f"{dev[task][metric]:.4f}" if metric in dev.get(task, {}) else ""
+            for task, metric in columns
+        ]
+        settings = ", ".join(f"{key} {shown(value)}" for key, value in run.settings.items())
+        rows.append(
+            [
+                score_text(run.score),
+                str(run.folder.relative_to(root)),
+                run.config["mode"],
+                " ".join(run.config["tasks"]),
+                str(run.config.get("seed", "")),
+                settings,
+                run.state,
+                *scores,
+            ]
+        )
+    figures = [f"{task} {metric}" for task, metric in columns]
+    header = ["score", "run", "mode", "tasks", "seed", "settings", "state", *figures]
+    return f"{shown_table(header, rows)}\n{SCORE}"
+
+
+def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
+    """Return pairs of a task and its main metric: those of the leaderboard and of the runs.
+
+    Own tasks with the same name may have different types, and hence several pairs.
+    """
+    found = set(LEADERBOARD.items())
+    for run in runs:
+        dev = (run.metrics or {}).get("dev", {})
+        every = [(task, run.main_metric(task)) for task in dev if isinstance(dev[task], Mapping)]
+        found.update((task, metric) for task, metric in every if metric in dev[task])
+    names = in_order(sorted(task for task, _ in found))
+    return sorted(found, key=lambda column: (names.index(column[0]), column[1]))
+
+
+def score_text(value: float | None) -> str:
+    """Format a score; None, as for a test set without labels, becomes an empty string."""
+    return "" if value is None else f"{value:.4f}"
+
+
+def blanks(dev: Mapping[str, Any], further: dict[Any, Any]) -> Iterator[str]:
+    """Yield a line that explains the blank cells of `further` columns, if there are any."""
+    if "test" in further:
+        without = [
+            name for name in dev if isinstance(dev[name], Mapping) and name not in further["test"]
+        ]
+        if without:
+            yield f"blank: the labels of test are not known for {', '.join(without)}"
+        elif "overall" in dev:
+            yield "blank: overall is computed on dev only"
+
+
+def summary(result: dict[str, Any]) -> str:
+    """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
+
+    There is a column for `test` if the labels of any task's test examples are known.
+    """
+    from multitask.telemetry import ray_text  # imports PyTorch, which a table of runs does not need
+
+    further = {key: result[key] for key in ("before", "test") if key in result}
+    rows = [
+        [
+            task,
+            name,
+            score_text(value),
+            *(score_text(o.get(task, {}).get(name)) for o in further.values()),
+        ]
+        for task, found in result["dev"].items()
+        if isinstance(found, dict)
+        for name, value in found.items()
+    ]
+    rows += [
+        ["all", name, f"{result['dev'][name]:.4f}", *("" for _ in further)]
+        for name in ("overall", "overall_plain_mean")
+        if name in result["dev"]
+    ]
+    lines = [
+        shown_table(["task", "metric", "dev", *further], rows),
+        *blanks(result["dev"], further),
+        f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
+        f"{result['steps']} steps in {result['training_seconds']} s "
+        f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
+    ]
+    if set(result["combiner_steps"]) != {"summed"}:
+        lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
+    lines += [ray_text(task, found) for task, found in result.get("rays", {}).items()]
+    lines += [
+        f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
+        f"mean cosine {found['mean_cosine']:.2f}"
+        for pair, found in result.get("conflicts", {}).items()
+    ]
+    for task, found in further.get("before", {}).items():
+        metric = next(iter(found))  # the metric that selects the best epoch
+        if result["dev"][task][metric] < found[metric]:
+            lines.append(f"{task}: the encoder was better before, by {metric} on dev")
+    return "\n".join(lines)

@@ -1,0 +1,142 @@
+"""What a training run prints: what it trains on, where it writes, and the commands that follow."""
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+from run_files import ROOT, prediction_bytes, same, table, weights
+
+from cli.next_commands import next_commands
+from common import terminal
+from common.entry_point import program, program_command
+from multitask import RunConfig
+from multitask.time_left import AFTER, TimeLeft
+from reports.tables import shown_table
+
+RUN = ("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--epochs", "1")
+SHORT = (*RUN, "--steps-per-epoch", "2", "--limit", "16", "--dev-limit", "20")
+
+
+def test_the_first_lines_say_what_is_trained_and_where_it_is_written(run_ok, cwd):
+    lines = run_ok(*SHORT, "--output", "my run").stdout.splitlines()
+    assert lines[0] == "run folder: my run"
+    assert lines[1:3] == [f"{task}: train 16, dev 20, test 100 examples" for task in ("sst", "sts")]
+    assert "trains tiny on sst and sts, on cpu: 1 epoch, 2 steps in all" in lines
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_unused_tensors_are_listed_only_with_verbose(run_ok, cwd, verbose, monkeypatch):
+    from minbert.bi_encoder import BiEncoder
+
+    load = BiEncoder.from_pretrained
+
+    def with_unused(*values):
+        found = load(*values)
+        found.skipped_tensors = ("pooler.dense.bias",)
+        return found
+
+    monkeypatch.setattr(BiEncoder, "from_pretrained", with_unused)
+    out = run_ok(*SHORT, *(["--verbose"] if verbose else [])).stdout
+    assert ("pooler.dense.bias" in out) == verbose
+
+
+@pytest.mark.slow
+def test_the_last_lines_are_commands_that_run_as_printed(tmp_path):
+    command = [sys.executable, str(ROOT / "run.py"), *SHORT, "--output", "my run's"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *_, after = done.stdout.partition("\nnext:\n")
+    commands = [line.strip() for line in after.splitlines() if "--mode" in line]
+    assert [shlex.split(line)[shlex.split(line).index("--mode") + 1] for line in commands] == [
+        "predict",
+        "compare",
+        "demo",
+    ]
+    for line in commands[:2]:
+        ended = subprocess.run(line, cwd=tmp_path, shell=True, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+        assert "sst" in ended.stdout
+    assert (tmp_path / "my run's-report" / "comparison.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "modes"),
+    [
+        ({"tasks": ("sst",), "mode": "single"}, ["predict", "compare", "demo"]),
+        ({"mode": "pretrain", "objective": "simcse"}, ["probe", "multitask", "runs"]),
+    ],
+)
+def test_the_next_commands_fit_the_run(run, tmp_path, settings, modes):
+    lines = next_commands(RunConfig(**settings), tmp_path / "my run", ["a b.py"]).splitlines()
+    commands = [shlex.split(line) for line in lines if "--mode" in line]
+    assert [words[words.index("--mode") + 1] for words in commands] == modes
+    for words in commands[:2]:
+        assert str(tmp_path / "my run") in words
+    assert (commands[0][-2:] == ["--use", "a b.py"]) == (modes[0] == "predict")
+
+
+def test_commands_name_the_program_as_it_was_started(monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["bin/python", "../run.py", "--mode"])
+    monkeypatch.setattr(sys, "argv", ["../run.py", "--mode"])
+    assert (program(), program_command()) == ("run.py", ["bin/python", "../run.py"])
+    monkeypatch.setattr(sys, "argv", ["/nowhere/bin/minbert", "--mode"])
+    assert (program(), program_command()) == ("minbert", ["/nowhere/bin/minbert"])
+    monkeypatch.setattr("shutil.which", lambda name: f"/nowhere/bin/{name}")
+    assert program_command() == ["minbert"]
+
+
+def test_a_limit_of_test_changes_only_the_predictions_of_test(run_ok, cwd):
+    run_ok(*SHORT, "--output", "whole")
+    out = run_ok(*SHORT, "--output", "few", "--test-limit", "7").stdout
+    line = "only 7 of 100 test examples (--test-limit) are predicted and in the prediction file"
+    assert out.count(line) == 2
+    whole, few = (prediction_bytes(cwd / name) for name in ("whole", "few"))
+    for name in whole:
+        rows = few[name].splitlines()
+        if "-dev-" in name:
+            assert few[name] == whole[name]
+        else:
+            assert len(rows) == 8
+            assert set(rows) < set(whole[name].splitlines())
+    assert same(weights(cwd / "whole"), weights(cwd / "few"))
+    assert len(table("sts", "test")) == 100
+
+
+def test_the_time_left_is_estimated_once_from_the_speed_without_the_first_step():
+    left = TimeLeft(1000, 300)
+    assert left.after(10, 60.0) is None  # the warm-up
+    assert left.after(10, 60.0 + AFTER / 2) is None
+    assert left.after(10, 60.0 + AFTER) is None  # too few steps
+    text = left.after(10, 60.0 + 2 * AFTER)  # 30 examples in 10 s, and 960 + 300 / 3 to go
+    assert text is not None
+    assert text.startswith("about 6 min left for 960 examples of training and 300 of evaluation")
+    assert left.after(10, 60.0 + 3 * AFTER) is None
+    short = TimeLeft(20, 0)
+    assert [short.after(5, 10.0 * step) for step in range(4)] == [None] * 4  # nothing is left
+
+
+TABLE = ["run", "score"], [["a[b]\x1b", "0.5"], ["c", "12"]]
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "CI", None])
+def test_tables_are_plain_without_a_terminal_with_colours(monkeypatch, variable):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if variable is not None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv(variable, "1")
+    assert shown_table(*TABLE).splitlines()[:2] == ["run       score", "--------  -----"]
+    assert terminal.highlighted("a") == "a"
+
+
+def test_tables_have_colours_in_a_terminal(monkeypatch):
+    for name in ("CI", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = shown_table(*TABLE)
+    assert "\x1b[1;36mrun" in shown
+    assert "a[b]\\x1b" in shown  # neither markup nor control characters of a cell are used
+    assert terminal.highlighted("a") == "\x1b[1ma\x1b[0m"

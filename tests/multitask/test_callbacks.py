@@ -1,0 +1,150 @@
+"""Callbacks are called after each evaluation, may end training, and store curves."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from common.errors import RunError, SettingsError
+from multitask import STOP, RunConfig, train
+from multitask.callbacks import EpochEnd, TrainStart, trackers
+from multitask.control import RunControl
+from multitask.run import complete
+
+CONFIG = RunConfig(tasks=("sst",), encoder="tiny", limit=8, dev_limit=8, test_limit=8, epochs=3)
+
+
+class Recorder:
+    """Keep what each hook receives."""
+
+    def __init__(self):
+        self.start, self.curves, self.epochs, self.ended = None, {}, [], 0
+
+    def on_train_begin(self, start):
+        self.start = start
+
+    def on_scalars(self, values, step):
+        self.curves |= {(name, step): value for name, value in values.items()}
+
+    def on_epoch_end(self, end):
+        self.epochs.append(end)
+
+    def on_train_end(self):
+        self.ended += 1
+
+
+def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
+    recorder, ends = Recorder(), []
+    run = train(CONFIG, tmp_path / "run", callbacks=[recorder, ends.append], tracker="none")
+    assert recorder.start == TrainStart(tmp_path / "run", CONFIG.changed(linear="mkl"), 0, 3)
+    assert recorder.epochs == ends
+    assert [(end.epoch, end.epochs, end.step) for end in ends] == [(1, 3, 1), (2, 3, 2), (3, 3, 3)]
+    history = run.metrics["history"]
+    assert [end.metrics for end in ends] == [entry["dev"] for entry in history]
+    assert [end.score for end in ends] == [entry["selection_score"] for entry in history]
+    assert max(end.epoch for end in ends if end.better) == run.metrics["best_epoch"]
+    assert isinstance(ends[0], EpochEnd)
+    assert ends[0].model.bi_encoder.width == 32
+    assert recorder.curves["dev/sst/accuracy", 3] == history[-1]["dev"]["sst"]["accuracy"]
+    assert recorder.ended == 1
+    assert not (tmp_path / "run" / "tensorboard").exists()
+
+
+def test_callbacks_change_no_result(tmp_path):
+    plain = train(CONFIG, tmp_path / "plain", tracker="none")
+    watched = train(CONFIG, tmp_path / "watched", callbacks=[Recorder()])
+    assert plain.metrics["dev"] == watched.metrics["dev"]
+    assert (tmp_path / "watched" / "tensorboard").exists()
+    assert plain.config == watched.config
+
+
+def test_a_callback_that_returns_stop_ends_training_with_a_finished_run(tmp_path, capsys):
+    def patient(end):
+        return STOP if end.epoch == 2 else None
+
+    run = train(CONFIG, tmp_path / "run", callbacks=[patient])
+    assert run.metrics["epochs"] == 2
+    assert (run.folder / "predictions" / "sst-test-output.csv").exists()
+    assert "stopped by a callback after epoch 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("callback", [3, "stop"])
+def test_an_object_without_a_hook_is_refused(tmp_path, callback):
+    with pytest.raises(SettingsError, match="callbacks: expected functions, or objects with on_"):
+        train(CONFIG, tmp_path / "run", callbacks=[callback])
+
+
+def test_another_answer_than_stop_is_refused(tmp_path):
+    with pytest.raises(RunError, match=r"expected None or multitask\.STOP, found True"):
+        train(CONFIG, tmp_path / "run", callbacks=[lambda end: True])
+
+
+def test_training_ends_for_callbacks_after_an_error_too(tmp_path):
+    class Broken(Recorder):
+        def on_epoch_end(self, end):
+            raise KeyError("mine")
+
+    broken = Broken()
+    with pytest.raises(KeyError, match="mine"):
+        train(CONFIG, tmp_path / "run", callbacks=[broken])
+    assert broken.ended == 1
+
+
+def module(recorder, name):
+    """The part of mlflow and wandb that trackers use, writing into a recorder."""
+    run = SimpleNamespace(
+        log=lambda values, step: recorder.on_scalars(values, step), finish=recorder.on_train_end
+    )
+
+    def begin(settings, **more):
+        recorder.start = settings
+        return run
+
+    return {
+        "mlflow": SimpleNamespace(
+            start_run=lambda run_name: None,
+            log_params=begin,
+            log_metrics=lambda values, step: recorder.on_scalars(values, step),
+            end_run=recorder.on_train_end,
+        ),
+        "wandb": SimpleNamespace(init=lambda name, config: begin(config)),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["mlflow", "wandb"])
+def test_a_tracker_stores_settings_and_curves(tmp_path, monkeypatch, name):
+    recorder, direct = Recorder(), Recorder()
+    monkeypatch.setitem(sys.modules, name, module(recorder, name))
+    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: module)
+    complete(CONFIG, tmp_path / "run", RunControl(tracker=name, callbacks=(direct,)))
+    assert recorder.curves == direct.curves
+    assert {name for name, _ in recorder.curves} >= {"dev/sst/accuracy", "train/sst/loss"}
+    assert recorder.start["encoder"] == "tiny"
+    assert json.loads(recorder.start["epochs"]) == 3
+    assert recorder.ended == 1
+    assert not (tmp_path / "run" / "tensorboard").exists()
+
+
+def test_a_tracker_that_cannot_start_is_reported(tmp_path, monkeypatch):
+    def refuse(name, config):
+        raise OSError("no API key")
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse))
+    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: module)
+    with pytest.raises(RunError, match="--tracker wandb: cannot be started: no API key"):
+        train(CONFIG, tmp_path / "run", tracker="wandb")
+
+
+@pytest.mark.parametrize("name", ["mlflow", "wandb"])
+def test_a_tracker_that_is_not_installed_is_reported(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: None)
+    line = f"tracker: expected the package {name}, found none: pip install {name}"
+    with pytest.raises(SettingsError, match=line):
+        train(CONFIG, tmp_path / "run", tracker=name)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_tracker_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"tracker: expected one of .*, found 'tensorbord'"):
+        trackers("tensorbord", tmp_path)

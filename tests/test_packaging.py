@@ -1,0 +1,129 @@
+"""The wheel's content, its requirements beside the pinned files, and names found elsewhere."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+
+from common.entry_point import run_and_report
+from common.extras import EXTRAS, missing
+from minbert_multitask import PACKAGES
+from tests.test_imports import MAY_IMPORT, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OWN = PROJECT["name"]
+ASKED = ("torch", "transformers", "sentence-transformers", "numpy", "scipy", "tqdm", "tensorboard")
+
+
+def bounds(*names: str) -> dict[str, Requirement]:
+    """Return the requirements by name of the program itself (no name) or of extras."""
+    extras = PROJECT["optional-dependencies"]
+    lines = [line for name in names for line in extras[name]] or PROJECT["dependencies"]
+    found = {}
+    for one in map(Requirement, lines):
+        found |= bounds(*one.extras) if one.name == OWN else {one.name.lower(): one}
+    return found
+
+
+def pins(name: str) -> dict[str, str]:
+    """Return the versions by package in a requirements file, without those it includes."""
+    lines = (ROOT / name).read_text().splitlines()
+    found = [Requirement(line) for line in lines if line and line[0] not in "#-"]
+    return {one.name.lower(): str(one.specifier).removeprefix("==") for one in found}
+
+
+def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path):
+    builder = WheelBuilder(str(ROOT))
+    (file,) = builder.build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(file) as wheel:
+        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        command = wheel.read(
+            f"{OWN.replace('-', '_')}-{PROJECT['version']}.dist-info/entry_points.txt"
+        )
+    assert b"minbert = minbert_multitask:main" in command
+    expected = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert found == expected | {"minbert_multitask.py"}
+    data = {"minbert/tiny/vocab.txt", "reports/page.html", "studies/bees/paper.toml"}
+    assert data | {"tasks/sample/sts-dev.csv", "serving/demo.html"} <= found
+    assert {f"{package}/py.typed" for package in PACKAGES} <= found
+
+
+def test_every_package_but_those_outside_the_program_is_installed():
+    assert set(PACKAGES) == set(MAY_IMPORT) - {"docs", "benchmarks"}
+
+
+FILES = ("requirements.txt", "requirements-extras.txt", "requirements-dev.txt")
+PINNED = {name: version for file in FILES for name, version in pins(file).items()}
+
+
+def test_the_pinned_versions_are_within_the_bounds_of_the_package():
+    required = bounds() | bounds("dev")
+    assert set(required) == set(PINNED)
+    assert {n: PINNED[n] for n in required if PINNED[n] not in required[n].specifier} == {}
+
+
+def test_the_first_file_pins_what_training_and_studies_need_and_the_brief_s_packages():
+    assert {*bounds(), *bounds("studies"), *ASKED} <= set(pins("requirements.txt"))
+    extras = set(pins("requirements-extras.txt"))
+    assert {*bounds("serve"), *bounds("data"), *bounds("shell")} <= extras
+
+
+@pytest.mark.parametrize("name", ["tasks", "common", "minbert"])
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_another_module_with_the_name_of_a_package_is_named(tmp_path, name, kind):
+    other = tmp_path / (f"{name}.py" if kind == "file" else f"{name}/__init__.py")
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("")
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
+    program = "from multitask import RunConfig"
+    for command in (["-c", program], ["-m", "minbert_multitask", "--help"]):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=path, capture_output=True, text=True
+        )
+        last = done.stderr.splitlines()[-1]
+        assert done.returncode == 1
+        assert f"{name}: expected the package {ROOT / name}, found {other}" in last
+        assert "rename that file" in last
+    assert done.stderr.count("\n") == 1  # of the program, without a traceback
+
+
+def test_a_package_may_have_the_name_of_one_that_the_imported_one_does_not_use(tmp_path):
+    (tmp_path / "tasks.py").write_text("")
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
+    program = "from minbert import BiEncoder; import tasks; print(tasks.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=path, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == str(tmp_path / "tasks.py")
+
+
+@pytest.mark.parametrize("module", sorted(EXTRAS))
+def test_a_missing_extra_is_reported_in_one_line(capsys, monkeypatch, module):
+    def work() -> None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    assert run_and_report("run.py", work) == 1
+    assert "pip install -r requirements.txt" in capsys.readouterr().err
+    monkeypatch.setattr(Path, "exists", lambda path: False)  # installed, without pyproject.toml
+    extra = EXTRAS[module]
+    assert missing(module).endswith(f'found none: pip install "minbert-multitask[{extra}]"')
+    assert extra in PROJECT["optional-dependencies"]
+
+
+def test_a_missing_module_of_no_extra_stays_an_error():
+    def work() -> None:
+        raise ModuleNotFoundError("No module named 'nowhere'", name="nowhere")
+
+    with pytest.raises(ModuleNotFoundError):
+        run_and_report("run.py", work)
