@@ -10,7 +10,6 @@ EXTRAS = {
     "markupsafe": "reports",
     "matplotlib": "reports",
     "moocore": "reports",
-    "optuna": "studies",
     "sqlalchemy": "studies",
     "fastapi": "serve",
     "starlette": "serve",

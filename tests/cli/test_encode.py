@@ -92,13 +92,13 @@ def test_wrong_files_are_refused(error_line, text, cwd, status, argv, expected):
 def test_an_interrupt_and_a_file_that_grows_leave_no_array(run, text, encode, monkeypatch):
     window = BiEncoder.encode_window
 
-    def interrupt(*args):
+    def interrupt(*args, **_):
         raise KeyboardInterrupt
 
-    def grow(*args):
+    def grow(*args, **settings):
         with text.open("a") as file:
             file.write("more\n" * 10_000)
-        return window(*args)
+        return window(*args, **settings)
 
     monkeypatch.setattr("minbert.bi_encoder.WINDOW", 10)
     for step, status, expected in (

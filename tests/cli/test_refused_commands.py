@@ -36,7 +36,7 @@ BEGINNINGS = {
 }
 MODES_AND_FLAGS = [
     ("", "--mode: expected one of single, multitask"),
-    ("--mode", "--mode: expected one argument"),
+    ("--mode", "--mode: expected one of single, multitask"),
     ("--mode nope", "--mode: expected one of single, multitask"),
     ("sst stray", "unrecognized arguments: stray"),
     ("sst --epoch 3", "--epoch"),
