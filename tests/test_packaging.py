@@ -34,7 +34,8 @@ def bounds(*names: str) -> dict[str, Requirement]:
 def pins(name: str) -> dict[str, str]:
     """Return the versions by package in a requirements file, without those it includes."""
     lines = (ROOT / name).read_text().splitlines()
-    found = [Requirement(line) for line in lines if line and line[0] not in "#-"]
+    plain = [line.split("#")[0].strip() for line in lines]
+    found = [Requirement(line) for line in plain if line and line[0] != "-"]
     return {one.name.lower(): str(one.specifier).removeprefix("==") for one in found}
 
 
