@@ -26,8 +26,8 @@ SEEDS = (11711, 1, 2, 3, 4)
 PAPER = {"lr": 2e-5, "head_lr": 2e-5, "weight_decay": 0.01, "batch_size": 16}
 SCALE = 5.0  # scale of the similarities in the squared error (Eq. 4)
 # Rates by encoder and tasks that are best, or within 0.2 points of the best, on a held-out tenth of
-# the training examples, of five from 2e-5 to 4e-4, for all tasks of three from 5e-5 to 2e-4 and half
-# of the examples (results/bees-rates). QQP is best at 5e-5 of three; 2e-5 is not run yet.
+# the training examples, of five from 2e-5 to 4e-4; for all tasks of three from 5e-5 to 2e-4, with
+# half of the examples (results/bees-rates). QQP is best at 5e-5 of three; 2e-5 is not run yet.
 TUNED: dict[str, dict[tuple[str, ...], float]] = {"minilm": {SST: 1e-4, STS: 1e-4, ALL: 1e-4}}
 # Accuracy of always saying the most frequent class, on the dev files of CS224N (QQP: the part of
 # 4,000 examples).
