@@ -167,14 +167,15 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         from reports.tables import shown_table
         from studies.cost import cost_table
         from studies.reproduce import requested_searches, with_tuned_settings
-        from studies.tuning import SEEDS
+        from studies.tuning import SEEDS, points_left
 
         request = with_tuned_settings(study, request)
 
         cells = requested_cells(study, study.cells(request), request)
         if request.tune:
             for search in requested_searches(study, request):
-                cells += [search.trial(point, SEEDS) for point in search.points(request.tune)]
+                left = points_left(search, request.tune, request.results)
+                cells += [search.trial(point, SEEDS) for point in left]
         print(shown_table(*cost_table(cells, Results(request.results), args.precision)))
         return 0
     print(reproduce(study, request))

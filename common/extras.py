@@ -10,7 +10,6 @@ EXTRAS = {
     "markupsafe": "reports",
     "matplotlib": "reports",
     "moocore": "reports",
-    "sqlalchemy": "studies",
     "fastapi": "serve",
     "starlette": "serve",
     "uvicorn": "serve",

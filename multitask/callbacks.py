@@ -118,7 +118,7 @@ class TensorBoard:
 
     def on_train_begin(self, start: TrainStart) -> None:
         # Points after the checkpoint of a resumed run are computed again.
-        self.purge = start.step + 1 if start.step else None
+        self.purge = start.step + 1
 
     def on_scalars(self, values: Mapping[str, float], step: int) -> None:
         if self.writer is None:
@@ -184,7 +184,11 @@ def start_reported(name: str) -> Iterator[None]:
 def plain_settings(config: RunConfig) -> dict[str, str]:
     """Return the settings other than None by name, as texts."""
     found = config.to_json().items()
-    return {name: one if isinstance(one, str) else json.dumps(one) for name, one in found if one}
+    return {
+        name: one if isinstance(one, str) else json.dumps(one)
+        for name, one in found
+        if one is not None
+    }
 
 
 TrackerName = Literal["tensorboard", "mlflow", "wandb", "none"]

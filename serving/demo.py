@@ -198,7 +198,7 @@ def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
     classes = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
     return {
         "label": found.labels[row],
-        "value": float(found.values[row]),
+        "value": found.values[row].tolist(),  # one per label of a task with several labels
         "scale": scale(task),
         "classes": classes,
     }
@@ -223,7 +223,9 @@ def check(
             )
         if task.texts != count:
             raise InvalidRequestError(f"texts: expected {task.texts} for {name}, found {count}")
-    names = list(tasks or model.readers(count))  # heads of single texts read the first of a pair
+    names = list(
+        dict.fromkeys(tasks or model.readers(count))
+    )  # heads of single texts read the first of a pair
     if not names:
         raise InvalidRequestError(f"texts: expected 2 for {', '.join(model.tasks)}, found {count}")
     return names

@@ -137,7 +137,7 @@ class MultiTaskModel:
         self, sentences: Sequence[str], precision: str = "fp32", normalize: bool | None = None
     ) -> np.ndarray:
         """Return embeddings (n, H) in float32; see `BiEncoder.encode`."""
-        return self.model.bi_encoder.encode(list(sentences), precision, normalize)
+        return self.model.bi_encoder.encode(sentences, precision, normalize)
 
     def predict_stream(
         self,

@@ -12,6 +12,7 @@ from multitask.config import RunConfig
 from reports.comparison import holm, paired_p
 from reports.tables import Table, beside, mean_and_spread
 from studies.results import Cell, Results
+from studies.tuning import Search, points_tried
 
 LEVEL = 0.05
 FEWEST_SEEDS = 3
@@ -138,11 +139,20 @@ def pooling_reason(config: RunConfig) -> list[str]:
 
 
 def tuning_reason(
-    results: Results, cells: Iterable[Cell], tuned: Collection[str], reason: str
+    results: Results, searches: Iterable[Search], tuned: Collection[str], reason: str
 ) -> list[str]:
-    """Return the reason unless the settings of all cells with figures were chosen on dev."""
-    measured = [one.name for one in cells if results.figures_by_seed(one)]
-    return [] if measured and all(name in tuned for name in measured) else [reason]
+    """Return the reason unless the settings of all cells with figures were chosen on dev.
+
+    Otherwise return a reason if some were chosen among fewer points than the others.
+    """
+    measured = [one for one in searches if results.figures_by_seed(one.cell)]
+    if not measured or not all(one.cell.name in tuned for one in measured):
+        return [reason]
+    counts = {one.cell.name: points_tried(one, results.folder) for one in measured}
+    most = max(counts.values())
+    sizes = {one.cell.name: len(one.points(most)) for one in measured}
+    fewer = [name for name, count in counts.items() if count < sizes[name]]
+    return [f"fewer points were tried for {', '.join(fewer)}"] if fewer else []
 
 
 def limit_reason(config: RunConfig, unit: str) -> list[str]:

@@ -10,9 +10,9 @@ from itertools import islice
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError, UserError
 from studies.results import Cell, Results
-from studies.runner import record_data, run_cells, write_leaks
+from studies.runner import record_data, record_examples, run_cells, write_leaks
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
-from studies.tuning import Search, tune, tuned_settings
+from studies.tuning import SEEDS, Search, points_left, tune, tuned_settings
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -84,7 +84,8 @@ def requested_searches(study: Study, request: StudyRequest) -> list[Search]:
     """Return the searches of requested cells with available data."""
     cells = requested_cells(study, study.cells(request), replace(request, seeds=None))
     names = {one.name for one in cells}
-    return [search for search in study.searches(request) if search.cell.name in names]
+    searches = study.searches(replace(request, tuned={}))
+    return [search for search in searches if search.cell.name in names]
 
 
 def tune_requested(study: Study, request: StudyRequest) -> list[str]:
@@ -92,6 +93,20 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
     found = requested_searches(study, request)
     if not found:
         raise UserError("--tune: expected rows with settings to choose, found none")
+    count, stored = request.tune or 0, Results(request.results)
+    if any(points_left(search, count, request.results) for search in found):
+        for one in study.cells(with_tuned_settings(study, request)):
+            if stored.file(one).exists():
+                raise UserError(
+                    f"--tune: expected a --results without cells, whose settings could change; "
+                    f"found {stored.file(one)}"
+                )
+    for search in found:
+        request.results.mkdir(parents=True, exist_ok=True)
+        request.runs.mkdir(parents=True, exist_ok=True)
+        for seed in search.cell.seeds[:SEEDS]:
+            config = search.cell.config.changed(seed=seed)
+            record_examples(config, request.results, request.runs)
     return tune(found, request.tune or 0, request.results, request.runs)
 
 

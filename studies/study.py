@@ -194,8 +194,8 @@ def tuning_part(study: Study, report: Report) -> list[str]:
         return []
     return [
         "## Settings chosen on dev",
-        "For each method the same number of points, drawn from its grid of learning rate and own "
-        "settings, or the whole grid if it is smaller; a point's figure is the mean over its "
+        "Points are drawn at random from each method's grid of learning rate and own settings, or "
+        "are the whole grid if it is smaller; a point's figure is the mean over its "
         "seeds. The seeds of the tables below include these seeds; test chose nothing.",
         markdown_table(header, rows),
     ]

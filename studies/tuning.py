@@ -11,7 +11,6 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -52,8 +51,8 @@ class Search:
 
     def trial(self, point: Settings, seeds: int) -> Cell:
         """Return the cell of a point with the first `seeds` seeds."""
-        name = sha256(json.dumps(point, sort_keys=True).encode()).hexdigest()[:8]
         config = with_settings(self.cell.config, point)
+        name = config.digest()[:8]
         cell = replace(self.cell, config=config, seeds=self.cell.seeds[:seeds])
         return replace(cell, name=f"{self.cell.name}-{name}")
 
@@ -83,8 +82,7 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
     trained = Results(runs / FOLDER)  # with figures of test, which select nothing
     for search in searches:
         name, stored = search.cell.name, stored_points(search, results)
-        known = [point["settings"] for point in stored]
-        left = [point for point in as_json(search.points(count)) if point not in known]
+        left = points_left(search, count, results)
         print(f"\n{name}: {len(left)} points of {', '.join(search.grid)} are left", flush=True)
         for point in left:
             cell = search.trial(point, SEEDS)
@@ -96,6 +94,18 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
                 content = {"config": without_paths(search.cell.config), "points": stored}
                 write_cell(file_of(search, results), content)
     return failed
+
+
+def points_tried(search: Search, results: Path) -> int:
+    """Return the number of stored points of a search."""
+    file = file_of(search, results)
+    return len(read_cell(file).get("points", ())) if file.exists() else 0
+
+
+def points_left(search: Search, count: int, results: Path) -> list[dict[str, Any]]:
+    """Return those of the first `count` points that are not stored."""
+    known = [point["settings"] for point in stored_points(search, results)]
+    return [point for point in as_json(search.points(count)) if point not in known]
 
 
 def as_json(value: Any) -> Any:

@@ -160,7 +160,7 @@ def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
         for m in (one, other)
     )
     searched = [
-        search.cell
+        search
         for search in cells.searches()
         if search.cell.name.startswith("few-shot" if few else "full")
         and search.cell.name.endswith((f"-{one}", f"-{other.removesuffix(scl_moo.BALANCED)}"))

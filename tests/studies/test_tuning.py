@@ -4,11 +4,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from cell_files import few_words
+from cell_files import few_words, keep_seeds
 
 from common.errors import UserError
 from multitask.config import RunConfig
 from studies import STUDIES, find_study
+from studies.claims import tuning_reason
 from studies.lacon import cells as lacon
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
@@ -161,14 +162,26 @@ def test_tune_is_refused_where_nothing_can_be_chosen(reproducing, data):
     assert (status, "--tune: expected rows with settings to choose" in said.err) == (1, True)
 
 
-def test_claims_of_tuned_cells_do_not_name_tuning_as_a_reason(tmp_path):
-    from cell_files import keep_seeds
+def test_claims_of_tuned_cells_do_not_name_tuning_as_a_reason(search, tmp_path):
+    one, _ = search
+    results, name = Results(tmp_path / "results"), one.cell.name
+    tune([one], 1, results.folder, tmp_path / "runs")  # perhaps the point that fails
+    tune([one], 4, results.folder, tmp_path / "runs")
+    assert tuning_reason(results, [one], {name}, "not tuned") == ["not tuned"]  # no figures
+    other = replace(one, cell=replace(one.cell, name="other"))
+    for cell in (one.cell, other.cell):
+        keep_seeds(results.file(cell), cell.config.to_json(), {"1": {"dev": {}}})
+    assert tuning_reason(results, [one], {name}, "not tuned") == []
+    assert tuning_reason(results, [one], {}, "not tuned") == ["not tuned"]
+    found = tuning_reason(results, [one, other], {name, "other"}, "not tuned")
+    assert found == ["fewer points were tried for other"]
 
-    from studies.claims import tuning_reason
 
-    cell = Experiments(BASE).few_shot("sst2", 50, "ce")
-    results = Results(tmp_path)
-    assert tuning_reason(results, [cell], {cell.name}, "not tuned") == ["not tuned"]  # no figures
-    keep_seeds(tmp_path / f"{cell.name}.json", cell.config.to_json(), {"1": {"dev": {}}})
-    assert tuning_reason(results, [cell], {cell.name}, "not tuned") == []
-    assert tuning_reason(results, [cell], {}, "not tuned") == ["not tuned"]
+def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, monkeypatch):
+    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+    call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
+    rows = ("--rows", "few-shot-sst2-50-ce", "--seeds", 1)
+    assert call(*rows)[0] == 0
+    status, said = call(*rows, "--tune", 1)
+    assert (status, "--tune: expected a --results without cells" in said.err) == (1, True)
+    assert call(*rows, "--stored-only")[0] == 0
