@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import RunError, SettingsError
@@ -79,17 +80,15 @@ class Callbacks:
                     f"callbacks: expected functions, or objects with {', '.join(HOOKS)}, found "
                     f"{type(one).__name__}"
                 )
-        self.callbacks = tuple(callbacks)
+        self.callbacks = tuple(
+            one if any(hasattr(one, hook) for hook in HOOKS) else SimpleNamespace(on_epoch_end=one)
+            for one in callbacks
+        )
 
     def call(self, hook: str, *values: Any) -> list[Any]:
         """Call a hook of all callbacks that have it; return what they return."""
-        named = [getattr(one, hook, None) for one in self.callbacks]
-        if hook == "on_epoch_end":
-            named = [
-                one if not any(hasattr(one, other) for other in HOOKS) else method
-                for one, method in zip(self.callbacks, named, strict=True)
-            ]
-        return [method(*values) for method in named if method is not None]
+        methods = [getattr(one, hook, None) for one in self.callbacks]
+        return [method(*values) for method in methods if method is not None]
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
         """Pass points of curves to the callbacks."""

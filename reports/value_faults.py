@@ -13,7 +13,7 @@ import numpy as np
 from tasks.metrics import accuracy, matthews, pearson
 
 Found = Iterator[tuple[str, str]]
-LEAST = 20  # rows below which nothing is said about the distribution of values
+LEAST = 20  # rows; shorter files are not checked for their distribution of values
 ALMOST_ALL = 0.99
 SURE = 4.0  # standard errors
 FAR = 0.1  # of an accuracy or a correlation

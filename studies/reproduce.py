@@ -10,9 +10,9 @@ from itertools import islice
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError, UserError
 from studies.results import Cell, Results
-from studies.runner import record_data, record_examples, run_cells, write_leaks
+from studies.runner import record_data, run_cells, write_leaks
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
-from studies.tuning import SEEDS, Search, points_left, tune, tuned_settings
+from studies.tuning import Search, points_left, tune, tuned_settings
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -101,13 +101,7 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
                     f"--tune: expected a --results without cells, whose settings could change; "
                     f"found {stored.file(one)}"
                 )
-    for search in found:
-        request.results.mkdir(parents=True, exist_ok=True)
-        request.runs.mkdir(parents=True, exist_ok=True)
-        for seed in search.cell.seeds[:SEEDS]:
-            config = search.cell.config.changed(seed=seed)
-            record_examples(config, request.results, request.runs)
-    return tune(found, request.tune or 0, request.results, request.runs)
+    return tune(found, count, request.results, request.runs)
 
 
 def raise_if_failed(failed: Sequence[str]) -> None:

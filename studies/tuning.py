@@ -20,9 +20,9 @@ from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from reports.cells import check_config, read_cell, write_cell
-from reports.tables import Table
+from reports.tables import Table, shown
 from studies.results import Cell, Results
-from studies.runner import run_cells
+from studies.runner import record_examples, run_cells
 
 FOLDER = "tuning"
 SEEDS = 3  # per point
@@ -51,15 +51,10 @@ class Search:
 
     def trial(self, point: Settings, seeds: int) -> Cell:
         """Return the cell of a point with the first `seeds` seeds."""
-        config = with_settings(self.cell.config, point)
+        config = self.cell.config.changed(**changes_of(point))
         name = config.digest()[:8]
         cell = replace(self.cell, config=config, seeds=self.cell.seeds[:seeds])
         return replace(cell, name=f"{self.cell.name}-{name}")
-
-
-def with_settings(config: RunConfig, settings: Settings) -> RunConfig:
-    """Return a configuration with these settings; see `changes_of`."""
-    return config.changed(**changes_of(settings))
 
 
 def changes_of(settings: Settings) -> dict[str, Any]:
@@ -75,18 +70,21 @@ def rates(config: RunConfig) -> tuple[float, ...]:
 def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> list[str]:
     """Train `count` points of each search and store their dev figures; return the errors.
 
-    Stored points are not repeated.
+    Stored points are not repeated. The examples that each seed draws are recorded in `results`.
     """
     failed = []
+    runs.mkdir(parents=True, exist_ok=True)
     (results / FOLDER).mkdir(parents=True, exist_ok=True)
     trained = Results(runs / FOLDER)  # with figures of test, which select nothing
     for search in searches:
         name, stored = search.cell.name, stored_points(search, results)
         left = points_left(search, count, results)
         print(f"\n{name}: {len(left)} points of {', '.join(search.grid)} are left", flush=True)
+        for seed in search.cell.seeds[:SEEDS]:
+            record_examples(search.cell.config.changed(seed=seed), results, runs)
         for point in left:
             cell = search.trial(point, SEEDS)
-            failed += run_cells([cell], trained, runs)
+            failed += run_cells([cell], trained, runs, record_drawn=False)
             dev = trained.values(cell, *search.dev)
             if len(dev) == len(cell.seeds):
                 figures = {str(seed): figure for seed, figure in dev.items()}
@@ -157,14 +155,8 @@ def tuning_table(searches: Sequence[Search], results: Path) -> Table:
         if not (points := stored_points(search, results)):
             continue
         best = best_point(points)
-        chosen = ", ".join(f"{key} {shown_value(value)}" for key, value in best["settings"].items())
+        chosen = ", ".join(f"{key} {shown(value)}" for key, value in best["settings"].items())
         mean = fmean(best["dev"].values())
         counts = str(len(points)), str(len(best["dev"]))
         rows.append([search.cell.name, chosen, f"{mean:.4f}", *counts])
     return ["cell", "chosen on dev", "dev", "points", "seeds"], rows
-
-
-def shown_value(value: Any) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "/".join(f"{part:g}" for part in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -13,7 +13,7 @@ from typing import Any
 from multitask.config import RunConfig
 from studies.results import Cell
 from studies.runner import training
-from studies.tuning import Search, Tuned, rates, with_settings
+from studies.tuning import Search, Tuned, changes_of, rates
 from tasks import PAIRS
 
 METHODS = {"ce": "CE", "scl": "CE + SCL", "ls": "CE + LS", "epo": "CE + EPO"}
@@ -133,7 +133,8 @@ class Experiments:
             leaks_of="own",
             **settings,
         )
-        return with_settings(config, self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {}))
+        tuned = self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {})
+        return config.changed(**changes_of(tuned))
 
 
 def grid_of(method: str) -> dict[str, Sequence[Any]]:

@@ -48,7 +48,8 @@ def search():
 
 @pytest.fixture(autouse=True)
 def no_data_recorded(monkeypatch):
-    monkeypatch.setattr("studies.runner.record_examples", lambda *arguments: None)
+    for module in ("runner", "tuning"):
+        monkeypatch.setattr(f"studies.{module}.record_examples", lambda *arguments: None)
 
 
 def test_the_best_point_on_dev_is_chosen_and_nothing_is_repeated(search, tmp_path):
