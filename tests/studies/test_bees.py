@@ -47,9 +47,16 @@ def test_all_rows_of_the_paper_exist():
     assert {row for several in CURVES.values() for row in several.values()} <= set(EVERY)
 
 
+def test_rates_chosen_on_held_out_examples_replace_the_papers():
+    tuned = BASE.changed(encoder="minilm")
+    rates = {name: row_cell(name, tuned).config.optimizer.lr for name in ("M4", "M5", "M6", "M7")}
+    assert rates == {"M4": 1e-4, "M5": 5e-5, "M6": 1e-4, "M7": 1e-4}
+    assert row_cell("M5", tuned, lr=3e-4).config.optimizer.lr == 3e-4
+
+
 def test_hyper_parameters_are_the_papers():
     for name in EVERY:
-        config = row_cell(name, BASE).config
+        config = row_cell(name, BASE.changed(encoder="tiny")).config
         head_lr = 1e-3 if EVERY[name].until_flat else 2e-5
         assert config.optimizer == AdamW(lr=2e-5, head_lr=head_lr, weight_decay=0.01)
         assert config.batch_size == (8 if config.mode == "multitask" else 16)
