@@ -46,7 +46,7 @@ def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tupl
     yield f"{EXAMPLES[texts]} | {predict}", "predict a text of your own"
     if not config.outside_tasks:
         report = command("--mode", "compare", "--runs", run, "--output", f"{run}-report")
-        yield report, "write a report: scores, confusions, examples of errors"
+        yield report, "write a report: scores and confusions; --runs takes further runs"
     if find_spec("fastapi") and find_spec("uvicorn"):
         yield command("--mode", "demo", "--run", run, *use), "try the heads in a browser"
     else:

@@ -19,7 +19,7 @@ from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
-from tasks.data import Split, load_split
+from tasks.data import Split, load_split, small_split_notices
 from tasks.described import output_signature
 from tasks.heads import InitializesFromNames
 from tasks.labelled_files import Source
@@ -193,10 +193,13 @@ def load_splits(
                 print(f"{name}: {leaked} training examples removed because they are in dev or test")
             if blank := found.examples.blank_labels:
                 where = task.source.where(folder, split)
-                print(f"{name}: {blank} rows with a blank label skipped in {where}", flush=True)
+                print(f"{name}: {blank} rows without label or text skipped in {where}", flush=True)
             cut, texts = found.cut
             if cut:
                 kind = f"{split} {'pairs' if task.joint else 'texts'}"
                 limit = bi_encoder.tokenizer.max_tokens
                 print(f"{name}: {truncation(cut, texts, kind, limit)}", flush=True)
+        if name in config.own_tasks and config.dev_limit is None:
+            for line in small_split_notices(task, splits[name]):
+                print(f"{name}: {line}", flush=True)
     return splits

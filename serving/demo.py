@@ -223,11 +223,14 @@ def check(
             )
         if task.texts != count:
             raise InvalidRequestError(f"texts: expected {task.texts} for {name}, found {count}")
-    names = list(
-        dict.fromkeys(tasks or model.readers(count))
-    )  # heads of single texts read the first of a pair
-    if not names:
-        raise InvalidRequestError(f"texts: expected 2 for {', '.join(model.tasks)}, found {count}")
+    known = {task.texts for task in model.tasks_by_name.values()}
+    if tasks is None and count not in known:
+        expected = " or ".join(map(str, sorted(known)))
+        raise InvalidRequestError(
+            f"texts: expected {expected} for {', '.join(model.tasks)}, found {count}"
+        )
+    # Beside a task of pairs, heads of single texts read the first text.
+    names = list(dict.fromkeys(tasks or model.readers(count)))
     return names
 
 

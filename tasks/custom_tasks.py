@@ -201,6 +201,7 @@ def source_of(
         labelled_test=described.test_labels or described.dev is None,
         blank=("",),
         lower_ids=False,
+        skip_blank_texts=True,
     )
     if described.dev is not None:
         return read

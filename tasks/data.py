@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
 from tasks.readers import Examples, Limit
+
+FEW = 100  # dev examples below which one of them counts a point or more
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,31 @@ def load_split(
             known[key] = tokenizer(*texts)
         tokens.append(known[key])
     return Split(replace(examples, texts=()), tuple(tokens))
+
+
+def small_split_notices(task: Task, splits: Mapping[str, Split]) -> Iterator[str]:
+    """Yield what makes the scores of small files uncertain: few dev examples, rare classes."""
+    train, dev = splits["train"].examples.targets, splits["dev"].examples.targets
+    assert train is not None, "train has labels"
+    assert dev is not None, "dev has labels"
+    if len(dev) < FEW:
+        points = 100 / len(dev)
+        yield f"scores on {len(dev)} dev examples are rough: one of them is {points:.1f} points"
+    if task.kind.classes is not None:
+        counts = [np.bincount(one, minlength=task.kind.classes) for one in (train, dev)]
+        titles = task.kind.class_names
+        rare = [title for title, n in zip(titles, counts[0] + counts[1], strict=True) if n == 1]
+        unseen = [title for title, n in zip(titles, counts[1], strict=True) if not n]
+        if rare:
+            yield f"classes with one example only, to be merged with others: {listed(rare)}"
+        if unseen := [title for title in unseen if title not in rare]:
+            yield f"classes without a dev example, which the score leaves out: {listed(unseen)}"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names in one line, only the first ones of many."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:

@@ -71,6 +71,7 @@ class LabelledFiles:
     labelled_test: bool = False
     blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that mean none
     lower_ids: bool = True
+    skip_blank_texts: bool = False  # like blank labels, in a file with labels
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ class LabelledFiles:
         return np.fromiter((text_hash(row.texts) for row in rows if row is not None), np.uint64)
 
     def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
-        """Yield each row, None for a blank label; raise DataError with file and line."""
+        """Yield each row, None for one that is skipped; raise DataError with file and line."""
         path = self.file(folder, split)
         label_column = self.label_column if self.labelled(split) else None
         columns = (self.id_column, *self.text_columns, label_column)
@@ -119,7 +120,11 @@ class LabelledFiles:
                     yield None
                     continue
                 target = self.target(label, f"{path}, line {line}")
-            yield Row(identity, [self.clean_text(row[name]) for name in self.text_columns], target)
+            texts = [self.clean_text(row[name]) for name in self.text_columns]
+            if label_column and self.skip_blank_texts and not all(texts):
+                yield None
+                continue
+            yield Row(identity, texts, target)
 
     def target(self, label: str, where: str) -> Label:
         """Return the number or numbers of a label; raise DataError for an invalid label."""
@@ -182,7 +187,7 @@ def collect_examples(
             for column, text in zip(texts, row.texts, strict=True):
                 column.append(text)
     if not ids:
-        found = f"{blank} rows with a blank label" if blank else "only a header line"
+        found = f"{blank} rows without label or text" if blank else "only a header line"
         raise DataError(f"{path}: expected at least one example, found {found}")
     return Examples(ids, texts, np.array(targets, target_type) if target_type else None, blank)
 

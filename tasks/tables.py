@@ -87,6 +87,8 @@ def rows_by_name(
         for name in needed:
             if header.count(name) != 1:
                 found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
+                if len(header) == 1 and ";" in found:
+                    found += "; separate the columns with commas or tabs"
                 raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
         begin = reader.line_num + 1
         for fields in reader:

@@ -20,6 +20,7 @@ class DataError(UserError):
 # The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
 # quote would include the rest of a file of any size.
 csv.field_size_limit(1 << 24)
+ZIP = b"PK\x03\x04"  # the first bytes of an Excel file and of other archives
 Lines = Iterator[tuple[int, str]]  # line number from 1, text with the line break
 
 
@@ -42,7 +43,9 @@ def decoded(lines: Iterable[bytes], name: str) -> Lines:
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            found = f"found byte 0x{line[error.start]:02x}"
+            found = f"found byte 0x{line[error.start]:02x}; save the file as UTF-8"
+            if line.startswith(ZIP):
+                found = "found an archive, such as an Excel file; save the sheet as CSV in UTF-8"
             raise DataError(f"{name}, line {number}: expected UTF-8 text, {found}") from error
 
 

@@ -32,7 +32,7 @@ def test_damaged_data_is_refused_until_repaired(data, tmp_path, error_line, run_
     assert (str(file) in line, "line 42: expected 4" in line) == (True, True)
     file.write_bytes(intact + b"40\tx\tt\t\n41\ty\tt\t \n")
     result = run_ok(*command)
-    assert f"2 rows with a blank label skipped in {file}" in result.stdout
+    assert f"2 rows without label or text skipped in {file}" in result.stdout
     assert "train 40" in result.stdout
 
 

@@ -1,6 +1,7 @@
 """The demo: its answers, refused requests, limits on connections, and the page in a browser."""
 
 import asyncio
+import io
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +61,32 @@ def test_all_heads_answer_at_once_with_the_scale_of_similarities(client, model):
     assert list(found) == list(model.tasks)
     assert found["sts"]["scale"] == [0.0, 5.0]
     assert found["sst"] == client.post("/predict", json={"texts": ["a cat"]}).json()["tasks"]["sst"]
+
+
+def test_two_texts_are_refused_where_every_task_reads_one(model, corpus, monkeypatch):
+    """Otherwise the second text would have no answer."""
+    single = {"sst": model.tasks_by_name["sst"]}
+    monkeypatch.setattr(model, "tasks_by_name", single)
+    client = TestClient(make_app(model, corpus), base_url="http://localhost")
+    found = client.post("/predict", json={"texts": ["a film", "a play"]})
+    assert found.status_code == 422
+    assert "texts: expected 1 for sst, found 2" in found.text
+
+
+def test_the_documented_requests_are_answered(client, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(import json.*?)```", page, re.DOTALL)
+    asked = []
+
+    def send(request):
+        route = request.full_url.removeprefix("http://127.0.0.1:8000")
+        found = client.post(route, content=request.data, headers=dict(request.headers))
+        asked.append((route, found.status_code))
+        return io.BytesIO(found.content)
+
+    monkeypatch.setattr("urllib.request.urlopen", send)
+    exec(block.replace("alike", "sts"), {})
+    assert asked == [("/predict", 200), ("/batch", 200)]
 
 
 def test_a_batch_has_the_answers_of_its_rows(client, model):

@@ -10,6 +10,7 @@ import pytest
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from tasks import find_task, in_order
+from tasks.data import Split, small_split_notices
 from tasks.described import (
     NAME,
     DescriptionError,
@@ -18,6 +19,7 @@ from tasks.described import (
     is_reserved,
     parse_description,
 )
+from tasks.readers import Examples
 from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
@@ -77,6 +79,31 @@ def test_one_file_is_parted_into_three(file):
     assert set(found["train"].targets) == {0, 1}
     assert own.kind.class_names == ("ja", "nein")
     assert (own.output.show(1), own.output.parse("nein")) == ("nein", 1)
+
+
+def test_rows_without_a_text_are_skipped_and_counted(tmp_path):
+    rows = [f"text {i},{'ab'[i % 2]}" for i in range(20)]
+    (tmp_path / "f.csv").write_text("\n".join(["x,y", *rows, " ,a", ",b", "text,"]) + "\n")
+    content = described(f"m={tmp_path}/f.csv:type=classification,text=x,label=y").to_json()
+    found = find_task("m", {"m": content})
+    splits = [found.read(tmp_path, split) for split in ("train", "dev", "test")]
+    assert sum(map(len, splits)) == 20
+    assert sum(one.blank_labels for one in splits) == 3
+
+
+def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
+    built = task([f"text {i}" for i in range(21)], [*"ab" * 10, "c"], name="m", folder=tmp_path)
+    found = find_task("m", {"m": built.described.to_json()})
+    parts = {"train": [0, 0, 1, 2], "dev": [0, 0, 0, 0]}
+    splits = {
+        name: Split(Examples([], (), np.array(targets)), ()) for name, targets in parts.items()
+    }
+    assert list(small_split_notices(found, splits)) == [
+        "scores on 4 dev examples are rough: one of them is 25.0 points",
+        "classes with one example only, to be merged with others: b, c",
+    ]
+    enough = {name: Split(Examples([], (), np.arange(300) % 3), ()) for name in parts}
+    assert not list(small_split_notices(found, enough))
 
 
 @pytest.mark.parametrize("labelled", [True, False])
