@@ -4,7 +4,7 @@ from minbert_multitask import check_packages
 
 check_packages(__name__)
 
-from losses.divergence import squared_difference, symmetric_kl
+from losses.divergence import soft_divergence, squared_difference, symmetric_kl
 from losses.lacon import (
     instance_centered_loss,
     label_centered_loss,
@@ -30,6 +30,7 @@ __all__ = [
     "npair_loss",
     "pair_contrastive_loss",
     "simcse_loss",
+    "soft_divergence",
     "squared_difference",
     "supcon_loss",
     "super_loss",

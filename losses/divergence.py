@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -28,6 +29,27 @@ def squared_difference(values_p: Tensor, values_q: Tensor) -> Tensor:
     """
     same_shape(values_p, values_q)
     return F.mse_loss(values_p, values_q)
+
+
+def soft_divergence(probabilities: Tensor, soft: Tensor, temperature: float = 1.0) -> Tensor:
+    """Compute temperature^2 x KL(soft || probabilities), averaged over the batch.
+
+    The temperature divides the logarithms of both, which are then normalised again; its square
+    keeps the size of the gradient (Hinton et al., 2015, section 2). Only `probabilities` receives
+    a gradient.
+
+    Args:
+        probabilities: (B, C) of the student.
+        soft: (B, C) of the teacher.
+        temperature: above 0; 1 leaves the probabilities as they are.
+    """
+    same_shape(probabilities, soft)
+    least = torch.finfo(probabilities.dtype).tiny
+    found, expected = (
+        (values.clamp_min(least).log() / temperature).log_softmax(-1)
+        for values in (probabilities, soft.detach())
+    )
+    return temperature**2 * F.kl_div(found, expected, reduction="batchmean", log_target=True)
 
 
 def same_shape(one: Tensor, other: Tensor) -> None:

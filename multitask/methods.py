@@ -38,7 +38,7 @@ from multitask.combiners.pcgrad import PCGrad
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
 from multitask.optimizer import AdamW, Constant, Linear, LrSchedule, Optimizer
-from multitask.regularizers import Proximal, RDrop, Regularizer, Smart
+from multitask.regularizers import Distillation, Proximal, RDrop, Regularizer, Smart
 from multitask.sampling import (
     Annealed,
     FirstThenJoint,
@@ -109,7 +109,7 @@ ROLES: dict[str, Role] = {
             f"pretrain.projection_heads:{one}Projection" for one in ("No", "Linear", "Nonlinear")
         ),
     ),
-    "regularizers": Role(Regularizer, (Smart, RDrop, Proximal)),
+    "regularizers": Role(Regularizer, (Smart, RDrop, Proximal, Distillation)),
     "protocol": Role(
         Protocol,
         (

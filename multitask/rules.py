@@ -42,6 +42,7 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from example_rules(c)
     yield from task_rules(c)
     yield from mixing_rules(c)
+    yield from teacher_rules(c)
     yield from pretraining_rules(c) if c.pretrains else task_training_rules(c)
     yield from objective_rules(c)
 
@@ -95,6 +96,15 @@ def task_rules(c: RunConfig) -> Iterator[str]:
     first = c.first()
     if first and first.task is not None:
         yield from not_among_tasks(c, "first_task", [first.task])
+
+
+def teacher_rules(c: RunConfig) -> Iterator[str]:
+    """Teachers and the weight of what they say."""
+    weighted = any(one.name == "distillation" for one in c.regularizers)
+    if weighted and not c.teacher:
+        yield "distillation_weight: expected teacher, the runs to learn from, found none"
+    if c.teacher and not weighted:
+        yield "teacher: expected a distillation_weight above 0, found 0"
 
 
 def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:

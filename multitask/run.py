@@ -22,6 +22,7 @@ from multitask.methods import is_default
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
 from multitask.start import holds_finished, make_ready, with_kernel, write_ids
+from multitask.teachers import check_teachers, soft_targets, with_soft_targets, write_teachers
 from multitask.telemetry import conflict_summary, pull_and_push
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -97,10 +98,17 @@ def run(
     """
     begin, run_folder = time.perf_counter(), RunFolder(folder)
     with processes.synchronized_errors():
+        if processes.first and config.teacher:
+            if control.resume:
+                check_teachers(folder)
+            soft_targets(config)  # stored for the other processes
+    with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
             make_ready(run_folder, config, control.overwrite)
+            if config.teacher:
+                write_teachers(folder, config)
             if not is_default("protocol", config.protocol):
                 write_ids(run_folder, trainer.splits)
     with processes.synchronized_errors():
@@ -183,6 +191,8 @@ def make_trainer(
 ) -> Trainer:
     """Return the trainer of a configuration, with its model and data."""
     tasks, model, splits = assemble(config, verbose=control.verbose)
+    if config.teacher:
+        splits = with_soft_targets(config, splits)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
         for line in notices(config, trainer.plan, model.bi_encoder.width):

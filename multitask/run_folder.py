@@ -29,9 +29,11 @@ from multitask.stored_config import belongs_to_run, read_config
 from tasks.metrics import metric_error
 
 CODE = "code"  # copies of the user's files with methods, never executed
-FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE)
+SOFT_TARGETS = "soft-targets"  # what the run says about the training examples of its students
+FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
 # The configuration is removed last, because it marks the folder as a run.
-FILES = ("metrics.json", "telemetry.jsonl", "ids.json", "config.json")
+TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
+FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 REMEDY = "restore it, or --overwrite the run"
 Figures = dict[str, dict[str, float] | float]  # per task, and overall

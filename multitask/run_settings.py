@@ -95,6 +95,14 @@ class RunSettings(Settings):
         group="training",
         path=True,
     )
+    teacher: tuple[Name, ...] = setting(
+        (),
+        help="learn from the scores of finished runs, or of an ensemble, on the training examples "
+        "(distillation)",
+        metavar="RUN",
+        group="training",
+        path=True,
+    )
     freeze_encoder: bool = setting(False, help="train only the heads", group="training")
     probe_epochs: NonNegativeInt = setting(
         0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"

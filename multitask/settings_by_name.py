@@ -149,6 +149,8 @@ def regularizers(
 ) -> tuple[Any, ...]:
     """Return the regularisers with a weight, in the table's order; weights are then by task."""
     objects = given.get("regularizers", ())
+    if given.get("teacher"):
+        given = {"distillation_weight": 1.0, **given}
     if isinstance(objects, Settings):
         objects = (objects,)
     for one in objects:

@@ -71,7 +71,9 @@ def check_sources(folder: RunFolder, config: RunConfig) -> None:
     """Raise RunError if a source of the run is in a folder that the run would replace."""
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
-    sources = [(f"--{key}", flat.get(key)) for key in ("encoder", *path_settings())]
+    given = {key: flat.get(key) for key in ("encoder", *path_settings())}
+    several = {key: one if isinstance(one, list | tuple) else [one] for key, one in given.items()}
+    sources = [(f"--{key}", one) for key, found in several.items() for one in found]
     parts = [(folder.path / name).resolve() for name in FOLDERS]
     for flag, source in [*sources, *(("--task", file) for file in own)]:
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):

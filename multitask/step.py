@@ -60,6 +60,7 @@ class StepGradient:
         self.combiner, self.regularizers = combiner, regularizers
         self.config, self.processes = config, processes
         self.epoch = 1  # from 1; the losses of a task may depend on it
+        self.total_steps = 1  # of the whole run
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.objective_index = {name: index for index, name in enumerate(names)}
@@ -166,8 +167,12 @@ class StepGradient:
             outputs = self.model.heads[name](*texts)
             values = task.compute_losses(outputs, texts, targets)
             if active := self.regularizers_of(task):
-                first = task.objectives[0]
-                clean = CleanPass(clean_pass, task, part, step, targets, outputs, values[first])
+                first, device = task.objectives[0], self.model.bi_encoder.device
+                soft = None if split.soft is None else split.soft.of(part.indices, device)
+                clean = CleanPass(
+                    *(clean_pass, task, part, step, targets, outputs, values[first], soft),
+                    progress=step / self.total_steps,
+                )
                 for regularizer in active:
                     term = regularizer(clean)
                     values[first] = values[first] + term.value

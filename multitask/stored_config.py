@@ -74,12 +74,18 @@ def belongs_to_run(folder: Path, config: Mapping[str, object]) -> bool:
 def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as JSON, in which files and folders have no directories."""
     keys = (*path_settings(), "encoder")
-    names = {key: Path(str(config[key])).name for key in keys if config.get(key)}
+    names = {key: last_parts(config[key]) for key in keys if config.get(key)}
     own = {
         name: {**one, **{k: Path(str(one[k])).name for k in DATA_FILES if one.get(k)}}
         for name, one in config.get("own_tasks", {}).items()
     }
     return {**config, **names, "own_tasks": own}
+
+
+def last_parts(value: Any) -> Any:
+    """Return the name of a path, or the names of several."""
+    several = isinstance(value, list | tuple)
+    return [Path(str(one)).name for one in value] if several else Path(str(value)).name
 
 
 OF_A_SOUP = ("method", "members")  # further keys of a soup, besides the configuration

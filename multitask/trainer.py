@@ -79,7 +79,8 @@ class Trainer:
         self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
         self.stopped = False  # by a callback
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
-        self.total_steps, self.probe_steps = sum(steps), sum(steps[: config.probe_epochs])
+        self.probe_steps = sum(steps[: config.probe_epochs])
+        self.total_steps = self.gradient.total_steps = sum(steps)
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,12 +20,32 @@ from tasks.readers import Examples, Limit
 FEW = 100  # dev examples below which one of them counts a point or more
 
 
+class SoftTargets(NamedTuple):
+    """What a teacher says about n examples: `scores` (n, C) or (n,), `embeddings` (n, texts, H).
+
+    The embeddings are those of the texts, None unless they are asked for.
+    """
+
+    scores: Tensor
+    embeddings: Tensor | None = None
+
+    def of(self, rows: np.ndarray, device: torch.device) -> SoftTargets:
+        """Return those of some examples, as float32."""
+        index = torch.from_numpy(rows)
+        found = None if self.embeddings is None else self.embeddings[index].to(device).float()
+        return SoftTargets(self.scores[index].to(device).float(), found)
+
+
 @dataclass(frozen=True)
 class Split:
-    """Examples of one split without their texts, and the tokens of the texts."""
+    """Examples of one split without their texts, and the tokens of the texts.
+
+    A training split may have `soft` targets of a teacher beside its labels.
+    """
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
+    soft: SoftTargets | None = None
 
     @property
     def lengths(self) -> np.ndarray:
@@ -60,7 +81,11 @@ def load_split(
     task: Task, folder: Path, split: str, tokenizer: Tokenizer, limit: Limit = None
 ) -> Split:
     """Read and tokenise `train`, `dev` or `test`; `limit` as in `read_split`."""
-    examples = read_split(task, folder, split, limit)
+    return tokenized(task, read_split(task, folder, split, limit), tokenizer)
+
+
+def tokenized(task: Task, examples: Examples, tokenizer: Tokenizer) -> Split:
+    """Tokenise examples of a task."""
     # Two views of a text share one list of texts, which is tokenised once.
     known: dict[tuple[int, ...], TokenLists] = {}
     together = 2 if task.joint else 1
@@ -111,4 +136,7 @@ def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:
                 whole.update(tokens.ids.data)
             if found.examples.targets is not None:
                 whole.update(np.ascontiguousarray(found.examples.targets).data)
+            for one in found.soft or ():
+                if one is not None:
+                    whole.update(one.numpy().data)
     return whole.hexdigest()

@@ -5,7 +5,7 @@ No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import UserError
@@ -130,3 +130,35 @@ class RDrop(Regularizer, name="r-drop"):
         from multitask.regularizers.r_drop import RDropTerm
 
         return RDropTerm(self.weights)
+
+
+class Distillation(Regularizer, name="distillation"):
+    """Outputs follow those of the runs in `teacher` (born-again networks; Clark et al., 2019).
+
+    The weight is the share of the teacher in a task's loss; the labels have the rest.
+    """
+
+    temperature: Positive = setting(
+        1.0, help="temperature of the probabilities of classes; above 1 they are more even"
+    )
+    annealing: bool = setting(
+        True,
+        help="let the share of the teacher fall from its weight to 0 over the run",
+        source="Clark et al., 2019",
+    )
+    embeddings: NonNegative = setting(
+        0.0, help="weight of 1 - cosine of the sentence embeddings of student and teacher"
+    )
+
+    def extra_passes(self) -> float:
+        return 0.0  # the teacher's scores are computed once
+
+    def faults(self) -> Iterator[str]:
+        for task, share in self.weights.items():
+            if share > 1:
+                yield f"distillation_weight: expected at most 1 for {task}, found {share}"
+
+    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+        from multitask.regularizers.distillation import DistillationTerm
+
+        return DistillationTerm(self.weights, self.temperature, self.annealing, self.embeddings)

@@ -13,6 +13,7 @@ from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part
 from tasks.base import Embeddings, Outputs, Task
+from tasks.data import SoftTargets
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class CleanPass:
     """Examples of a task after one unperturbed pass through encoder and head.
 
-    `loss` is the task's first objective on these examples.
+    `loss` is the task's first objective on these examples, `soft` what a teacher says about them,
+    and `progress` the share of the run's steps before this one.
     """
 
     encoder_pass: EncoderPass
@@ -32,6 +34,8 @@ class CleanPass:
     targets: Tensor
     outputs: Outputs
     loss: Tensor
+    soft: SoftTargets | None = None
+    progress: float = 0.0
 
     @property
     def model(self) -> EncoderWithHeads:

@@ -1,0 +1,173 @@
+"""Teachers of a run: finished runs whose scores of the training examples a student learns from.
+
+The scores are computed once for a teacher and its training examples, and kept in the teacher's
+folder. A student's folder holds the checksums of its teachers' weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from common.atomic_files import atomic_path
+from common.errors import RunError
+from common.json_files import checksums, read_json, write_json
+from minbert.bi_encoder import BiEncoder
+from minbert.linear import choose_device
+from multitask.assembly import build_tasks, plain_tasks
+from multitask.config import RunConfig
+from multitask.evaluation import score_split
+from multitask.model import EncoderWithHeads
+from multitask.run_folder import SOFT_TARGETS, TEACHERS, RunFolder
+from multitask.stored_config import settings_of
+from tasks import data_folder
+from tasks.base import Task
+from tasks.data import SoftTargets, Split, read_split, tokenized
+from tasks.described import output_signature
+from tasks.readers import Examples, limit_of
+
+Splits = Mapping[str, Mapping[str, Split]]
+
+
+def with_soft_targets(config: RunConfig, splits: Splits) -> dict[str, dict[str, Split]]:
+    """Return splits whose training examples have the soft targets of the teachers of their task.
+
+    Print a line per task. Raise RunError as `soft_targets` does.
+    """
+    teachers, soft = teachers_by_task(config), soft_targets(config)
+    result = {}
+    for name, several in splits.items():
+        given = ", ".join(map(str, teachers[name])) or "no teacher, only its labels"
+        print(f"{name}: learns from {given}", flush=True)
+        result[name] = dict(several)
+        if name in soft:
+            train = several["train"]
+            if len(soft[name].scores) != len(train.examples):
+                raise RunError(f"--teacher: expected a task of its own examples, found {name}")
+            result[name]["train"] = replace(train, soft=soft[name])
+    return result
+
+
+def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
+    """Return what the teachers say about the training examples of each task that they have.
+
+    The scores of several teachers of a task are averaged. Raise RunError if no teacher has any of
+    the tasks, if a teacher's task has other classes, or if embeddings of several are asked for.
+    """
+    teachers = teachers_by_task(config)
+    if not any(teachers.values()):
+        names = ", ".join(config.teacher)
+        raise RunError(f"--teacher: expected a run of {', '.join(config.tasks)}, found {names}")
+    embeddings = any(getattr(one, "embeddings", 0) for one in config.regularizers)
+    result = {}
+    for name, task in plain_tasks(config).items():
+        if not (folders := teachers[name]):
+            continue
+        if embeddings and len(folders) > 1:
+            line = f"expected one teacher of {name}, found {len(folders)}"
+            raise RunError(f"--distillation-embeddings: {line}")
+        limit = limit_of(config.limit, name)
+        examples = read_split(task, data_folder(config.data), "train", limit)
+        found = [stored_or_computed(one, config, task, examples, embeddings) for one in folders]
+        scores = torch.stack([one.scores for one in found]).mean(0)
+        result[name] = SoftTargets(scores, found[0].embeddings)
+    return result
+
+
+def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
+    """Return the folders of the teachers of each task; an ensemble stands for its members."""
+    found: dict[str, list[Path]] = {name: [] for name in config.tasks}
+    for folder in map(Path, config.teacher):
+        stored = RunFolder(folder).stored_config()
+        for name, several in found.items():
+            if stored.get("mode") == "ensemble":
+                several += map(Path, stored.get("members", {}).get(name, ()))
+            elif name in stored.get("tasks", ()):
+                several.append(folder)
+    return found
+
+
+def stored_or_computed(
+    folder: Path, config: RunConfig, task: Task, examples: Examples, embeddings: bool
+) -> SoftTargets:
+    """Return what one teacher says about the training examples of a student's task.
+
+    They are read from the teacher's folder if it has computed them for the same weights and texts.
+    The teacher may have another encoder, tokeniser or head than the student.
+    """
+    content = repr((weights_checksum(folder), examples.ids, examples.texts, embeddings))
+    key = hashlib.sha256(content.encode()).hexdigest()[:16]
+    file = folder / SOFT_TARGETS / f"{task.name}-{key}.npz"
+    if not file.exists():
+        found = computed(folder, config, task, examples, embeddings)
+        file.parent.mkdir(exist_ok=True)
+        with atomic_path(file) as new, new.open("wb") as target:
+            np.savez(target, **found)  # type: ignore[arg-type]
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            arrays = {key: torch.from_numpy(stored[key]) for key in stored.files}
+        return SoftTargets(**arrays)
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        line = f"expected soft targets, found {type(error).__name__}; delete the file"
+        raise RunError(f"{file}: {line}") from error
+
+
+def computed(
+    folder: Path, config: RunConfig, task: Task, examples: Examples, embeddings: bool
+) -> dict[str, np.ndarray]:
+    """Return `scores` and, if asked for, `embeddings` (float16) of a teacher on some examples."""
+    stored, best = RunFolder(folder).task_config(config.user_methods), RunFolder(folder).weights()
+    bi_encoder = BiEncoder.from_pretrained(best, stored.pooling, stored.linear)
+    with settings_of(folder):
+        tasks = build_tasks(stored)
+        model = EncoderWithHeads(bi_encoder, tasks, stored.seed, stored.precision)
+        model.load_heads(best)
+    theirs, name = tasks[task.name], task.name
+    own = [output_signature(one.own_tasks.get(name, {})) for one in (config, stored)]
+    for what, mine, found in (
+        ("number of classes", task.kind.columns, theirs.kind.columns),
+        ("classes", task.kind.class_names, theirs.kind.class_names),
+        ("description", *own),
+    ):
+        if mine != found:
+            raise RunError(f"{folder}: {name}: expected the {what} {mine}, found {found}")
+    model = model.to(choose_device(config.device)).eval()
+    split = tokenized(theirs, examples, bi_encoder.tokenizer)
+    result = {"scores": score_split(model, theirs, split)}
+    if embeddings:
+        if theirs.joint or model.pooling_of(name) is not None:
+            line = f"expected a teacher with sentence embeddings of {name}"
+            raise RunError(f"--distillation-embeddings: {line}, found {folder}")
+        columns = [bi_encoder.encode(texts, normalize=False) for texts in examples.texts]
+        result["embeddings"] = np.stack(columns, 1).astype(np.float16)
+    return result
+
+
+def weights_checksum(folder: Path) -> str:
+    """Return the SHA-256 of all files of a run's best epoch."""
+    return hashlib.sha256(checksums(RunFolder(folder).weights()).encode()).hexdigest()
+
+
+def check_teachers(folder: Path) -> None:
+    """Raise RunError if the weights of a teacher changed since the run in `folder` began."""
+    file = folder / TEACHERS
+    if not file.exists():
+        return
+    for teacher, before in read_json(file, RunError).items():
+        if (found := weights_checksum(Path(teacher))) != before:
+            raise RunError(
+                f"--teacher {teacher}: expected the weights {str(before)[:12]}, with which this "
+                f"run began, found {found[:12]}; restore them, or --overwrite the run"
+            )
+
+
+def write_teachers(folder: Path, config: RunConfig) -> None:
+    """Write the checksums of the teachers' weights beside the configuration of a run."""
+    runs = {str(run) for several in teachers_by_task(config).values() for run in several}
+    write_json(folder / TEACHERS, {run: weights_checksum(Path(run)) for run in sorted(runs)})

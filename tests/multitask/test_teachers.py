@@ -1,0 +1,206 @@
+"""Distillation: what students learn from finished runs, where it is kept, and what is refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from common.errors import RunError, SettingsError
+from common.json_files import write_json
+from losses import soft_divergence
+from multitask import RunConfig, teachers, train
+from multitask.regularizers import Distillation
+from multitask.run import make_trainer
+from multitask.teachers import soft_targets, weights_checksum
+from tasks import build_task
+from tasks.custom_tasks import task
+from tasks.data import SoftTargets
+
+TEACHER = {"teacher": ("runs/sst",)}
+SETTINGS = {"encoder": "tiny", "epochs": 1, "limit": 24, "dev_limit": 8, "test_limit": 8}
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory):
+    """Train one task, and return the folder of its run."""
+    root = tmp_path_factory.mktemp("teachers")
+
+    def run(task, **changes):
+        folder = root / f"{getattr(task, 'name', task)}{len(changes)}{changes.get('seed', '')}"
+        config = RunConfig(tasks=(task,), **SETTINGS | changes)
+        return folder if folder.exists() else train(config, folder).folder
+
+    return run
+
+
+def student(*runs, tasks=("sst", "sts"), **changes):
+    return RunConfig(tasks=tasks, teacher=tuple(map(str, runs)), **SETTINGS | changes)
+
+
+def a_pass(soft, progress=0.0):
+    """A pass of three examples with random outputs, labels and embeddings."""
+    generator = torch.Generator().manual_seed(0)
+    outputs = torch.randn(3, 5, generator=generator, dtype=torch.float64)
+    targets = torch.tensor([0, 3, 4])
+    texts = (torch.randn(3, 8, generator=generator, dtype=torch.float64),)
+    return SimpleNamespace(
+        task=build_task("sst"),
+        outputs=outputs,
+        loss=F.cross_entropy(outputs, targets),
+        soft=soft,
+        progress=progress,
+        encoder_pass=SimpleNamespace(texts=texts),
+    )
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize(("annealing", "share"), [(True, 0.5 * 0.75), (False, 0.5)])
+def test_the_loss_is_a_mean_of_labels_and_teacher(temperature, annealing, share):
+    soft = torch.rand(3, 5, dtype=torch.float64).softmax(-1)
+    clean = a_pass(SoftTargets(soft), progress=0.25)
+    settings = Distillation(weight={"sst": 0.5}, temperature=temperature, annealing=annealing)
+    total = clean.loss + settings.build(None, 0)(clean).value
+    expected = 0.0
+    for p, row in zip(soft, clean.outputs, strict=True):  # temperature^2 x KL(teacher, student)
+        q, p = (row / temperature).softmax(0), (p.log() / temperature).softmax(0)
+        expected += temperature**2 * sum(a * (a / b).log() for a, b in zip(p, q, strict=True)) / 3
+    torch.testing.assert_close(total, (1 - share) * clean.loss + share * expected)
+
+
+def test_embeddings_follow_the_teacher_by_their_cosine():
+    soft, embeddings = torch.full((3, 5), 0.2, dtype=torch.float64), torch.randn(3, 1, 8).double()
+    clean = a_pass(SoftTargets(soft, embeddings))
+    term = Distillation(weight={"sst": 1.0}, embeddings=2.0).build(None, 0)(clean).value
+    plain = Distillation(weight={"sst": 1.0}).build(None, 0)(clean).value
+    (text,) = clean.encoder_pass.texts
+    pairs = zip(text, embeddings[:, 0], strict=True)
+    cosine = np.mean([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
+    assert float(term - plain) == pytest.approx(2 * (1 - cosine))
+
+
+def test_equal_distributions_have_no_divergence_and_zeros_no_infinity():
+    p = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
+    assert float(soft_divergence(p, p, 2.0)) == 0
+    assert torch.isfinite(soft_divergence(p, p.flip(1), 2.0))
+
+
+def test_a_student_has_the_scores_of_its_teachers(teacher):
+    """Scores are in the order of the training examples, and a mean over several teachers."""
+    runs = [teacher("sst"), teacher("sst", seed=1)]
+    alone = [soft_targets(student(run))["sst"].scores for run in runs]
+    both = soft_targets(student(*runs))
+    assert list(both) == ["sst"]
+    torch.testing.assert_close(both["sst"].scores, (alone[0] + alone[1]) / 2)
+    trainer = make_trainer(RunConfig(tasks=("sst",), init=str(runs[0]), **SETTINGS), runs[0])
+    train_split = trainer.splits["sst"]["train"]
+    rows = np.arange(5, 9)
+    with torch.inference_mode():
+        trainer.model.eval()
+        texts = trainer.model.embed(train_split.batch(rows), "sst")
+        expected = trainer.tasks["sst"].scores(trainer.model.heads["sst"], texts)
+    torch.testing.assert_close(alone[0][rows], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_an_ensemble_stands_for_its_members(teacher, tmp_path):
+    runs = [teacher("sst"), teacher("sst", seed=1)]
+    members = {"sst": [str(run) for run in runs]}
+    write_json(tmp_path / "config.json", {"mode": "ensemble", "members": members})
+    found = soft_targets(student(tmp_path))["sst"].scores
+    assert torch.equal(found, soft_targets(student(*runs))["sst"].scores)
+
+
+def test_scores_are_computed_once(teacher, monkeypatch):
+    config = student(teacher("sts"), distillation_embeddings=1.0)
+    first = soft_targets(config)["sts"]
+    assert first.embeddings.shape[:2] == (len(first.scores), 2)
+    monkeypatch.setattr(teachers, "computed", None)
+    again = soft_targets(config)["sts"]
+    assert torch.equal(first.scores, again.scores)
+    with pytest.raises(TypeError):  # other examples
+        soft_targets(config.changed(limit=20))
+
+
+def test_a_teacher_may_read_both_texts_as_one(teacher, tmp_path):
+    joint = teacher("qqp", task_options={"qqp": {"pair": "joint"}})
+    run = train(student(joint, tasks=("qqp",)), tmp_path / "run")
+    assert run.metrics["steps"] > 0
+
+
+@pytest.mark.parametrize("annealing", [True, False])
+def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
+    config = student(teacher("sst"), epochs=2, distillation_annealing=annealing)
+    for name in ("whole", "broken", "plain"):
+        (tmp_path / name).mkdir()
+    whole = make_trainer(config, tmp_path / "whole")
+    whole.fit()
+    broken = make_trainer(config, tmp_path / "broken")
+    broken.train_epoch(1)
+    broken.save()
+    again = make_trainer(config, tmp_path / "broken")
+    assert again.resume()
+    again.fit()
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    plain = make_trainer(config.changed(teacher=(), regularizers=()), tmp_path / "plain")
+    plain.fit()
+    assert any(
+        not torch.equal(value, plain.model.state_dict()[name])
+        for name, value in whole.model.state_dict().items()
+    )
+
+
+def test_a_teacher_that_changed_is_refused(teacher, tmp_path):
+    first, other = teacher("sst"), teacher("sst", seed=1)
+    folder = tmp_path / "student"
+    train(student(first), folder)
+    (folder / "metrics.json").unlink()
+    write_json(folder / "teachers.json", {str(first): weights_checksum(other)})
+    with pytest.raises(RunError, match=r"expected the weights [0-9a-f]{12}, with which this run"):
+        train(student(first), folder, resume=True)
+
+
+def mood(folder, labels):
+    """A task over lists whose classes are these letters."""
+    texts = [f"text {row}" for row in range(24)]
+    return task(texts, [labels[row % len(labels)] for row in range(24)], name="mood", folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"tasks": ("sts",)}, "--teacher: expected a run of sts, found"),
+        ({"own": True}, "mood: expected the number of classes 3, found 2"),
+        ({"twice": True, "distillation_embeddings": 1.0}, "expected one teacher of sst, found 2"),
+    ],
+    ids=["no task", "other classes", "two embeddings"],
+)
+def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
+    run = teacher("sst")
+    if changes.pop("own", False):
+        two, three = (mood(tmp_path, labels) for labels in ("yn", "ynm"))
+        run, changes = teacher(two), {"tasks": (three,)}
+    runs = (run, run) if changes.pop("twice", False) else (run,)
+    with pytest.raises(RunError, match=line):
+        soft_targets(student(*runs, **changes))
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"distillation_weight": 1.0}, "distillation_weight: expected teacher"),
+        (
+            {"teacher": ("a",), "distillation_weight": 0.0},
+            "teacher: expected a distillation_weight",
+        ),
+        (
+            {"teacher": ("a",), "distillation_weight": 2.0},
+            "distillation_weight: expected at most 1",
+        ),
+        ({"teacher": ("a",), "freeze_encoder": True}, "distillation_weight and freeze_encoder"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings, line):
+    with pytest.raises(SettingsError, match=line):
+        RunConfig(tasks=("sst",), **settings)
