@@ -84,8 +84,7 @@ class Trainer:
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
-        # Of the last checkpoint:
-        self.saved_position, self.saved_at = self.position, time.monotonic()
+        self.saved_position, self.saved_at = self.position, time.monotonic()  # last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
         self.skip_reason = ""  # of the last skipped step
         model.dropout_stream.reset(config.seed)
