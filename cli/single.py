@@ -13,7 +13,7 @@ ROLES = ("combiner", "objective", "regularizers")
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, ROLES, ("gradients", "select_by"))
+    parser.flags = flags = training_flags(parser, ROLES, ("gradients", "select_by", "teacher"))
     add_task(flags, "task to train", TASK_NAMES)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)

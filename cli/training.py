@@ -25,7 +25,7 @@ from multitask.run_settings import upgraded
 from multitask.stored_config import read_settings
 
 DATA = ("data", "limit", "dev_limit", "test_limit")
-ENCODER = ("encoder", "pooling", "init", "freeze_encoder", "teacher")
+ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
 TRAINING = (
     *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "class_balanced", "clip"),
     *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),

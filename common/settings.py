@@ -109,6 +109,13 @@ class Settings:
         for fault in self.faults():
             raise SettingsError(fault)
 
+    def __setattr__(self, key: str, value: Any) -> None:
+        found = f"found {type(self).__name__}.{key} = {short_repr(value)}"
+        raise SettingsError(
+            f"expected settings that do not change after they are created, {found}; what a method "
+            "remembers belongs in the object that its `build` returns"
+        )
+
     def faults(self) -> Iterable[str]:
         """Return messages about settings of this object that contradict each other."""
         return ()

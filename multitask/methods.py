@@ -5,6 +5,7 @@ A new method needs a class and an entry in this table. No torch is imported here
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import inspect
 import re
@@ -14,7 +15,7 @@ from dataclasses import MISSING, dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from common.atomic_files import check_regular
@@ -247,22 +248,48 @@ def source_of(method: type[Settings]) -> Path | None:
 
 
 def sources(methods: UserMethods) -> dict[str, str]:
-    """Return the checksums of methods by file name; without a file, "" by class name."""
+    """Return the checksums of methods by file name; without a file, of the code by class name."""
     found: dict[str, str] = {}
     for one in methods:
         file = source_of(one)
-        name, checksum = (file.name, digest(file)) if file else (one.__qualname__, "")
+        name, checksum = (file.name, digest(file)) if file else (one.__qualname__, code_of(one))
         if found.setdefault(name, checksum) != checksum:
             raise RunError(f"use: expected files of different names, found two of name {name}")
     return found
+
+
+def code_of(method: type[Settings]) -> str:
+    """Return a checksum of the compiled functions and plain values of a class without a file."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, CodeType):
+            return value.co_code, value.co_names, [plain(one) for one in value.co_consts]
+        if isinstance(value, property):
+            return plain(value.fget)
+        function = getattr(value, "__func__", value)
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            return plain(code), repr(function.__defaults__)
+        if isinstance(value, frozenset):
+            return sorted(map(repr, value))  # the order of a set differs between processes
+        return repr(value) if isinstance(value, int | float | str | tuple) else None
+
+    own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
+    values = sorted((key, plain(one)) for key, one in own.items())
+    return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
 def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
     """Raise RunError if a file of methods of a stored run is missing or has changed."""
     here = sources(methods)
     for name, checksum in stored.items():
-        if not checksum and name not in here:
-            raise RunError(f"expected the method {name} of a Python session, found none")
+        if not name.endswith(".py"):
+            if checksum not in ("", here.get(name)) or name not in here:
+                found = "another one" if name in here else "none"
+                raise RunError(
+                    f"expected the method {name} of a Python session, with which the run began, "
+                    f"found {found}"
+                )
+            continue
         if here.get(name) != checksum:
             found = "none" if name not in here else f"another one, {here[name][:12]}"
             raise RunError(

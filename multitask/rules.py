@@ -103,7 +103,9 @@ def teacher_rules(c: RunConfig) -> Iterator[str]:
     weighted = any(one.name == "distillation" for one in c.regularizers)
     if weighted and not c.teacher:
         yield "distillation_weight: expected teacher, the runs to learn from, found none"
-    if c.teacher and not weighted:
+    if c.teacher and (c.pretrains or c.mode == "pareto"):
+        yield f"teacher: expected mode single or multitask, found {c.mode}"
+    elif c.teacher and not weighted:
         yield "teacher: expected a distillation_weight above 0, found 0"
 
 

@@ -19,6 +19,9 @@ from common.settings import AtLeastOne, Count, Name, Settings, setting
 if TYPE_CHECKING:
     from multitask.config import RunConfig
 
+# Of a sum of probabilities, as in numpy.random.Generator.choice.
+SUM_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
+
 
 def power_probabilities(
     sizes: Sequence[float], alpha: float, cap: float | None = None
@@ -99,9 +102,16 @@ class Sampler(Settings):
         many batches as one pass over all tasks, rounded up to whole steps.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        probabilities = self.probabilities(work, epoch)
+        probabilities = np.asarray(self.probabilities(work, epoch), dtype=np.float64)
+        tasks = len(work.sizes)
+        valid = probabilities.shape == (tasks,) and (probabilities >= 0).all()
+        if not valid or not np.isclose(probabilities.sum(), 1, rtol=0, atol=SUM_TOLERANCE):
+            raise RunError(
+                f"sampler {self.name}: expected {tasks} probabilities from 0 with sum 1, one per "
+                f"task, found {probabilities.tolist()}"
+            )
         drawn = generator(work.seed, self.name, epoch)
-        return drawn.choice(len(probabilities), size=steps * work.batches_per_step, p=probabilities)
+        return drawn.choice(tasks, size=steps * work.batches_per_step, p=probabilities)
 
     def first(self) -> FirstTask | None:
         """Return the only task of the first epochs, or None if all tasks are sampled."""

@@ -47,7 +47,9 @@ def opening(one: Difference, other: ScoredSystem, first: ScoredSystem) -> str:
         return f"{other.system.name} scores as {first.system.name} does {place}"
     side = "above" if points > 0 else "below"
     plural = "point" if f"{abs(points):.1f}" == "1.0" else "points"
-    return f"{other.system.name} is {abs(points):.1f} {plural} {side} {first.system.name} {place}"
+    doubt = "" if one.clear else ", not clearly"
+    name = first.system.name
+    return f"{other.system.name} is {abs(points):.1f} {plural} {side} {name} {place}{doubt}"
 
 
 def by_task(differences: Sequence[Difference]) -> str:

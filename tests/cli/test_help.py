@@ -24,6 +24,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
     "--smart-weight --r-drop-weight --proximal-weight": ("single", "multitask"),
+    "--distillation-weight --teacher": ("single", "multitask"),
     "--combiner --sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
     "--class-balanced --config --preset --resume --micro-batch --keep": TRAINING,
     "--objective": ("single", "multitask", "pretrain"),
@@ -159,7 +160,8 @@ def test_short_help_of_training_shows_common_flags_in_any_order_of_flags(mode, h
     known = {flag for flags in COMMON_FLAGS for flag in flags.split()}
     assert flags_in(text) & known == expected_flags(COMMON_FLAGS, mode)
     assert not flags_in(text) & set(RARE.split())
-    assert list(methods("regularizers")) == ["smart", "r-drop", "proximal"]  # as in FLAGS
+    # As in FLAGS:
+    assert list(methods("regularizers")) == ["smart", "r-drop", "proximal", "distillation"]
 
 
 def test_help_wrong_flags_and_the_table_of_runs_import_no_torch():

@@ -14,6 +14,7 @@ from multitask.methods import methods
 from multitask.sampling import (
     Annealed,
     RoundRobin,
+    Sampler,
     Workload,
     annealed_probabilities,
     build_plan,
@@ -234,3 +235,13 @@ def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():
     steps = plan(batches_per_step=2).steps(1)
     assert [len(step) for step in steps] == [2] * 12  # 8 batches of each of 3 tasks
     assert len(plan(batches_per_step=5).steps(1)[-1]) == 4
+
+
+@pytest.mark.parametrize("wrong", [[1.0], [0.5, 0.1, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5]])
+def test_probabilities_that_are_not_one_per_task_are_refused(wrong):
+    class Wrong(Sampler, name="wrong"):
+        def probabilities(self, work, epoch):
+            return wrong
+
+    with pytest.raises(RunError, match="sampler wrong: expected 3 probabilities from 0 with sum 1"):
+        Wrong().batches(workload(), 1)

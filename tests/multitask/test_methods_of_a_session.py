@@ -1,0 +1,47 @@
+"""Methods without a file, as in a notebook: their code is compared, and they hold no state."""
+
+import pytest
+
+from common.errors import RunError, SettingsError
+from multitask.combiners.pcgrad import PCGrad
+from multitask.methods import check_use, sources
+from multitask.regularizers import Regularizer
+
+CLASS = """
+class Tilted(Regularizer, name="tilted"):
+    factor: float = {factor}
+
+    def term(self, clean):
+        names = {names}
+        return {weight} * clean.loss if clean.task.name in names else clean.loss
+"""
+
+
+def defined(factor=1.0, weight=2.0, names="{'sst', 'sts', 'qqp'}"):
+    """Define a class as a session without a file does."""
+    place = {"Regularizer": Regularizer, "__name__": "session"}
+    exec(compile(CLASS.format(factor=factor, weight=weight, names=names), "<stdin>", "exec"), place)
+    return place["Tilted"]
+
+
+def test_the_same_code_has_the_same_checksum():
+    first, again = sources([defined()]), sources([defined()])
+    assert first == again
+    assert len(first["Tilted"]) == 64
+    check_use(first, [defined()])
+
+
+@pytest.mark.parametrize(
+    "change", [{"weight": 50.0}, {"factor": 3.0}, {"names": "{'sst'}"}], ids=str
+)
+def test_edited_code_is_refused(change):
+    with pytest.raises(RunError, match="expected the method Tilted of a Python session"):
+        check_use(sources([defined()]), [defined(**change)])
+    with pytest.raises(RunError, match="found none"):
+        check_use(sources([defined()]), [])
+
+
+def test_attributes_of_a_method_are_not_changed():
+    combiner = PCGrad()
+    with pytest.raises(SettingsError, match="belongs in the object that its `build` returns"):
+        combiner.counter = 1
