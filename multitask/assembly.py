@@ -15,8 +15,10 @@ from minbert.bi_encoder import BiEncoder, truncation
 from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
 from multitask.config import RunConfig
+from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
+from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale
 from tasks.data import Split, load_split, small_split_notices
@@ -150,6 +152,22 @@ def build_model(
     return model.to(device)
 
 
+def load_trained(
+    folder: Path, device: str = "auto", linear: str | None = None, use: UserMethods = ()
+) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
+    """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
+
+    `linear` replaces the run's kernel. Raise RunError or EncoderError in one line.
+    """
+    config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
+    bi_encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
+    with settings_of(folder):
+        tasks = build_tasks(config)
+        model = EncoderWithHeads(bi_encoder, tasks, config.seed)
+        model.load_heads(best)
+    return config, tasks, model.to(choose_device(device))
+
+
 def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Initialise label embeddings with the encoder's embeddings of the class names."""
     for name, task in chosen.items():
@@ -191,7 +209,7 @@ def load_splits(
         for split, found in splits[name].items():
             if leaked := found.examples.leaked:
                 print(f"{name}: {leaked} training examples removed because they are in dev or test")
-            if blank := found.examples.blank_labels:
+            if blank := found.examples.blank_rows:
                 where = task.source.where(folder, split)
                 print(f"{name}: {blank} rows without label or text skipped in {where}", flush=True)
             cut, texts = found.cut

@@ -282,17 +282,13 @@ def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
     """Raise RunError if a file of methods of a stored run is missing or has changed."""
     here = sources(methods)
     for name, checksum in stored.items():
-        if not name.endswith(".py"):
-            if checksum not in ("", here.get(name)) or name not in here:
-                found = "another one" if name in here else "none"
-                raise RunError(
-                    f"expected the method {name} of a Python session, with which the run began, "
-                    f"found {found}"
-                )
+        # Older versions stored no checksum of a class without a file.
+        if name in here and checksum in ("", here[name]):
             continue
-        if here.get(name) != checksum:
-            found = "none" if name not in here else f"another one, {here[name][:12]}"
-            raise RunError(
-                f"expected --use {name} with checksum {checksum[:12]}, whose methods the run has, "
-                f"found {found}"
-            )
+        if name.endswith(".py"):
+            found = f"another one, {here[name][:12]}" if name in here else "none"
+            expected = f"--use {name} with checksum {checksum[:12]}, whose methods the run has"
+        else:
+            found = "another one" if name in here else "none"
+            expected = f"the method {name} of a Python session, with which the run began"
+        raise RunError(f"expected {expected}, found {found}")

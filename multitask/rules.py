@@ -22,6 +22,7 @@ from multitask.objective_rules import (
     task_training_rules,
     weights_by_task,
 )
+from multitask.regularizers import Distillation
 from multitask.settings_by_name import UNSCALED, owner_of
 from tasks import TaskOptions
 
@@ -100,7 +101,7 @@ def task_rules(c: RunConfig) -> Iterator[str]:
 
 def teacher_rules(c: RunConfig) -> Iterator[str]:
     """Teachers and the weight of what they say."""
-    weighted = any(one.name == "distillation" for one in c.regularizers)
+    weighted = any(isinstance(one, Distillation) for one in c.regularizers)
     if weighted and not c.teacher:
         yield "distillation_weight: expected teacher, the runs to learn from, found none"
     if c.teacher and (c.pretrains or c.mode == "pareto"):

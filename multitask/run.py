@@ -101,7 +101,8 @@ def run(
         if processes.first and config.teacher:
             if control.resume:
                 check_teachers(folder)
-            soft_targets(config)  # stored for the other processes
+            if processes.count > 1:
+                soft_targets(config)  # stored, so that all processes read them
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs

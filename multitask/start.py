@@ -12,7 +12,7 @@ from common.json_files import write_json
 from multitask.config import RunConfig, path_settings
 from multitask.methods import source_of
 from multitask.run_folder import CODE, FOLDERS, RunFolder
-from multitask.stored_config import belongs_to_run
+from multitask.stored_config import as_paths, belongs_to_run
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:
@@ -71,9 +71,8 @@ def check_sources(folder: RunFolder, config: RunConfig) -> None:
     """Raise RunError if a source of the run is in a folder that the run would replace."""
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
-    given = {key: flat.get(key) for key in ("encoder", *path_settings())}
-    several = {key: one if isinstance(one, list | tuple) else [one] for key, one in given.items()}
-    sources = [(f"--{key}", one) for key, found in several.items() for one in found]
+    keys = ("encoder", *path_settings())
+    sources = [(f"--{key}", one) for key in keys for one in as_paths(flat.get(key))]
     parts = [(folder.path / name).resolve() for name in FOLDERS]
     for flag, source in [*sources, *(("--task", file) for file in own)]:
         if source and any(Path(source).resolve().is_relative_to(part) for part in parts):

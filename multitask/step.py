@@ -167,10 +167,10 @@ class StepGradient:
             outputs = self.model.heads[name](*texts)
             values = task.compute_losses(outputs, texts, targets)
             if active := self.regularizers_of(task):
-                first, device = task.objectives[0], self.model.bi_encoder.device
-                soft = None if split.soft is None else split.soft.of(part.indices, device)
+                first = task.objectives[0]
                 clean = CleanPass(
-                    *(clean_pass, task, part, step, targets, outputs, values[first], soft),
+                    *(clean_pass, task, part, step, targets, outputs, values[first]),
+                    soft=split.soft_targets(part.indices, targets.device),
                     progress=step / self.total_steps,
                 )
                 for regularizer in active:

@@ -74,7 +74,11 @@ def belongs_to_run(folder: Path, config: Mapping[str, object]) -> bool:
 def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as JSON, in which files and folders have no directories."""
     keys = (*path_settings(), "encoder")
-    names = {key: last_parts(config[key]) for key in keys if config.get(key)}
+    names: dict[str, Any] = {}
+    for key in keys:
+        if value := config.get(key):
+            parts = [Path(one).name for one in as_paths(value)]
+            names[key] = parts if isinstance(value, list | tuple) else parts[0]
     own = {
         name: {**one, **{k: Path(str(one[k])).name for k in DATA_FILES if one.get(k)}}
         for name, one in config.get("own_tasks", {}).items()
@@ -82,10 +86,10 @@ def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, **names, "own_tasks": own}
 
 
-def last_parts(value: Any) -> Any:
-    """Return the name of a path, or the names of several."""
-    several = isinstance(value, list | tuple)
-    return [Path(str(one)).name for one in value] if several else Path(str(value)).name
+def as_paths(value: Any) -> list[str]:
+    """Return the paths in a setting, which holds one, several or none."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return [str(one) for one in several if one]
 
 
 OF_A_SOUP = ("method", "members")  # further keys of a soup, besides the configuration

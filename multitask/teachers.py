@@ -7,7 +7,6 @@ folder. A student's folder holds the checksums of its teachers' weights.
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,21 +14,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.atomic_files import atomic_path
 from common.errors import RunError
 from common.json_files import checksums, read_json, write_json
-from minbert.bi_encoder import BiEncoder
-from minbert.linear import choose_device
-from multitask.assembly import build_tasks, plain_tasks
+from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import score_split
-from multitask.model import EncoderWithHeads
+from multitask.regularizers import Distillation
 from multitask.run_folder import SOFT_TARGETS, TEACHERS, RunFolder
-from multitask.stored_config import settings_of
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, read_split, tokenized
 from tasks.described import output_signature
+from tasks.predictions import read_arrays, write_arrays
 from tasks.readers import Examples, limit_of
 
 Splits = Mapping[str, Mapping[str, Split]]
@@ -64,7 +60,7 @@ def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
     if not any(teachers.values()):
         names = ", ".join(config.teacher)
         raise RunError(f"--teacher: expected a run of {', '.join(config.tasks)}, found {names}")
-    embeddings = any(getattr(one, "embeddings", 0) for one in config.regularizers)
+    embeddings = any(isinstance(r, Distillation) and r.embeddings for r in config.regularizers)
     result = {}
     for name, task in plain_tasks(config).items():
         if not (folders := teachers[name]):
@@ -107,27 +103,17 @@ def stored_or_computed(
     if not file.exists():
         found = computed(folder, config, task, examples, embeddings)
         file.parent.mkdir(exist_ok=True)
-        with atomic_path(file) as new, new.open("wb") as target:
-            np.savez(target, **found)  # type: ignore[arg-type]
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = {key: torch.from_numpy(stored[key]) for key in stored.files}
-        return SoftTargets(**arrays)
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        line = f"expected soft targets, found {type(error).__name__}; delete the file"
-        raise RunError(f"{file}: {line}") from error
+        write_arrays(file, found)
+    arrays = read_arrays(file, "soft targets, which are computed again if the file is deleted")
+    return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
 
 
 def computed(
     folder: Path, config: RunConfig, task: Task, examples: Examples, embeddings: bool
 ) -> dict[str, np.ndarray]:
     """Return `scores` and, if asked for, `embeddings` (float16) of a teacher on some examples."""
-    stored, best = RunFolder(folder).task_config(config.user_methods), RunFolder(folder).weights()
-    bi_encoder = BiEncoder.from_pretrained(best, stored.pooling, stored.linear)
-    with settings_of(folder):
-        tasks = build_tasks(stored)
-        model = EncoderWithHeads(bi_encoder, tasks, stored.seed, stored.precision)
-        model.load_heads(best)
+    stored, tasks, model = load_trained(folder, config.device, use=config.user_methods)
+    model.precision = stored.precision
     theirs, name = tasks[task.name], task.name
     own = [output_signature(one.own_tasks.get(name, {})) for one in (config, stored)]
     for what, mine, found in (
@@ -137,14 +123,13 @@ def computed(
     ):
         if mine != found:
             raise RunError(f"{folder}: {name}: expected the {what} {mine}, found {found}")
-    model = model.to(choose_device(config.device)).eval()
-    split = tokenized(theirs, examples, bi_encoder.tokenizer)
+    split = tokenized(theirs, examples, model.bi_encoder.tokenizer)
     result = {"scores": score_split(model, theirs, split)}
     if embeddings:
         if theirs.joint or model.pooling_of(name) is not None:
             line = f"expected a teacher with sentence embeddings of {name}"
             raise RunError(f"--distillation-embeddings: {line}, found {folder}")
-        columns = [bi_encoder.encode(texts, normalize=False) for texts in examples.texts]
+        columns = [model.bi_encoder.encode(texts, normalize=False) for texts in examples.texts]
         result["embeddings"] = np.stack(columns, 1).astype(np.float16)
     return result
 

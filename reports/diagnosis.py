@@ -194,14 +194,14 @@ def id_faults(
 ) -> Faults:
     """Yield what is wrong with the ids of a file; a row of the data may have a blank label."""
     others, missing = len(one.ids) - len(rows), len(examples) - len(rows)
-    if (subset and len(rows)) or (not missing and others <= examples.blank_labels):
+    if (subset and len(rows)) or (not missing and others <= examples.blank_rows):
         return
     evidence = (
         f"{len(rows):,} of its {len(one.ids):,} ids are among the {len(examples):,} of {split}"
     )
     elsewhere = {name: len(matched(one, splits[name])[0]) for name in splits if name != split}
     counted = [f"{count:,} are in {name}" for name, count in elsewhere.items() if count]
-    if others > examples.blank_labels:
+    if others > examples.blank_rows:
         counted += [f"they are ids of {named}" for named in recognise(one.ids)[:1]]
         yield "ids of another split", "; ".join([evidence, *counted])
     else:

@@ -144,7 +144,7 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
     if checked.values is not None and examples.targets is not None:
         number = np.float64 if task.kind.classes is None else np.int64
         metrics = task.kind.metrics(checked.values.astype(number), examples.targets.astype(number))
-    notes = tuple(notes_of(file, checked, task, split, examples.blank_labels))
+    notes = tuple(notes_of(file, checked, task, split, examples.blank_rows))
     return FileScore(task.name, split, checked, metrics, notes)
 
 

@@ -230,8 +230,7 @@ def check(
             f"texts: expected {expected} for {', '.join(model.tasks)}, found {count}"
         )
     # Beside a task of pairs, heads of single texts read the first text.
-    names = list(dict.fromkeys(tasks or model.readers(count)))
-    return names
+    return list(dict.fromkeys(tasks or model.readers(count)))
 
 
 def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tuple[Any, Any]:

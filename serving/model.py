@@ -13,16 +13,13 @@ from torch import Tensor
 
 from common.errors import RunError
 from minbert.batching import TokenLists
-from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16, warn_of_truncation
+from minbert.bi_encoder import WINDOW, in_bfloat16, warn_of_truncation
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
-from minbert.linear import choose_device
-from multitask.assembly import build_tasks
+from multitask.assembly import build_tasks, load_trained
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import RunFolder
-from multitask.stored_config import settings_of
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
@@ -81,13 +78,8 @@ class MultiTaskModel:
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
-        folder = Path(folder)
-        config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
-        encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
-        with settings_of(folder):
-            model = EncoderWithHeads(encoder, build_tasks(config), config.seed)
-            model.load_heads(best)
-        return cls(model.to(choose_device(device)), config)
+        config, _, model = load_trained(Path(folder), device, linear, use)
+        return cls(model, config)
 
     @property
     def tasks(self) -> tuple[str, ...]:

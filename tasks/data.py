@@ -29,12 +29,6 @@ class SoftTargets(NamedTuple):
     scores: Tensor
     embeddings: Tensor | None = None
 
-    def of(self, rows: np.ndarray, device: torch.device) -> SoftTargets:
-        """Return those of some examples, as float32."""
-        index = torch.from_numpy(rows)
-        found = None if self.embeddings is None else self.embeddings[index].to(device).float()
-        return SoftTargets(self.scores[index].to(device).float(), found)
-
 
 @dataclass(frozen=True)
 class Split:
@@ -64,6 +58,18 @@ class Split:
     def targets(self, rows: np.ndarray, device: torch.device) -> Tensor:
         assert self.examples.targets is not None, "expected a split with labels"
         return torch.from_numpy(self.examples.targets[rows]).to(device)
+
+    def soft_targets(self, rows: np.ndarray, device: torch.device) -> SoftTargets | None:
+        """Return what a teacher says about these examples, as float32; None without a teacher."""
+        if self.soft is None:
+            return None
+        index = torch.from_numpy(rows)
+        chosen = {
+            name: values[index].to(device).float()
+            for name, values in self.soft._asdict().items()
+            if values is not None
+        }
+        return SoftTargets(**chosen)
 
 
 def read_split(task: Task, folder: Path, split: str, limit: Limit = None) -> Examples:

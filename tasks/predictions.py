@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -129,20 +129,30 @@ def write_scores(path: Path, scores: Scores) -> None:
     for name in FURTHER_ARRAYS:
         if (array := getattr(scores, name)) is not None:
             arrays[name] = array
+    write_arrays(path, arrays)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays by name as one .npz file, atomically."""
     with atomic_path(path) as new, new.open("xb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def read_scores(path: Path) -> Scores:
-    """Read a file of `write_scores`; raise PredictionError for any other file."""
+def read_arrays(path: Path, what: str) -> dict[str, np.ndarray]:
+    """Read the arrays of an .npz file; raise PredictionError if it does not hold `what`."""
     check_regular(path, PredictionError)
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            return {name: file[name] for name in file.files}
     except FileNotFoundError:
-        raise PredictionError(f"{path}: expected a run's probabilities, found no file") from None
+        raise PredictionError(f"{path}: expected {what}, found no file") from None
     except Exception as error:  # a damaged archive raises many different classes
-        raise PredictionError(f"{path}: expected a run's probabilities: {error}") from error
+        raise PredictionError(f"{path}: expected {what}: {error}") from error
+
+
+def read_scores(path: Path) -> Scores:
+    """Read a file of `write_scores`; raise PredictionError for any other file."""
+    arrays = read_arrays(path, "a run's probabilities")
     for name in ("ids", "probabilities"):
         if name not in arrays:
             raise PredictionError(f"{path}: expected an array {name!r}, found none")

@@ -217,7 +217,7 @@ def train_and_dev(source: Source, task: Task, choose: Choose) -> DerivedSource:
         if split == "test":
             return examples
         found = examples.select(np.sort(np.concatenate(choose(examples, split, where))))
-        return found if split == "train" else replace(found, blank_labels=0)
+        return found if split == "train" else replace(found, blank_rows=0)
 
     origin = {"train": "train", "dev": "train", "test": labelled_test(task)}
     return DerivedSource(source, make, origin)

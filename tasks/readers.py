@@ -19,14 +19,14 @@ class Examples:
 
     `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
     float32 scores or other inputs of a task's losses; it is None in a test file without labels.
-    `blank_labels` counts the rows skipped for a blank label or text, `leaked` those removed because
+    `blank_rows` counts the rows skipped for a blank label or text, `leaked` those removed because
     they are also in dev or test. `available` counts the examples before a limit.
     """
 
     ids: list[str]
     texts: tuple[list[str], ...]
     targets: np.ndarray | None
-    blank_labels: int = 0
+    blank_rows: int = 0
     leaked: int = 0
     drawn_from: int | None = None  # number of examples before a limit
 

@@ -150,7 +150,7 @@ class PartedSource:
         wanted = own[: amount(len(own), limit)] if split == "train" else own
         found = self.source.select(folder, "train", np.sort(wanted))
         if split != "train":
-            return replace(found, blank_labels=0)  # reported once
+            return replace(found, blank_rows=0)  # reported once
         return found if len(wanted) == len(own) else replace(found, drawn_from=len(own))
 
     def where(self, folder: Path, split: str) -> str:
@@ -190,4 +190,4 @@ def random_split(examples: Examples, count: int, where: str) -> tuple[Examples, 
     if not len(drawn):
         raise DataError(f"{where}: expected different texts to split, found each too often")
     first, rest = (examples.select(np.sort(rows)) for rows in (drawn, others))
-    return replace(first, blank_labels=0), rest  # blank labels are reported once
+    return replace(first, blank_rows=0), rest  # blank labels are reported once

@@ -17,6 +17,7 @@ from multitask.teachers import soft_targets, weights_checksum
 from tasks import build_task
 from tasks.custom_tasks import task
 from tasks.data import SoftTargets
+from tasks.predictions import PredictionError
 
 TEACHER = {"teacher": ("runs/sst",)}
 SETTINGS = {"encoder": "tiny", "epochs": 1, "limit": 24, "dev_limit": 8, "test_limit": 8}
@@ -120,6 +121,15 @@ def test_scores_are_computed_once(teacher, monkeypatch):
     assert torch.equal(first.scores, again.scores)
     with pytest.raises(TypeError):  # other examples
         soft_targets(config.changed(limit=20))
+
+
+def test_damaged_soft_targets_are_refused(teacher):
+    config = student(teacher("sts", seed=3), limit=12)
+    soft_targets(config)
+    for file in (teacher("sts", seed=3) / "soft-targets").iterdir():
+        file.write_bytes(file.read_bytes()[:-30])
+    with pytest.raises(PredictionError, match="which are computed again if the file is deleted"):
+        soft_targets(config)
 
 
 def test_a_teacher_may_read_both_texts_as_one(teacher, tmp_path):

@@ -109,7 +109,7 @@ def test_every_label_of_clue_is_read(name, tmp_path):
 def test_labels_of_clue_may_be_numbers_or_lack_agreement(name, labels, targets, blank, tmp_path):
     write_clue(tmp_path, name, labels)
     found = build_task(name).read(tmp_path, "train")
-    assert (found.targets.tolist(), found.blank_labels) == (targets, blank)
+    assert (found.targets.tolist(), found.blank_rows) == (targets, blank)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_rows_without_a_text_are_skipped_and_counted(tmp_path):
     found = find_task("m", {"m": content})
     splits = [found.read(tmp_path, split) for split in ("train", "dev", "test")]
     assert sum(map(len, splits)) == 20
-    assert sum(one.blank_labels for one in splits) == 3
+    assert sum(one.blank_rows for one in splits) == 3
 
 
 def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):

@@ -25,7 +25,7 @@ def test_sst_ids_and_text_are_lowered_and_stripped(write_rows, tmp_path):
     assert found.texts == (["a great, great film."],)
     assert found.targets.dtype == np.int64
     assert found.targets.tolist() == [4]
-    assert found.blank_labels == 0
+    assert found.blank_rows == 0
 
 
 @pytest.mark.parametrize(("task", "label"), [(QQP, "is_duplicate"), (STS, "similarity")])
@@ -66,7 +66,7 @@ def test_rows_with_a_blank_label_are_left_out_and_counted(write_rows, tmp_path):
     rows = [["0", "a", "one", "1"], ["1", "b", "two", ""], ["2", "c", "three", "  "]]
     write_rows("ids-sst-train.csv", SST_HEADER, *rows, ["3", "d", "four", "2"])
     found = SST.read(tmp_path, "train")
-    assert (found.ids, found.blank_labels, len(found)) == (["a", "d"], 2, 2)
+    assert (found.ids, found.blank_rows, len(found)) == (["a", "d"], 2, 2)
     assert found.targets.tolist() == [1, 2]
     assert found.texts == (["one", "four"],)
 

@@ -23,7 +23,7 @@ def test_every_split_reads_cleanly(name):
     for split, size in {"train": TRAIN[name], "dev": 100, "test": 100}.items():
         found = task.read(SAMPLE, split)
         assert len(found) == size
-        assert found.blank_labels == 0
+        assert found.blank_rows == 0
         assert all(text for column in found.texts for text in column)
         assert (found.targets is None) == (split == "test")
         if split != "test" and name != "sts":
