@@ -179,7 +179,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print(shown_table(*cost_table(cells, Results(request.results), args.precision)))
         return 0
     print(reproduce(study, request))
-    print(f"tables: {request.page}; figures and cells: {request.results}")
+    print(f"tables: {study.page_path(request.results)}; figures and cells: {request.results}")
     return 0
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 STUDIES = {  # keys are the values of --table
     "bees": "studies.bees.study:STUDY",
     "best": "studies.best:STUDY",
+    "sharing": "studies.sharing:STUDY",
     "scl-moo": "studies.scl_moo.study:STUDY",
     "supercontext": "studies.supercontext.study:STUDY",
     "lacon": "studies.lacon.study:STUDY",

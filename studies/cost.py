@@ -7,7 +7,7 @@ times: `DEVICES` states what is assumed of each device.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
@@ -175,11 +175,18 @@ def left_runs(cells: Sequence[Cell], results: Results) -> list[tuple[Cell, set[i
         left = set(one.seeds) - results.figures_by_seed(one).keys()
         if not left:
             continue
-        if (base := one.base_cell) is not None:
-            needed = {base.seed_for(seed) for seed in left}
-            found.setdefault(base.name, (base, set()))[1].update(needed)
+        for seed in left:
+            for before, number in every_earlier_run(one, seed):
+                found.setdefault(before.name, (before, set()))[1].add(number)
         found[one.name] = one, left
     return list(found.values())
+
+
+def every_earlier_run(one: Cell, seed: int) -> Iterator[tuple[Cell, int]]:
+    """Yield the runs that a run needs, and those that they need, the first to be run first."""
+    for before, number in one.earlier_runs(seed):
+        yield from every_earlier_run(before, number)
+        yield before, number
 
 
 def cells_of(cost: Cost, precision: str) -> list[str]:

@@ -59,17 +59,17 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     if not request.stored_only:
         chosen = requested_cells(study, cells, request)
         if study.audited:
-            every = [*chosen, *(one.base_cell for one in chosen if one.base_cell is not None)]
+            every = [*chosen, *(before for one in chosen for before in one.earlier_cells())]
             record_data(every, request.results)
             write_leaks(every, request.results)
         failed += run_cells(chosen, results, request.runs, record_drawn=not study.audited)
     report = Report(results, request, cells, chosen)
     study.draw(report)
     text = page_of(study, report)
-    atomic_write_text(request.page, text)
+    atomic_write_text(study.page_path(request.results), text)
     if study.train_and_draw(report):
         text = page_of(study, report)
-        atomic_write_text(request.page, text)
+        atomic_write_text(study.page_path(request.results), text)
     raise_if_failed(failed)
     return text
 

@@ -33,7 +33,9 @@ class Cell:
     """The runs of one configuration with several seeds, and the work done for each.
 
     A run starts from the run of the cell `base_cell` with the same seed, or else its first seed.
-    Unless `keeps_folder` is set, run folders are deleted once their figures are stored.
+    It learns from all runs of the cells in `teachers`, which the setting `teacher` of its
+    configuration names. Unless `keeps_folder` is set, run folders are deleted once their figures
+    are stored.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Cell:
     run_function: RunFunction = no_run_function
     base_cell: Cell | None = None
     keeps_folder: bool = False
+    teachers: tuple[Cell, ...] = ()
 
     def run_name(self, seed: int) -> str:
         return f"{self.name}-seed{seed}"
@@ -49,11 +52,24 @@ class Cell:
     def run_config(self, seed: int, runs: Path) -> RunConfig:
         """Return the configuration of the run with a seed."""
         config = self.config.changed(seed=seed)
+        if self.teachers:
+            folders = (cell.run_folder(one, runs) for cell, one in self.teacher_runs())
+            config = config.changed(teacher=tuple(map(str, folders)))
         if self.base_cell is None:
             return config
         return config.changed(
             init=str(self.base_cell.run_folder(self.base_cell.seed_for(seed), runs))
         )
+
+    def teacher_runs(self) -> list[tuple[Cell, int]]:
+        """Return the runs that this cell's runs learn from, as cells and seeds."""
+        return [(cell, seed) for cell in self.teachers for seed in cell.seeds]
+
+    def earlier_runs(self, seed: int) -> list[tuple[Cell, int]]:
+        """Return the runs that must be finished before the run with a seed, as cells and seeds."""
+        base = self.base_cell
+        start = [] if base is None else [(base, base.seed_for(seed))]
+        return start + self.teacher_runs()
 
     def run_folder(self, seed: int, runs: Path) -> Path:
         """Return the run folder of a seed; a temporary folder's name includes a settings digest."""
@@ -65,11 +81,12 @@ class Cell:
         """Return the seed of this cell's run from which runs of other cells with `seed` start."""
         return seed if seed in self.seeds else self.seeds[0]
 
-    def base_configs(self) -> Iterator[RunConfig]:
-        """Yield the configurations of the cells from which this cell starts."""
-        if self.base_cell is not None:
-            yield self.base_cell.config
-            yield from self.base_cell.base_configs()
+    def earlier_cells(self) -> Iterator[Cell]:
+        """Yield the cells from which this cell starts or learns, and theirs in turn."""
+        for one in (self.base_cell, *self.teachers):
+            if one is not None:
+                yield from one.earlier_cells()
+                yield one
 
 
 class Results:
@@ -187,7 +204,7 @@ def place(cell: Cell, seed: int) -> int:
 def find_run_fault(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
     """Return the fixed fault that affects a stored run or a run from which it starts."""
     made = str(figures.get("environment", {}).get("date", ""))
-    before = [one.changed(seed=seed).to_json() for one in cell.base_configs()]
+    before = [one.config.changed(seed=seed).to_json() for one in cell.earlier_cells()]
     configs = [{**config, "seed": seed}, *before]
     return next((fault for one in configs if (fault := find_fault(one, made))), None)
 

@@ -122,19 +122,31 @@ def remaining_time(begin: float, done: int, left: int) -> str:
 def run_seed(
     one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool = True, wait: bool = True
 ) -> bool:
-    """Train with one seed, after the run from which it starts, and store its figures.
+    """Train with one seed, after the runs that it needs, and store its figures.
 
     Return False if another worker trains it and `wait` is not set.
     """
-    if one.base_cell is not None and seed not in results.figures_by_seed(one):
-        first = one.base_cell.seed_for(seed)
-        if results.finished_folder(one.base_cell, first, runs) is None:
-            run_and_store(one.base_cell, first, results, runs, record_drawn)
+    if seed not in results.figures_by_seed(one):
+        complete_earlier_runs(one, seed, results, runs, record_drawn)
     folder = one.run_folder(seed, runs)
     with file_lock(folder, wait) as mine:
         if mine and seed not in results.figures_by_seed(one):
             run_and_store(one, seed, results, runs, record_drawn)
         return mine
+
+
+def complete_earlier_runs(
+    one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool
+) -> None:
+    """Train the runs from which a run starts or learns, unless their folders are here.
+
+    A finished folder is needed: the stored figures have no weights.
+    """
+    for cell, number in one.earlier_runs(seed):
+        with file_lock(cell.run_folder(number, runs)):
+            if results.finished_folder(cell, number, runs) is None:
+                complete_earlier_runs(cell, number, results, runs, record_drawn)
+                run_and_store(cell, number, results, runs, record_drawn)
 
 
 def run_and_store(one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool) -> None:

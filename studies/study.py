@@ -57,11 +57,6 @@ class StudyRequest:
     stored_only: bool = False
     command: str = ""
 
-    @property
-    def page(self) -> Path:
-        """Return the file of the tables, next to the folder of cells."""
-        return self.results.with_name(f"{self.results.name}.md")
-
 
 @dataclass(frozen=True)
 class Report:
@@ -141,11 +136,16 @@ class Study:
     few_seeds: bool = False  # by default only the first seed
     limit_per_class: bool = False
     folder: str | None = None  # in results/ and runs/; None stands for the name
+    page_file: str | None = None  # beside the folder in results/; None stands for its name
 
     def rows(self) -> list[str]:
         """Return the names of all cells."""
         nothing = StudyRequest(RunConfig(mode="single", tasks=()), Path(), Path())
         return [one.name for one in self.cells(nothing)]
+
+    def page_path(self, results: Path) -> Path:
+        """Return the file of the page, next to the folder of cells."""
+        return results.with_name(self.page_file or f"{results.name}.md")
 
     def is_wanted(self, cell: Cell, request: StudyRequest) -> bool:
         if self.wanted is not None:

@@ -1,0 +1,243 @@
+"""One encoder for three tasks beside three encoders: run.py --mode reproduce --table sharing
+
+All training examples of each task are used. A cell trains on as many examples as three passes over
+the tasks that it has.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from multitask.assembly import load_trained
+from multitask.config import RunConfig
+from reports.comparison import paired_p
+from reports.tables import markdown_table, mean_and_spread
+from studies.bees.cells import TUNED
+from studies.claims import between
+from studies.results import Cell, Content
+from studies.runner import long_training
+from studies.study import Report, Study, StudyRequest, notes_of
+from tasks import CS224N, data_folder
+from tasks.metrics import LEADERBOARD, overall
+
+SEEDS = (11711, 1, 2)
+TEACHER_SEEDS = (11711,)  # of the runs that others learn from
+EPOCHS = 3
+ENCODED = 500  # dev examples of each task whose texts are encoded to take the time
+ONE_TASK = {"sampling": "annealed", "schedule": "individual"}
+JOINT = {"sampling": "annealed"}
+# Shared models without teachers: name -> settings. The first is what the pieces are added to.
+MIXTURES: Mapping[str, Mapping[str, Any]] = {
+    "one-task-per-step": ONE_TASK,
+    "joint-sum": JOINT,
+    "joint-pcgrad": JOINT | {"combiner": "pcgrad"},
+}
+CROSSED = ("qqp", "sts")  # tasks on pairs
+TOGETHER = "together"
+PIECES: Mapping[str, Mapping[str, Any]] = {}  # added to the first mixture, one at a time
+ALL_PIECES: Mapping[str, Any] = {}  # what `together` has, beside its teachers
+READING = (
+    "*Singles* are three encoders, one per task; *cross-encoders* read both texts of a pair as one "
+    "sequence and cannot embed a text: they are teachers and an upper bound. All other rows are "
+    "one shared encoder. *Singles with the same means* learn as *together* does, each on its "
+    "own task. Mean ± standard deviation over the seeds on dev, in per cent; the best epoch was "
+    "chosen on the same dev. The difference is that of the overall score from *singles*, over the "
+    "seeds that both have, with the p of a paired t-test where there are three. Milliseconds are "
+    "those of encoding a text once, for singles the sum of three."
+)
+
+
+def timed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Train a run; return its figures, its parameters and the milliseconds to encode a text."""
+    found = long_training(config, folder)
+    _, tasks, model = load_trained(folder, config.device)
+    examples = [task.read(data_folder(config.data), "dev", ENCODED) for task in tasks.values()]
+    texts = [text for one in examples for column in one.texts for text in column]
+    begin = time.perf_counter()
+    model.bi_encoder.encode(texts, precision=config.precision)
+    seconds = time.perf_counter() - begin
+    return found | {
+        "parameters": sum(one.numel() for one in model.parameters()),
+        "encode_ms": round(1000 * seconds / len(texts), 3),
+    }
+
+
+def cells(request: StudyRequest) -> list[Cell]:
+    """Return the cells of single tasks, of cross-encoders and of shared models."""
+    base = request.base.changed(epochs=request.epochs or EPOCHS)
+
+    def single(
+        task: str,
+        name: str,
+        seeds: Sequence[int] = SEEDS,
+        teachers: Sequence[Cell] = (),
+        **more: Any,
+    ) -> Cell:
+        rate = request.lr or TUNED.get(base.encoder, {}).get((task,), base.optimizer.lr)
+        settings = {"lr": rate, "head_lr": rate} | more
+        return cell(name, base.changed(tasks=(task,), **settings), seeds, teachers)
+
+    def shared(name: str, teachers: Sequence[Cell] = (), **more: Any) -> Cell:
+        settings = {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
+        config = base.changed(mode="multitask", tasks=CS224N, **settings, **more)
+        return cell(name, config, SEEDS, teachers)
+
+    singles = [single(task, task) for task in CS224N]
+    crossed = [
+        single(task, f"cross-{task}", TEACHER_SEEDS, task_options={task: {"pair": "joint"}})
+        for task in CROSSED
+    ]
+    plain = [replace(one, seeds=TEACHER_SEEDS) for one in singles]  # those that are teachers
+    every = [*plain, *crossed]
+    means = {task: [one for one in every if one.config.tasks == (task,)] for task in CS224N}
+    return [
+        *singles,
+        *crossed,
+        *(shared(name, **settings) for name, settings in MIXTURES.items()),
+        *(shared(name, **{**ONE_TASK, **settings}) for name, settings in PIECES.items()),
+        shared("teachers", plain, **ONE_TASK),
+        shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
+        shared(TOGETHER, every, **{**ONE_TASK, **ALL_PIECES}),
+        *(
+            single(task, f"{TOGETHER}-{task}", SEEDS, teachers, **ALL_PIECES)
+            for task, teachers in means.items()
+        ),
+    ]
+
+
+def cell(name: str, config: RunConfig, seeds: Sequence[int], teachers: Sequence[Cell]) -> Cell:
+    """Return a cell whose runs learn from all runs of `teachers`."""
+    if teachers:
+        runs = [one.run_name(seed) for one in teachers for seed in one.seeds]
+        config = config.changed(teacher=tuple(runs))
+    return Cell(
+        name, config, tuple(seeds), timed_training, keeps_folder=True, teachers=tuple(teachers)
+    )
+
+
+System = Mapping[int, Sequence[Content]]  # seed -> figures of its runs, one per encoder
+
+
+def systems(report: Report) -> dict[str, System]:
+    """Return the rows of the tables that have a seed with all of their runs."""
+    shared = [one.name for one in report.cells if one.config.tasks == CS224N]
+    parts = {
+        "singles": list(CS224N),
+        "cross-encoders": [f"cross-{task}" for task in CROSSED],
+        **{name: [name] for name in shared},
+        "singles with the same means": [f"{TOGETHER}-{task}" for task in CS224N],
+    }
+    found: dict[str, System] = {}
+    for title, members in parts.items():
+        figures = [report.results.figures_by_seed(report.cell(name)) for name in members]
+        seeds = set.intersection(*map(set, figures))
+        if seeds:
+            found[title] = {seed: [one[seed] for one in figures] for seed in sorted(seeds)}
+    return found
+
+
+def scores(dev: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the leaderboard's metric of each task in dev metrics, and the overall score."""
+    merged = {task: one[task] for one in dev for task in CS224N if task in one}
+    found = {task: merged[task][LEADERBOARD[task]] for task in CS224N if task in merged}
+    both = overall(merged)
+    return found | ({"overall": both["overall"]} if both else {})
+
+
+def minutes(runs: Sequence[Content]) -> float:
+    """Return the minutes of training, of all runs of a system with one seed."""
+    return sum(one["training_seconds"] for one in runs) / 60
+
+
+def within(runs: Sequence[Content], budget: float) -> list[Mapping[str, Any]]:
+    """Return the best dev metrics of each run after the epochs that fit into `budget` minutes.
+
+    All runs of a system have the same share of their epochs, at least one epoch.
+    """
+    share = min(1.0, budget / minutes(runs))
+    found = []
+    for one in runs:
+        history = one["history"][: max(1, round(share * len(one["history"])))]
+        found.append(max(history, key=lambda epoch: epoch["selection_score"])["dev"])
+    return found
+
+
+def table(
+    every: Mapping[str, System], dev: Callable[[Sequence[Content]], Sequence[Mapping[str, Any]]]
+) -> str:
+    """Return the table of all systems; `dev` selects the dev metrics of a system's runs."""
+    by_system = {
+        title: {seed: scores(dev(runs)) for seed, runs in by_seed.items()}
+        for title, by_seed in every.items()
+    }
+    reference = by_system.get("singles", {})
+    header = ["", "seeds", "SST", "QQP", "STS", "overall", "difference", "parameters", "minutes"]
+    rows = []
+    for title, by_seed in by_system.items():
+        several, runs = list(by_seed.values()), list(every[title].values())
+        row = [title, str(len(several))]
+        for key in (*CS224N, "overall"):
+            values = [100 * one[key] for one in several if key in one]
+            row.append(mean_and_spread(values, 1) if values else "")
+        row.append("" if title == "singles" else difference(by_seed, reference))
+        row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")
+        row.append(f"{min(map(minutes, runs)):.0f}")
+        rows.append([*row, f"{min(sum(one['encode_ms'] for one in few) for few in runs):.2f}"])
+    return markdown_table([*header, "ms per text"], rows)
+
+
+def difference(
+    mine: Mapping[int, Mapping[str, float]], theirs: Mapping[int, Mapping[str, float]]
+) -> str:
+    """Format the mean difference of overall scores in points, with its p from three seeds on."""
+    first, second = (
+        {seed: 100 * one["overall"] for seed, one in several.items() if "overall" in one}
+        for several in (mine, theirs)
+    )
+    values = list(between(first, second).values())
+    if not values:
+        return ""
+    p = paired_p(values)
+    return f"{fmean(values):+.2f}" + ("" if p is None else f" (p {p:.3f})")
+
+
+def page(report: Report) -> list[str]:
+    """Return the parts of the page: equal examples, and equal minutes."""
+    every = systems(report)
+    parts = [notes_of(STUDY, report.request), READING, report.omitted()]
+    if not every:
+        return [*parts, "No system has all of its runs yet."]
+    whole = [every[title] for title in every if title != "cross-encoders"]
+    budget = min((minutes(runs) for one in whole for runs in one.values()), default=0.0)
+    return [
+        *parts,
+        report.results.measured(report.cells),
+        f"Dev was scored for {len(every)} recipes.",
+        "## Equal examples",
+        table(every, lambda runs: [one["dev"] for one in runs]),
+        "## Equal minutes",
+        f"The best epoch of those that fit into {budget:.0f} minutes, the time of the fastest "
+        "system with all tasks, rounded to whole epochs. Learning rates fall until the third "
+        "epoch, so that fewer epochs are at a disadvantage.",
+        table(every, lambda runs: within(runs, budget)),
+    ]
+
+
+STUDY = Study(
+    name="sharing",
+    title="One encoder for three tasks, beside three encoders",
+    notes="rates chosen on held-out training examples (results/bees-rates), no other setting "
+    "chosen for these data; Quora's figures are flattered, for the encoder's own training data "
+    "holds duplicates of Quora.",
+    cells=cells,
+    page=page,
+    precision="bf16",
+    options=("seeds",),
+    by_beginning=False,
+    audited=True,
+)

@@ -1,0 +1,88 @@
+"""One encoder for three tasks: the study's cells, their teachers, and its two pages."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from multitask.config import RunConfig
+from studies.cost import left_runs
+from studies.results import Cell, Results
+from studies.sharing import CROSSED, SEEDS, TOGETHER, cells, systems, within
+from studies.study import Report, StudyRequest
+from tasks import CS224N
+
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny")
+
+
+@pytest.fixture
+def every(tmp_path) -> dict[str, Cell]:
+    request = StudyRequest(BASE, tmp_path / "sharing", tmp_path / "runs")
+    return {one.name: one for one in cells(request)}
+
+
+def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, tmp_path):
+    config = every[TOGETHER].run_config(2, tmp_path)
+    names = [f"{name}-seed11711" for name in (*CS224N, *(f"cross-{task}" for task in CROSSED))]
+    assert config.teacher == tuple(str(tmp_path / name) for name in names)
+    assert every[TOGETHER].config.teacher == tuple(names)
+    assert [one.name for one in every[f"{TOGETHER}-sts"].teachers] == ["sts", "cross-sts"]
+    assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
+    joint = every["cross-qqp"].config
+    assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
+
+
+def test_teachers_are_run_first_and_once(every, tmp_path):
+    left = left_runs([every[TOGETHER], every["teachers"]], Results(tmp_path))
+    assert [one.name for one, _ in left][-2:] == [TOGETHER, "teachers"]
+    counts = {one.name: len(seeds) for one, seeds in left}
+    assert counts == {
+        **dict.fromkeys((*CS224N, "cross-qqp", "cross-sts"), 1),
+        **dict.fromkeys((TOGETHER, "teachers"), len(SEEDS)),
+    }
+
+
+def test_an_equal_share_of_the_epochs_of_each_run_fits_into_the_minutes():
+    scores = (0.3, 0.5, 0.4)
+    history = [{"selection_score": one, "dev": {"sst": {"accuracy": one}}} for one in scores]
+    runs = [{"training_seconds": 600, "history": history}] * 2
+    found = [[one["sst"]["accuracy"] for one in within(runs, budget)] for budget in (1, 13, 20, 99)]
+    assert found == [[0.3] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2]
+
+
+@pytest.mark.slow
+def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
+    flags = ("--encoder", "tiny", "--limit", 24, "--epochs", 1, "--precision", "fp32")
+    small = reproducing("sharing", *flags)
+    rows = ("--rows", *CS224N, "one-task-per-step", TOGETHER)
+    status, shown = small(*rows, "--seeds", 1)
+    assert status == 0, shown.err
+    text = (tmp_path / "sharing.md").read_text()
+    assert text.count("| singles |") == text.count("| one-task-per-step |") == 2
+    assert text.count("| cross-encoders | 1 |") == 2
+    cell = json.loads((tmp_path / "sharing" / f"{TOGETHER}.json").read_text())
+    assert cell["config"]["teacher"][0] == "sst-seed11711"
+    assert cell["seeds"]["11711"]["encode_ms"] > 0
+    best = reproducing("best", *flags, "--results", tmp_path / "sharing")
+    status, shown = best()
+    assert status == 0, shown.err
+    page = (tmp_path / "best.md").read_text()
+    assert page.count(f"| {TOGETHER}-seed") == len(SEEDS)
+    assert "| ensemble of them |" in page
+    assert "| soup of them |" in page
+    for model in (f"{TOGETHER}-seed11711", "soup", "ensemble"):
+        found = {path.name for path in (tmp_path / "runs" / model / "predictions").iterdir()}
+        assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= found
+    # Without the folders of the runs the pages are those of the stored figures.
+    shutil.rmtree(tmp_path / "runs")
+    assert best("--stored-only")[0] == 0
+    assert (tmp_path / "best.md").read_text() == page
+
+
+def test_systems_have_all_their_runs(every, tmp_path):
+    report = Report(
+        Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), [*every.values()], ()
+    )
+    assert systems(report) == {}
+    assert replace(report, chosen=[]).cells
