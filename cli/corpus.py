@@ -76,7 +76,10 @@ def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.nd
 
     sentences = read_sentence_list(Path(args.input), args.column)
     args.config = config = RunConfig(**parser.flags.given(args, ()))
-    encoder = RunFolder(Path(args.run)).weights() if args.run else config.encoder
+    encoder: str | Path = config.encoder
+    if args.run:
+        encoder = RunFolder(Path(args.run)).weights()
+        RunFolder(Path(args.run)).check_embeds_texts()
     model = BiEncoder.from_pretrained(encoder, config.pooling, config.linear)
     model.to(choose_device(config.device))
     kept = Path(args.embedded) if args.embedded else None

@@ -56,6 +56,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     if sentences:
+        RunFolder(Path(args.run)).check_embeds_texts()
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})

@@ -25,7 +25,7 @@ from multitask.checkpoint_folders import (
 )
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
-from multitask.stored_config import belongs_to_run, read_config
+from multitask.stored_config import belongs_to_run, read_config, settings_of
 from tasks.metrics import metric_error
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -176,6 +176,25 @@ class RunFolder:
                 flush=True,
             )
         return best
+
+    def check_embeds_texts(self) -> None:
+        """Raise RunError if every task of the run, or of the export, reads pairs as one sequence.
+
+        The encoder of such a run has not learnt to embed single texts.
+        """
+        exported = self.path / EXPORTED
+        content = read_json(exported, RunError) if exported.exists() else self.stored_config()
+        with settings_of(self.path):
+            tasks, own = content.get("tasks", ()), content.get("own_tasks", {})
+            options = content.get("task_options", {})
+            joint = [
+                name
+                for name in tasks
+                if own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
+            ]
+        if joint and len(joint) == len(tasks):
+            line = "expected a run that embeds single texts, found only pairs in one sequence"
+            raise RunError(f"{self.path}: {line}: {', '.join(joint)}")
 
     def published_weights(self) -> Path:
         """Return the folder with weights without checking their run; raise RunError without any."""

@@ -68,6 +68,9 @@ def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
         if embeddings and len(folders) > 1:
             line = f"expected one teacher of {name}, found {len(folders)}"
             raise RunError(f"--distillation-embeddings: {line}")
+        if embeddings and task.joint:
+            line = f"expected a task with an embedding of each text, found {name} with pair joint"
+            raise RunError(f"--distillation-embeddings: {line}")
         limit = limit_of(config.limit, name)
         examples = read_split(task, data_folder(config.data), "train", limit)
         found = [stored_or_computed(one, config, task, examples, embeddings) for one in folders]

@@ -73,7 +73,8 @@ def card(
         f"# {' + '.join(model.tasks)} on {Path(config.encoder).name}",
         f"One encoder ({Path(config.encoder).name}, {model.model.bi_encoder.width} wide, {pooling} "
         f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}."
-        + own_pooling(model),
+        + own_pooling(model)
+        + joint_pairs(model),
         "## Use",
         USES[kind].format(folder=folder),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
@@ -98,6 +99,17 @@ def own_pooling(model: MultiTaskModel) -> str:
     if not names:
         return ""
     return f" The head of {' and of '.join(names)} pools the tokens itself instead."
+
+
+def joint_pairs(model: MultiTaskModel) -> str:
+    """Return a sentence about the heads that read a pair as one sequence."""
+    names = [name for name, task in model.tasks_by_name.items() if task.joint]
+    if not names:
+        return ""
+    found = f" The head of {' and of '.join(names)} reads both texts of a pair as one sequence."
+    if len(names) < len(model.tasks):
+        return found
+    return f"{found} The encoder was not trained to embed single texts."
 
 
 def without_places(command: str) -> str:

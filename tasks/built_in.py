@@ -15,7 +15,13 @@ from torch import nn
 from losses import pair_contrastive_loss
 from tasks.base import Loss, Task, classification, embedding_loss, output_loss, similarity
 from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS
-from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier, SoftmaxClassifier
+from tasks.heads import (
+    CosineSimilarity,
+    HiddenClassifier,
+    JointSimilarity,
+    PairClassifier,
+    SoftmaxClassifier,
+)
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import PredictionFile, class_file, finite_number, one_of
 from tasks.readers import (
@@ -124,13 +130,18 @@ def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi")
     )
 
 
-def sts(head: str = "hidden", activation: str = "relu") -> Task:
+def sts(head: str = "hidden", activation: str = "relu", pair: str = "bi") -> Task:
     """Return semantic textual similarity from 0 to 5.
 
     The head `hidden` is BEES' M6, `cosine` its baseline M3. The activation is applied to the
     cosine: `relu` as in BEES, section 6, where `sigmoid` is its Table 4. docs/bees.md has what we
-    measured.
+    measured. With `pair` "joint" both sentences form one sequence, and the head is a regression on
+    its embedding.
     """
+    joint = pair == "joint"
+    build_head: Callable[[int], nn.Module] = partial(
+        CosineSimilarity, scale=STS_SCALE, hidden=STS_HEADS[head], activation=activation
+    )
     return Task(
         name="sts",
         kind=similarity(STS_SCALE),
@@ -138,12 +149,11 @@ def sts(head: str = "hidden", activation: str = "relu") -> Task:
             *("sts", "sts-similarity", PAIR, "similarity"),
             *(score_label(0, STS_SCALE), clean_pair_text, np.float32),
         ),
-        build_head=partial(
-            CosineSimilarity, scale=STS_SCALE, hidden=STS_HEADS[head], activation=activation
-        ),
+        build_head=partial(JointSimilarity, scale=STS_SCALE) if joint else build_head,
         output=PredictionFile(
             "sts", "Predicted_Similiary", show=str, parse=finite_number, scale=(0, STS_SCALE)
         ),
+        joint=joint,
         texts=2,
     )
 

@@ -147,4 +147,4 @@ REVIEWS = {
 
 DECLARED = GLUE | CLUE
 # Tasks whose pairs of texts may be encoded as one sequence.
-PAIRS = ("qqp", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))
+PAIRS = ("qqp", "sts", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))

@@ -135,21 +135,24 @@ def texts_of(row: Any) -> tuple[str, ...]:
 def build_custom_task(described: TaskDescription) -> Task:
     """Return a task with BEES' head for sentiment (M4), pairs (M5) or similarity (M6).
 
-    Targets of a similarity task are relative to `low`, but not the numbers in files.
+    A joint pair has the head of a single text, or a regression. Targets of a similarity task are
+    relative to `low`, but not the numbers in files.
     """
     from tasks.base import Task, classification, similarity
-    from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier
+    from tasks.heads import CosineSimilarity, HiddenClassifier, JointSimilarity, PairClassifier
     from tasks.predictions import PredictionFile, finite_number
 
-    name = described.name
+    name, texts, joint = described.name, len(described.texts), described.joint
+    head: Callable[[int], nn.Module]
     if described.type == "similarity":
         low, span = described.low, described.high - described.low
         score = score_label(low, described.high)
+        head = partial(CosineSimilarity, scale=span, hidden=True, activation="relu")
         return Task(
             name=name,
             kind=similarity(span),
             source=source_of(described, lambda text: score(text) - low, np.float32),
-            build_head=partial(CosineSimilarity, scale=span, hidden=True, activation="relu"),
+            build_head=partial(JointSimilarity, scale=span) if joint else head,
             output=PredictionFile(
                 name,
                 "Predicted_Similarity",
@@ -157,12 +160,12 @@ def build_custom_task(described: TaskDescription) -> Task:
                 parse=lambda text: finite_number(text) - low,
                 scale=(0, span),
             ),
+            joint=joint,
             texts=2,
         )
     labels = described.labels
-    texts, joint = len(described.texts), described.joint
     parse_label = named_label(labels)
-    head: Callable[[int], nn.Module] = partial(HiddenClassifier, classes=len(labels))
+    head = partial(HiddenClassifier, classes=len(labels))
     if texts == 2 and not joint:
         head = partial(PairClassifier, classes=len(labels), difference=True)
     return Task(

@@ -69,8 +69,8 @@ class Description(Settings):
         for key, owner in (("labels", not similar), ("low", similar), ("high", similar)):
             if getattr(self, key) not in ((), None) and not owner:
                 yield f"{key}: expected another type, found {self.type}"
-        if self.pair == "joint" and (similar or len(self.text) != 2):
-            yield "pair: expected a classification of pairs for joint"
+        if self.pair == "joint" and len(self.text) != 2:
+            yield "pair: expected two text columns for joint, found one"
 
 
 def is_reserved(name: str) -> bool:

@@ -97,3 +97,25 @@ class CosineSimilarity(nn.Module):
     def forward(self, u: Tensor, v: Tensor) -> Tensor:
         cosine = F.cosine_similarity(self.hidden(u), self.hidden(v))
         return self.activation(cosine) * self.scale
+
+
+class JointSimilarity(nn.Module):
+    """Dropout -> hidden -> ReLU -> one number -> sigmoid -> times `scale`: (B, H) -> (B,).
+
+    The head of a cross-encoder, on the embedding of both texts in one sequence. A sigmoid keeps
+    the similarity on the scale, as in the CrossEncoder of sentence-transformers, the library of
+    Augmented SBERT (Thakur et al., 2021). Its loss is not that library's cross-entropy but the
+    squared error of the task's kind, as for a bi-encoder, so that the scale of similarities,
+    regularisers and teachers have the same meaning for both.
+    """
+
+    def __init__(self, width: int, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+        self.dropout = Dropout(HEAD_DROPOUT)
+        self.hidden = nn.Linear(width, width)
+        self.output = nn.Linear(width, 1)
+
+    def forward(self, embedding: Tensor) -> Tensor:
+        number = self.output(F.relu(self.hidden(self.dropout(embedding)))).squeeze(-1)  # (B,)
+        return torch.sigmoid(number) * self.scale

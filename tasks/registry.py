@@ -96,11 +96,16 @@ class STS(TaskOptions, name="sts"):
     activation: Literal["relu", "sigmoid", "none"] = setting(
         "relu", help="activation of sts's cosine (BEES, Table 4)"
     )
+    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and (self.head != "hidden" or self.activation != "relu"):
+            yield "task_options: sts: pair joint: expected neither head nor activation with it"
 
     def build(self) -> Task:
         from tasks.built_in import sts
 
-        return sts(self.head, self.activation)
+        return sts(self.head, self.activation, self.pair)
 
 
 class ETPC(TaskOptions, name="etpc"):

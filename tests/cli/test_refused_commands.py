@@ -23,6 +23,7 @@ from multitask.methods import owners
 BEGINNINGS = {
     "sst": "--mode single --task sst --encoder tiny",
     "qqp2": "--mode single --task qqp --encoder tiny --qqp-loss with-contrastive",
+    "sts2": "--mode single --task sts --encoder tiny",
     "at-vectors": "--mode single --task qqp --qqp-loss with-contrastive --gradients representation",
     "all": "--mode multitask --encoder tiny",
     "all-at-vectors": "--mode multitask --tasks qqp --qqp-loss with-contrastive "
@@ -88,6 +89,7 @@ MIXING = [
     ("at-vectors --micro-batch 2", "expected at most one"),
     ("all-at-vectors --batches-per-step 2", "expected --batches-per-step 1, found 2"),
     ("qqp2 --pair joint", "--pair joint: expected neither head nor loss with it"),
+    ("sts2 --pair joint --sts-head cosine", "--pair joint: expected neither head nor activation"),
     ("sst --keep last --patience 2", "expected at most one"),
     ("sst --probe-epochs 3", "--probe-epochs: expected fewer than epochs 3, found 3"),
     ("sst --probe-epochs 1 --freeze-encoder", "expected at most one"),

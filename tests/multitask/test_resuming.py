@@ -82,6 +82,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"schedule": "first-then-joint", "first_epochs": 1},
         {"schedule": "individual", "combiner": "sum"},
         {"probe_epochs": 1},
+        {"task_options": {"sts": {"pair": "joint"}}, "smart_weight": {"sts": 1.0}},
         {"freeze_encoder": True, "combiner": "sum"},
         {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},

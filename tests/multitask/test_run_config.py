@@ -75,6 +75,7 @@ TOGETHER = [  # values that contradict each other
     ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
     ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
+    ({"task_options": {"sts": {"pair": "joint", "activation": "none"}}}, "neither head nor activ"),
     ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
     ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
     ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),

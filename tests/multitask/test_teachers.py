@@ -11,6 +11,7 @@ from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from losses import soft_divergence
 from multitask import RunConfig, teachers, train
+from multitask.evaluation import score_split
 from multitask.regularizers import Distillation
 from multitask.run import make_trainer
 from multitask.teachers import soft_targets, weights_checksum
@@ -132,10 +133,26 @@ def test_damaged_soft_targets_are_refused(teacher):
         soft_targets(config)
 
 
-def test_a_teacher_may_read_both_texts_as_one(teacher, tmp_path):
-    joint = teacher("qqp", task_options={"qqp": {"pair": "joint"}})
-    run = train(student(joint, tasks=("qqp",)), tmp_path / "run")
+def joint(name):
+    return {"task_options": {name: {"pair": "joint"}}}
+
+
+@pytest.mark.parametrize("name", ["qqp", "sts"])
+def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
+    read = teacher(name, **joint(name))
+    config = student(read, tasks=(name,))
+    found = soft_targets(config)[name].scores
+    trainer = make_trainer(
+        RunConfig(tasks=(name,), init=str(read), **joint(name), **SETTINGS), read
+    )
+    expected = score_split(trainer.model, trainer.tasks[name], trainer.splits[name]["train"])
+    assert np.array_equal(found.numpy(), expected)
+    run = train(config, tmp_path / "run")
     assert run.metrics["steps"] > 0
+    pair = ("A cat sleeps.", "A cat is asleep.")
+    assert len(run.model.predict([pair])[name].labels) == 1
+    own = train(student(read, tasks=(name,), **joint(name)), tmp_path / "joint")
+    assert own.metrics["steps"] > 0
 
 
 @pytest.mark.parametrize("annealing", [True, False])
@@ -183,14 +200,20 @@ def mood(folder, labels):
         ({"tasks": ("sts",)}, "--teacher: expected a run of sts, found"),
         ({"own": True}, "mood: expected the number of classes 3, found 2"),
         ({"twice": True, "distillation_embeddings": 1.0}, "expected one teacher of sst, found 2"),
+        (
+            {"joint": True, "distillation_embeddings": 1.0},
+            "expected a task with an embedding of each text, found sts with pair joint",
+        ),
     ],
-    ids=["no task", "other classes", "two embeddings"],
+    ids=["no task", "other classes", "two embeddings", "one embedding of both texts"],
 )
 def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
     run = teacher("sst")
     if changes.pop("own", False):
         two, three = (mood(tmp_path, labels) for labels in ("yn", "ynm"))
         run, changes = teacher(two), {"tasks": (three,)}
+    if changes.pop("joint", False):
+        run, changes = teacher("sts"), {"tasks": ("sts",), **joint("sts"), **changes}
     runs = (run, run) if changes.pop("twice", False) else (run,)
     with pytest.raises(RunError, match=line):
         soft_targets(student(*runs, **changes))

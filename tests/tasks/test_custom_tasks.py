@@ -160,7 +160,7 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
         ("m=a.csv:type=classification,text=a,label=b,colour=c", "found 'colour'"),
         ("m=a.csv:type=classification,text=a,label=b,high=3", "high: expected another type"),
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=x", "low: expected a number"),
-        (f"{ONE},pair=joint", "pair: expected a classification of pairs"),
+        (f"{ONE},pair=joint", "pair: expected two text columns for joint, found one"),
         ("m=a.csv:type=classification,text", "expected key=value"),
         ("m=nowhere.yaml", "expected a task in YAML"),
     ],

@@ -18,7 +18,9 @@ ALL = [
     *[("sst", {"head": head}) for head in ("hidden", "softmax")],
     *[("qqp", {"head": head}) for head in ("difference", "concat")],
     *[("sts", {"head": h, "activation": a}) for h in STS_HEADS for a in ACTIVATIONS],
+    ("sts", {"pair": "joint"}),
 ]
+CLASSIFIERS = [one for one in ALL if one[0] != "sts"]
 SHAPES = {"sst": (B, 5), "qqp": (B, 2), "sts": (B,)}
 
 
@@ -27,9 +29,9 @@ def build(name: str, **options: str) -> torch.nn.Module:
     return build_task(name, **options).build_head(H)
 
 
-def embeddings(name: str) -> list[torch.Tensor]:
+def embeddings(name: str, **options: str) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(5)
-    count = 1 if name == "sst" else 2
+    count = build_task(name, **options).vectors
     return [torch.randn(B, H, generator=generator, requires_grad=True) for _ in range(count)]
 
 
@@ -43,7 +45,7 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "options"), ALL)
 def test_shapes_gradients_and_dropout(name, options):
-    head, texts = build(name, **options), embeddings(name)
+    head, texts = build(name, **options), embeddings(name, **options)
     outputs = head(*texts)
     assert outputs.shape == SHAPES[name]
     outputs.square().sum().backward()
@@ -51,15 +53,16 @@ def test_shapes_gradients_and_dropout(name, options):
         assert torch.isfinite(tensor.grad).all()
     assert all(text.grad.abs().sum() > 0 for text in texts)
     dropout = [m.p for m in head.modules() if isinstance(m, Dropout)]
-    assert dropout == ([] if name == "sts" else [HEAD_DROPOUT])
-    assert torch.equal(head(*texts), head(*texts)) == (name == "sts")
+    cosine = name == "sts" and len(texts) == 2
+    assert dropout == ([] if cosine else [HEAD_DROPOUT])
+    assert torch.equal(head(*texts), head(*texts)) == cosine
     whole = head.eval()(*texts)
     assert torch.equal(head(*texts), whole)
     single = torch.cat([head(*[text[i : i + 1] for text in texts]) for i in range(B)])
     torch.testing.assert_close(single, whole)
 
 
-@pytest.mark.parametrize(("name", "options"), [one for one in ALL if one[0] != "sts"])
+@pytest.mark.parametrize(("name", "options"), CLASSIFIERS)
 def test_classifiers_by_plain_formulas(name, options):
     head, texts = build(name, **options).eval(), embeddings(name)
     arrays = [text.detach().numpy() for text in texts]
@@ -89,6 +92,14 @@ def test_similarity_heads(kind, activation):
     ]
     expected = 5 * PLAIN[activation](np.array(cosines))
     assert_near(head(*texts), expected, TERMS, scale=5.0)
+
+
+def test_the_similarity_of_a_joint_pair():
+    head, (text,) = build("sts", pair="joint").eval(), embeddings("sts", pair="joint")
+    numbers = linear(head.output, relu(linear(head.hidden, text.detach().numpy())))[:, 0]
+    assert_near(head(text), 5 / (1 + np.exp(-numbers)), TERMS, scale=5.0)
+    far = torch.cat([1e6 * text, -1e6 * text])  # sigmoids of 0 and 1 stay on the scale
+    assert ((head(far) >= 0) & (head(far) <= 5)).all()
 
 
 def test_the_hidden_layer_of_the_similarity_starts_as_the_identity():
