@@ -2,11 +2,12 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
+from cell_files import TODAY, keep_seeds
 
 from multitask.config import RunConfig
+from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
 from studies.sharing import CROSSED, SEEDS, TOGETHER, cells, systems, within
@@ -81,8 +82,16 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
 
 
 def test_systems_have_all_their_runs(every, tmp_path):
+    figures = {"dev": {}, "environment": TODAY}
     report = Report(
         Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), [*every.values()], ()
     )
-    assert systems(report) == {}
-    assert replace(report, chosen=[]).cells
+    for name, seeds in {"sst": (11711, 1), "qqp": (1, 2), "joint-sum": (2,)}.items():
+        content = {str(seed): figures for seed in seeds}
+        keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), content)
+    assert list(systems(report)) == ["joint-sum"]
+    keep_seeds(tmp_path / "sts.json", without_paths(every["sts"].config), {"1": figures})
+    assert {title: list(one) for title, one in systems(report).items()} == {
+        "singles": [1],
+        "joint-sum": [2],
+    }
