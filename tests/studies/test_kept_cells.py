@@ -11,7 +11,7 @@ from common.json_files import SEAL, read_json, write_json
 from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from reports.cells import read_cell, write_cell
-from studies import STUDIES, best, find_study, runner
+from studies import STUDIES, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
 from studies.faults import FAULTS, find_fault, left_out_notice
@@ -202,28 +202,6 @@ def keep_with_figures(one: Cell, results: Path) -> None:
     (task,) = one.config.tasks
     dev = {task: {LEADERBOARD.get(task, "accuracy"): 0.5}}
     keep(one, results, OLD, {"dev": dev, "epochs": 1, "training_seconds": 60.0})
-
-
-def test_soups_and_ensembles_of_cells_that_are_left_out_are_left_out(tmp_path):
-    results = tmp_path / "best"
-    results.mkdir()
-    request = StudyRequest(replace(BASE, tasks=()), results, tmp_path / "runs", stored_only=True)
-    every = best.cells(request)
-    for one in every:
-        keep_with_figures(one, results)
-    members = {
-        task: [one.run_name(s) for one in every if one.config.tasks == (task,) for s in one.seeds]
-        for task in LEADERBOARD
-    }
-    for task, names in members.items():
-        write_cell(results / f"soup-of-{task}.json", merged({task: names}))
-    write_cell(results / "ensemble.json", merged(members))
-    text = reproduce(best.STUDY, request)
-    shown = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
-    assert {"soup of sst", "soup of sts", "qqp-seed1"} <= set(shown)
-    assert not {"soup of qqp", "ensemble", "qqp-smart-seed11711"} & set(shown)
-    assert "from: 1. SMART's noise" in text
-    assert not request.runs.exists()
 
 
 def test_the_ensemble_of_bees_is_left_out_with_its_members(tmp_path):

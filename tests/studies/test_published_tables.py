@@ -16,7 +16,6 @@ RESULTS = Path(__file__).parents[2] / "results"
 # A cell of each study that tells what was asked for, and which of its settings were asked for.
 NOT_IN_PAPER = {
     "bees": ("M4", ("epochs", "lr")),
-    "best": ("sts", ()),
     "mixing": ("round-robin-joint-sum", ("limit",)),
     "regularisation": ("sts-plain", ("limit",)),
     "similarity-scale": ("0-1", ()),
