@@ -82,6 +82,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"schedule": "first-then-joint", "first_epochs": 1},
         {"schedule": "individual", "combiner": "sum"},
         {"probe_epochs": 1},
+        {"layer_decay": 0.8},
         {"freeze_encoder": True, "combiner": "sum"},
         {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},
