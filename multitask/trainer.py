@@ -191,6 +191,7 @@ class Trainer:
         else:
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
+            self.gradient.after_step(batches, number, result)
             for follower in self.followers.values():
                 follower.after_step(self.model)
             self.progress.skipped = 0
@@ -208,8 +209,7 @@ class Trainer:
         print(f"skipped {self.skip_reason}", flush=True)
         if not self.model.finite:
             raise RunError(f"the weights are no longer finite; {self.skip_reason}")
-        nothing = Combined(np.zeros(0), SKIPPED)
-        return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
+        return StepResult((), np.zeros(0), Combined(np.zeros(0), SKIPPED), {}, examples_of(batches))
 
     def stop_if_requested(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
