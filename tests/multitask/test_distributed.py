@@ -36,7 +36,7 @@ def flat(tensors, kind):
 KINDS = (
     "superloss",
     "lacon-fusion",
-    *("sum", "pcgrad", "epo", "pcgrad-representation"),
+    *("sum", "pcgrad", "epo", "famo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
     *("contrastive", "contrastive-representation"),
 )
