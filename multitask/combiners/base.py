@@ -92,11 +92,13 @@ class Combiner(Settings):
     `load_state_dict` for one run. If `needs_rows` is False, all weights are 1. If
     `for_one_objective` is True, the method also has an effect on a single objective. If
     `for_balanced` is False, it cannot combine tasks whose objectives are combined before.
+    `extra_passes` counts further passes of a step, forward and backward, to estimate times.
     """
 
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
     for_balanced: ClassVar[bool] = True
+    extra_passes: ClassVar[float] = 0.0
 
     def build(self, setup: Setup) -> CombinerState:
         """Return the combiner of one run."""

@@ -15,13 +15,13 @@ SMALLEST = 1e-8  # loss inside logarithms and quotients, as in the authors' code
 
 
 def famo_weights(logits: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Return the weights (m,) softmax(logits) / losses with the sum m (Algorithm 1, line 4)."""
+    """Return the weights (m,) softmax(logits) / losses with the sum m (Algorithm 1)."""
     shares = softmax(logits) / np.maximum(losses, SMALLEST)
     return shares / shares.sum() * len(shares)
 
 
 def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return the gradient (m,) of the logits (Algorithm 1, line 5), without its decay.
+    """Return the gradient (m,) of the logits (Algorithm 1), without its decay.
 
     It is the gradient of softmax(logits) @ (log(before) - log(after)), so that an objective whose
     loss falls by less than the others' gets a larger logit.
@@ -40,6 +40,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 class FAMO(Combiner, name="famo"):
     """FAMO: all losses fall by equal ratios, without keeping gradients (Liu et al., 2023)."""
 
+    extra_passes = 1 / 3  # forward only
     for_balanced = False  # the mixtures of a step have no losses after it
 
     def build(self, setup: Setup) -> Logits:

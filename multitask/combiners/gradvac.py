@@ -23,7 +23,7 @@ def gradvac_weights(
     Gradient i meets the other tasks in the order `order[i]`. If the cosine c of its current value p
     and the original g_j is below the target t, a multiple of g_j is added so that the cosine is t:
 
-        p + |p| (t sqrt(1 - c^2) - c sqrt(1 - t^2)) / (|g_j| sqrt(1 - t^2)) g_j        (Eq. 3)
+        p + |p| (t sqrt(1 - c^2) - c sqrt(1 - t^2)) / (|g_j| sqrt(1 - t^2)) g_j
 
     p remains a combination of the original gradients, so that only their inner products are needed.
     A gradient opposite to g_j (c = -1) becomes zero, for it cannot reach a target.
@@ -74,10 +74,10 @@ class GradVac(Combiner, name="gradvac"):
 
 
 class Targets:
-    """Targets of all pairs of a run's objectives: running means of their cosines, from 0 (Eq. 4).
+    """Targets of all pairs of a run's objectives: running means of their cosines, from 0.
 
     A step updates the pairs drawn for it. The first step is one of PCGrad: a target of 0 removes
-    conflicts. The parameters are one group, `whole_model` in the paper (section 4.3).
+    conflicts. All shared parameters are one group, `whole_model` in the paper.
     """
 
     needs_rows = True
