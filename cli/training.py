@@ -29,6 +29,7 @@ ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
 TRAINING = (
     *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "class_balanced", "clip"),
     *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),
+    "average_weights",
     *("precision", "device", "linear", "preset"),
 )
 VERBOSE = (

@@ -24,6 +24,8 @@ from common.json_files import digest
 from common.settings import Settings, default_of, hints_of
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
+from multitask.combiners.famo import FAMO
+from multitask.combiners.gradvac import GradVac
 from multitask.combiners.gramian import (
     IMTLG,
     AlignedMTL,
@@ -83,7 +85,8 @@ ROLES: dict[str, Role] = {
         Combiner,
         (
             *(Sum, PCGrad, EPO, LinearScalarization, ParetoMTL, Uncertainty, MGDA),
-            *(CAGrad, UPGrad, DualProj, IMTLG, AlignedMTL, FairGrad, NashMTL),
+            *(CAGrad, UPGrad, DualProj, IMTLG, AlignedMTL, FairGrad, NashMTL, GradVac),
+            FAMO,
         ),
     ),
     "objective": Role(

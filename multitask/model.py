@@ -75,6 +75,14 @@ class EncoderWithHeads(nn.Module):
         parts = {"embeddings": encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
 
+    def check_sections(self) -> None:
+        """Raise ValueError for a trained parameter that is in no section and no head."""
+        known = {id(p) for several in self.sections().values() for p in several}
+        known |= {id(p) for p in self.heads.parameters()}
+        for name, parameter in self.named_parameters():
+            if parameter.requires_grad and id(parameter) not in known:
+                raise ValueError(f"expected {name} in a section of the encoder or in a head")
+
     def make_words_sparse(self) -> nn.Parameter:
         """Make the gradients of the word embeddings sparse, and return these embeddings."""
         lookup = self.bi_encoder.encoder.embeddings.word

@@ -107,6 +107,8 @@ def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
     if len(combined) < 2:
         yield f"{line}: expected two objectives or more, found {', '.join(combined)}"
     balanced = getattr(c.objective, "balance", None) is not None
+    if balanced and not c.combiner.for_balanced:
+        yield f"{line}: expected an objective with one loss, found {c.objective.name}"
     terms = [] if balanced else objectives_of(c).values()
     at_once = max((len(names) for names in terms), default=1)
     if c.step_batches == 1 and at_once < 2 and not c.combiner.for_one_objective:

@@ -5,13 +5,16 @@ No torch is imported here at module level.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from common.errors import UserError
-from common.settings import Fraction, NonNegative, Positive, Settings, setting
+from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import torch
+    from torch import nn
 
     from multitask.model import EncoderWithHeads
 
@@ -20,9 +23,10 @@ class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
     The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
-    BEES fine-tunes BERT base at 2e-5.
+    BEES fine-tunes BERT base at 2e-5. `of_encoder` names the settings that act on the encoder only.
     """
 
+    of_encoder: ClassVar[tuple[str, ...]] = ("lr",)
     lr: Positive = setting(
         1e-4, help="peak learning rate of the encoder", metavar="RATE", common=True
     )
@@ -38,14 +42,21 @@ class Optimizer(Settings):
 class AdamW(Optimizer, name="adamw"):
     """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
 
+    of_encoder = ("lr", "layer_decay")
     weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
+    layer_decay: Ratio = setting(
+        1.0,
+        help="learning rate of an encoder layer as a share of that of the layer above it; the "
+        "embeddings count as the lowest layer",
+        source="Howard and Ruder, 2018, section 3.2",
+    )
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
         import torch
 
         groups: list[dict[str, Any]] = []
-        for module, rate in ((model.bi_encoder, self.lr), (model.heads, self.head_lr)):
-            parameters = [p for p in module.parameters() if p.requires_grad]
+        for several, rate in self.rates(model):
+            parameters = [p for p in several if p.requires_grad]
             for decay, chosen in (
                 (self.weight_decay, [p for p in parameters if p.ndim > 1]),
                 (0.0, [p for p in parameters if p.ndim <= 1]),
@@ -55,6 +66,18 @@ class AdamW(Optimizer, name="adamw"):
                         {"params": chosen, "lr": rate, "peak_lr": rate, "weight_decay": decay}
                     )
         return torch.optim.AdamW(groups, fused=True)
+
+    def rates(self, model: EncoderWithHeads) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
+        """Yield parameters with their peak rate.
+
+        Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0.
+        """
+        if self.layer_decay == 1:
+            yield model.bi_encoder.parameters(), self.lr
+        else:
+            for below, section in enumerate(reversed(model.sections().values())):
+                yield section, self.lr * self.layer_decay**below
+        yield model.heads.parameters(), self.head_lr
 
 
 class LrSchedule(Settings):

@@ -145,8 +145,9 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
     The command line refuses such a flag even with its default value. A configuration that is
     copied from another one may hold settings that it does not use.
     """
-    if c.freeze_encoder and "lr" in given:
-        yield "freeze_encoder and lr: expected only head_lr"
+    for key in c.optimizer.of_encoder:
+        if c.freeze_encoder and key in given:
+            yield f"freeze_encoder and {key}: expected only head_lr"
     own_pooling = getattr(c.objective, "own_pooling", False)
     if own_pooling and "pooling" in given and all(has_classes(c, task) for task in c.tasks):
         yield f"pooling: expected another objective, for {c.objective.name} has its own"

@@ -155,6 +155,14 @@ class RunSettings(Settings):
         help="dev metric that selects the best epoch, of the tasks that have it (default: "
         "accuracy; pearson of sts)",
     )
+    average_weights: Annotated[float, Meta(gt=0, lt=1)] | None = setting(
+        None,
+        metavar="MOMENTUM",
+        group="training",
+        help="momentum of a running average of all weights, which is scored on dev and kept in "
+        "place of the trained weights, such as 0.999",
+        source="Polyak and Juditsky, 1992; Izmailov et al., 2018",
+    )
     keep: Literal["best", "last"] = setting(
         "best",
         help="the epoch whose weights are kept: the best on dev, or the last",

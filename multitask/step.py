@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import NotFiniteError, RunError
+from common.errors import NotFiniteError
 from multitask.combiners import Combined, CombinerState
-from multitask.combiners.base import ObjectiveError
+from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
 from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.gradients import GradientRows, whole_gram
@@ -61,10 +61,11 @@ class StepGradient:
         self.config, self.processes = config, processes
         self.epoch = 1  # from 1; the losses of a task may depend on it
         self.total_steps = 1  # of the whole run
+        self.first_pass = 1  # of the latest step, in the dropout stream
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         names = [name for task in tasks.values() for name in task.objectives]
         self.objective_index = {name: index for index, name in enumerate(names)}
-        check_every_parameter_has_a_place(model)
+        model.check_sections()
 
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
         """Compute step number `step`, which seeds the noise of regularisers.
@@ -74,11 +75,16 @@ class StepGradient:
         if the combiner does not need it. Raise NotFiniteError for losses or gradients that are not
         finite; the next step can then be computed as usual.
         """
+        self.first_pass = self.model.dropout_stream.passes + 1
         representation = self.config.gradients == "representation"
         if self.model.frozen or not (representation or self.combiner.needs_rows or measure):
             compute = self.summed
+        elif representation:
+            compute = self.combined_at_representation
+        elif isinstance(self.combiner, WeighsLosses) and not (measure or self.config.micro_batch):
+            compute = self.weighted
         else:
-            compute = self.combined_at_representation if representation else self.combined
+            compute = self.combined
         try:
             result = compute(batches, step)
         except NotFiniteError:  # raised in all processes
@@ -101,6 +107,29 @@ class StepGradient:
         if not self.model.frozen:
             self.reduce_encoder_gradients()
         combined = Combined(np.ones(len(found)), "summed")
+        return StepResult(tuple(values), found, combined, {}, examples_of(batches))
+
+    def weighted(self, batches: Batches, step: int) -> StepResult:
+        """Weigh the objectives by their losses; go back through the encoder once per batch.
+
+        The weights depend on all losses of the step, so that the graphs of all batches are kept
+        until the last loss is known. With micro-batches, which save memory, `combined` is used.
+        """
+        values, kept = self.no_losses(batches), []
+        for name, several in batches.items():
+            for part in self.parts(name, several):
+                losses = self.forward(name, part, step)
+                kept.append((losses, losses.rows()))
+                add_values(values, losses)
+        found, combiner = self.reduced(values), self.combiner
+        assert isinstance(combiner, WeighsLosses)
+        drawn = [self.objective_index[name] for name in values]
+        combined = checked(lambda: combiner.weigh(found, drawn), self.objective_index, len(drawn))
+        weights = dict(zip(values, combined.weights, strict=True))
+        for losses, rows in kept:
+            own = rows.new_tensor([weights[name] for name in losses.by_objective])
+            losses.backward_row(own @ rows)
+        self.reduce_encoder_gradients()
         return StepResult(tuple(values), found, combined, {}, examples_of(batches))
 
     def combined(self, batches: Batches, step: int) -> StepResult:
@@ -199,32 +228,37 @@ class StepGradient:
         self.rows.reduce()
         self.rows.write_back(np.ones(1))
 
-    def reduced(self, parts: Mapping[str, Tensor]) -> np.ndarray:
+    def reduced(self, parts: Mapping[str, Tensor], check: bool = True) -> np.ndarray:
         """Sum losses over the processes, float64 (m,); raise NotFiniteError if not finite."""
         values = torch.stack(list(parts.values())).detach().double()
         losses = self.processes.all_reduce_sum(values).cpu().numpy()
-        check_finite("loss", losses, list(parts))
+        if check:
+            check_finite("loss", losses, list(parts))
         return losses
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
         """Call the combiner; raise NotFiniteError if an objective's gradient is not finite."""
         check_finite("gradient", np.diag(gram), names)
-        try:
-            found = self.combiner.combine(
-                gram, losses, [self.objective_index[name] for name in names]
-            )
-        except ObjectiveError as error:
-            name = next(one for one, index in self.objective_index.items() if index == error.index)
-            raise error.of(name) from error
-        if not isinstance(found, Combined):
-            raise RunError(
-                f"combiner: expected a Combined of weights, found {type(found).__name__}"
-            )
-        if found.weights.shape != (len(names),) or not np.isfinite(found.weights).all():
-            raise RunError(
-                f"combiner: expected {len(names)} finite weights, found {found.weights.tolist()}"
-            )
-        return found
+        drawn = [self.objective_index[name] for name in names]
+        combine = self.combiner.combine
+        return checked(lambda: combine(gram, losses, drawn), self.objective_index, len(drawn))
+
+    def after_step(self, batches: Batches, step: int, result: StepResult) -> None:
+        """Show a combiner that compares losses those of a step's batches after the step.
+
+        Losses that are not finite are not shown; the next step reports them.
+        """
+        if self.model.frozen or not isinstance(self.combiner, ComparesLosses):
+            return
+        values = self.no_losses(batches)
+        with self.model.dropout_stream.replay(self.first_pass):
+            for name, several in batches.items():
+                for part in self.parts(name, several):
+                    add_values(values, self.forward(name, part, step))
+        after = self.reduced(values, check=False)
+        if np.isfinite(after).all():
+            drawn = [self.objective_index[name] for name in result.objectives]
+            self.combiner.after_step(result.losses, after, drawn)
 
     def sync_dropout(self) -> None:
         """Set the number of dropout passes to the largest one of all processes.
@@ -263,12 +297,3 @@ def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> No
                 f"expected a finite {what} of {name}, found {value}; "
                 "a new run with a lower --lr, --head-lr or --clip may help"
             )
-
-
-def check_every_parameter_has_a_place(model: EncoderWithHeads) -> None:
-    """Raise ValueError for a trained parameter that is in no section and no head."""
-    known = {id(p) for several in model.sections().values() for p in several}
-    known |= {id(p) for p in model.heads.parameters()}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad and id(parameter) not in known:
-            raise ValueError(f"expected {name} in a section of the encoder or in a head")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -96,6 +96,14 @@ class BatchStream:
         taken += 1
         self.position = (number, taken) if taken < len(batches) else (number + 1, 0)
         return batches[taken - 1]
+
+
+def make_streams(
+    config: RunConfig, tasks: Mapping[str, Task], splits: Mapping[str, Mapping[str, Split]]
+) -> list[BatchStream]:
+    """Return the stream of each task's training examples."""
+    passes = {name: make_pass(config, task, splits[name]["train"]) for name, task in tasks.items()}
+    return [BatchStream(one, config.seed, name) for name, one in passes.items()]
 
 
 def next_batches(streams: Sequence[BatchStream], drawn: np.ndarray) -> dict[str, list[np.ndarray]]:

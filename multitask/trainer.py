@@ -15,6 +15,7 @@ from torch import nn
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.linear import choose_linear
+from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, TrainStart, epoch_end, trackers
 from multitask.checkpoint import Checkpoints, Progress, check_same_start
 from multitask.combiners import Combined, build_combiner
@@ -27,7 +28,7 @@ from multitask.optimizer import scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers
 from multitask.sampling import build_plan
 from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
-from multitask.streams import BatchStream, make_pass, next_batches
+from multitask.streams import make_streams, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.time_left import time_left
 from tasks.base import Task
@@ -60,13 +61,11 @@ class Trainer:
             [len(split.examples) for split in train],
             [split.examples.available for split in train],
         )
-        self.streams = [
-            BatchStream(make_pass(config, tasks[name], split), config.seed, name)
-            for name, split in zip(self.names, train, strict=True)
-        ]
+        self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)
         self.regularizers = build_regularizers(config, model, tasks)
+        self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
         self.gradient = StepGradient(
             model, tasks, splits, self.combiner, self.regularizers, config, processes
         )
@@ -118,7 +117,7 @@ class Trainer:
                 better = self.finish_epoch(found[0])
                 if better:
                     self.best_dev = found
-                end = epoch_end(self.progress, self.config, better, self.folder, self.model)
+                end = epoch_end(self.progress, self.config, better, self.folder, self.scored)
                 stops = self.callbacks.stops(end)
                 self.stopped = self.processes.any(stops, self.model.bi_encoder.device)
             else:
@@ -128,7 +127,7 @@ class Trainer:
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
         dev = {name: self.splits[name]["dev"] for name in self.names}
-        return evaluate(self.model, self.tasks, dev, self.processes)
+        return evaluate(self.scored, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
@@ -192,8 +191,9 @@ class Trainer:
         else:
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
-            for regularizer in self.regularizers.values():
-                regularizer.after_step(self.model)
+            self.gradient.after_step(batches, number, result)
+            for follower in self.followers.values():
+                follower.after_step(self.model)
             self.progress.skipped = 0
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         self.progress.count(result.combined.status, result.examples)
@@ -209,8 +209,7 @@ class Trainer:
         print(f"skipped {self.skip_reason}", flush=True)
         if not self.model.finite:
             raise RunError(f"the weights are no longer finite; {self.skip_reason}")
-        nothing = Combined(np.zeros(0), SKIPPED)
-        return StepResult((), np.zeros(0), nothing, {}, examples_of(batches))
+        return StepResult((), np.zeros(0), Combined(np.zeros(0), SKIPPED), {}, examples_of(batches))
 
     def stop_if_requested(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
@@ -229,7 +228,7 @@ class Trainer:
             last = self.config.keep == "last"
             better = progress.add_score(score, metrics | overall(metrics), keep_last=last)
             if better and self.processes.first:
-                self.checkpoints.save_best(self.model.save)
+                self.checkpoints.save_best(self.scored.save)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
@@ -249,7 +248,7 @@ class Trainer:
             return
         with self.interrupts.deferred():
             self.telemetry.flush()
-            tensors = {n: r.state_dict() for n, r in self.regularizers.items()}
+            tensors = {name: one.state_dict() for name, one in self.followers.items()}
             state, step = self.state_dict(), self.progress.step
             self.checkpoints.save(step, self.model, self.optimizer, state, tensors)
         self.saved_position, self.saved_at = self.position, time.monotonic()
@@ -265,8 +264,8 @@ class Trainer:
         state, tensors = found
         with self.checkpoints.restoring():
             self.load_state_dict(state)
-            for name, regularizer in self.regularizers.items():
-                regularizer.load_state_dict(tensors.get(name, {}))
+            for name, follower in self.followers.items():
+                follower.load_state_dict(tensors.get(name, {}))
         self.checkpoints.check_best(self.progress.best_epoch)
         self.saved_position = self.position
         if self.processes.first:
@@ -274,7 +273,7 @@ class Trainer:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as JSON, except weights, optimiser and regularisers."""
+        """Return the state as JSON, except weights, optimiser and followers."""
         return {
             "progress": asdict(self.progress),
             "streams": {stream.task: stream.position for stream in self.streams},
@@ -297,4 +296,5 @@ class Trainer:
             stream.position = (number, taken)
         self.combiner.load_state_dict(state["combiner"])
         self.model.dropout_stream.load_state_dict(state["dropout"])
-        self.model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)
+        for model in (self.model, self.scored):
+            model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)

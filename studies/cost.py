@@ -106,6 +106,7 @@ def cost_of(config: RunConfig, known: dict[str, Counts] | None = None) -> Cost:
     every = [step for epoch in range(config.epochs) for step in plan.steps(epoch + 1)]
     batches = np.bincount(np.concatenate(every), minlength=len(sizes))
     passes = 1.0 + sum(one.extra_passes() for one in config.regularizers)
+    passes += config.combiner.extra_passes
     weights = encoder_weights(config.encoder)
     share = 1 / 3 if config.freeze_encoder else 1.0  # only the forward pass
     examples, operations = 0, 0.0

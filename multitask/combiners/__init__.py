@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from multitask.combiners.base import ALONE, Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
+from multitask.combiners.gradvac import gradvac_weights
 from multitask.combiners.nested import Nested, PullPush
 from multitask.combiners.pcgrad import pcgrad_weights
 from tasks import task_and_term
@@ -38,5 +39,6 @@ __all__ = [
     "Setup",
     "build_combiner",
     "epo_weights",
+    "gradvac_weights",
     "pcgrad_weights",
 ]

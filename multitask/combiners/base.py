@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.settings import NonNegative, Settings, setting
 
 ROUNDING = 1e-9  # largest difference of a preference's sum from 1
@@ -63,17 +63,42 @@ class CombinerState(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
+@runtime_checkable
+class WeighsLosses(Protocol):
+    """A `CombinerState` whose weights depend only on its state and the losses, not on gradients.
+
+    `weigh` returns what `combine` returns. The step then keeps no gradient of an objective on the
+    parameters: it weighs the losses and goes through the encoder once per batch.
+    """
+
+    def weigh(self, losses: np.ndarray, drawn: Sequence[int]) -> Combined: ...
+
+
+@runtime_checkable
+class ComparesLosses(Protocol):
+    """A `CombinerState` that compares the losses (m,) of a step's batches before and after it.
+
+    The later ones are computed with the new weights and the same dropout, in one more forward pass.
+    """
+
+    def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None: ...
+
+
 class Combiner(Settings):
     """A method that combines the gradients of several objectives into one step.
 
     A method that depends only on the current step overrides `combine`. A method with a state or
     random draws overrides `build`, which returns an object with `combine`, `state_dict` and
     `load_state_dict` for one run. If `needs_rows` is False, all weights are 1. If
-    `for_one_objective` is True, the method also has an effect on a single objective.
+    `for_one_objective` is True, the method also has an effect on a single objective. If
+    `for_balanced` is False, it cannot combine tasks whose objectives are combined before.
+    `extra_passes` counts further passes of a step, forward and backward, to estimate times.
     """
 
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
+    for_balanced: ClassVar[bool] = True
+    extra_passes: ClassVar[float] = 0.0
 
     def build(self, setup: Setup) -> CombinerState:
         """Return the combiner of one run."""
@@ -124,6 +149,23 @@ class WithPreference(Combiner):
             yield f"preference: expected at least one number above 0, found {shown or 'none'}"
         elif self.positive and not all(weight > 0 for weight in preference):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
+
+
+def checked(combine: Callable[[], Combined], indices: Mapping[str, int], m: int) -> Combined:
+    """Return what `combine` finds for m objectives; `indices` are those of the run, by name.
+
+    Raise RunError for anything but m finite weights; an ObjectiveError gets the objective's name.
+    """
+    try:
+        found = combine()
+    except ObjectiveError as error:
+        raise error.of(next(n for n, index in indices.items() if index == error.index)) from error
+    if not isinstance(found, Combined):
+        line = f"expected a Combined of weights, found {type(found).__name__}"
+        raise RunError(f"combiner: {line}")
+    if found.weights.shape != (m,) or not np.isfinite(found.weights).all():
+        raise RunError(f"combiner: expected {m} finite weights, found {found.weights.tolist()}")
+    return found
 
 
 def preferences(preference: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:

@@ -26,21 +26,31 @@ def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
         float64 (m,): `weights @ G` is the sum over i of the projected gradients.
     """
     matrix = np.asarray(gram, np.float64)
-    m = len(matrix)
-    if matrix.shape != (m, m):
-        raise ValueError(f"gram: expected a square matrix, found shape {matrix.shape}")
-    for i, others in enumerate(order):
-        if sorted(others) != [j for j in range(m) if j != i]:
-            raise ValueError(f"order[{i}]: expected each other task once, found {list(others)}")
-    if len(order) != m:
-        raise ValueError(f"order: expected {m} rows, found {len(order)}")
-    projected = np.eye(m)  # row i: gradient i in terms of the original ones
+    check_order(matrix, order)
+    projected = np.eye(len(matrix))  # row i: gradient i in terms of the original ones
     for i, others in enumerate(order):
         for j in others:
             dot = projected[i] @ matrix[:, j]
             if dot < 0:  # so g_j is not zero
                 projected[i, j] -= dot / matrix[j, j]
     return projected.sum(0)
+
+
+def check_order(gram: np.ndarray, order: Sequence[Sequence[int]]) -> None:
+    """Raise ValueError unless `gram` is (m, m), and `order[i]` has each other task once."""
+    m = len(gram)
+    if gram.shape != (m, m):
+        raise ValueError(f"gram: expected a square matrix, found shape {gram.shape}")
+    for i, others in enumerate(order):
+        if sorted(others) != [j for j in range(m) if j != i]:
+            raise ValueError(f"order[{i}]: expected each other task once, found {list(others)}")
+    if len(order) != m:
+        raise ValueError(f"order: expected {m} rows, found {len(order)}")
+
+
+def random_order(generator: np.random.Generator, m: int) -> list[list[int]]:
+    """Return a random order of the other tasks for each of m tasks."""
+    return [[int(j) for j in generator.permutation(m) if j != i] for i in range(m)]
 
 
 class PCGrad(Combiner, name="pcgrad"):
@@ -62,8 +72,7 @@ class PCGradState:
         m = len(gram)
         if m == 1:
             return Combined(np.ones(1), ALONE)
-        order = [[int(j) for j in self.generator.permutation(m) if j != i] for i in range(m)]
-        weights = pcgrad_weights(gram, order)
+        weights = pcgrad_weights(gram, random_order(self.generator, m))
         conflict = bool((gram < 0).any())
         return Combined(weights, "projected" if conflict else "no conflict")
 

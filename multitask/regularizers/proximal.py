@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from multitask.averaging import RunningMean
 from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
 
@@ -23,7 +23,8 @@ class ProximalTerm(RegularizerState):
         self, weights: Mapping[str, float], momentum: float, model: EncoderWithHeads
     ) -> None:
         self.weights, self.momentum = weights, momentum
-        self.teacher = copy.deepcopy(model).requires_grad_(False).eval()
+        self.mean = RunningMean(model)
+        self.teacher = self.mean.model
 
     def __call__(self, clean: CleanPass) -> Term:
         with torch.no_grad():
@@ -32,12 +33,9 @@ class ProximalTerm(RegularizerState):
         divergence = clean.divergence(clean.outputs, expected)
         return Term(self.weights[clean.task.name] * divergence)
 
-    @torch.no_grad()
     def after_step(self, model: EncoderWithHeads) -> None:
-        pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
-        means, weights = zip(*pairs, strict=True)
-        momentum = 0.0 if model.frozen else self.momentum  # frozen: the teacher copies it
-        torch._foreach_lerp_(list(means), list(weights), 1 - momentum)
+        # While the encoder is frozen, the teacher copies the model.
+        self.mean.update(model, 0.0 if model.frozen else self.momentum)
 
     def state_dict(self) -> dict[str, Any]:
         return self.teacher.state_dict()

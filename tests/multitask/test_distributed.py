@@ -36,7 +36,7 @@ def flat(tensors, kind):
 KINDS = (
     "superloss",
     "lacon-fusion",
-    *("sum", "pcgrad", "epo", "pcgrad-representation"),
+    *("sum", "pcgrad", "epo", "famo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
     *("contrastive", "contrastive-representation"),
 )
@@ -113,6 +113,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
         *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
+        *("--average-weights", "0.9"),
     ]
     whole = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr[-2000:]

@@ -5,8 +5,9 @@ import pytest
 import torch
 from plain import golden
 
+from minbert.words import build_bilstm
 from multitask.methods import methods
-from multitask.optimizer import Constant, Linear, set_learning_rate
+from multitask.optimizer import AdamW, Constant, Linear, set_learning_rate
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
@@ -25,6 +26,45 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
     assert held == sum(p.numel() for p in trainer.model.parameters())
     set_learning_rate(trainer.optimizer, 0.5)
     assert [g["lr"] for g in trainer.optimizer.param_groups] == [5e-5, 5e-5, 5e-3, 5e-3]
+
+
+def tiny(folder):
+    return "tiny"
+
+
+def bilstm(folder):
+    texts = ["a cat sleeps", "two dogs bark", "a bird sings", "nobody sleeps"]
+    build_bilstm(folder, texts, units=8, num_layers=2, embedding_size=12)
+    return str(folder)
+
+
+@pytest.mark.parametrize("make", [tiny, bilstm])
+def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tmp_path, make):
+    encoder = make(tmp_path / "encoder")
+    trainer = make_trainer(encoder=encoder, optimizer=AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5))
+    groups = trainer.optimizer.param_groups
+    rates = {id(p): (g["peak_lr"], g["lr"]) for g in groups for p in g["params"]}
+    depth = len(trainer.model.bi_encoder.encoder.layers)
+    assert depth == 2
+    expected = {"embeddings.": 0.25e-3, "layers.0.": 0.5e-3, "layers.1.": 1e-3}
+    for name, parameter in trainer.model.named_parameters():
+        inside = name.removeprefix("bi_encoder.encoder.")
+        rate = (
+            1e-2 if inside == name else next(r for p, r in expected.items() if inside.startswith(p))
+        )
+        assert rates.pop(id(parameter)) == (rate, rate), name
+    assert not rates
+    for group in groups:
+        assert all((p.ndim > 1) == (group["weight_decay"] > 0) for p in group["params"])
+    set_learning_rate(trainer.optimizer, 0.5)
+    assert {g["lr"] for g in groups} == {0.125e-3, 0.25e-3, 0.5e-3, 0.5e-2}
+
+
+def test_without_layer_decay_the_encoder_keeps_its_two_groups(make_trainer):
+    plain = make_trainer("plain").optimizer.param_groups
+    one = make_trainer("one", optimizer=AdamW(layer_decay=1.0)).optimizer.param_groups
+    assert [len(g["params"]) for g in one] == [len(g["params"]) for g in plain]
+    assert len(plain) == 4
 
 
 @pytest.mark.parametrize(("schedule", "last"), [(Linear, 0), (Constant, 1)])

@@ -57,6 +57,7 @@ def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
     again.fit()
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
+        assert torch.equal(whole.scored.state_dict()[name], again.scored.state_dict()[name]), name
     one, two = (replace(t.progress, seconds=0) for t in (whole, again))
     assert one == two
     lines = [list(read_steps(t.telemetry.file)) for t in (whole, again)]
@@ -83,6 +84,8 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"schedule": "individual", "combiner": "sum"},
         {"probe_epochs": 1},
         {"task_options": {"sts": {"pair": "joint"}}, "smart_weight": {"sts": 1.0}},
+        {"layer_decay": 0.8},
+        {"average_weights": 0.9, "proximal_weight": {"sst": 1.0}},
         {"freeze_encoder": True, "combiner": "sum"},
         {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},

@@ -284,3 +284,57 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
         0.6 * entropy_gradient + weights[1:] @ torch.stack(plain[1:]),
     )
     assert_same(trainer, head_gradients(trainer)["sst"], 0.6 * head)
+
+
+def test_weights_of_losses_give_the_same_gradient_with_rows_and_with_one_backward_pass(
+    make_trainer,
+):
+    """Also for a task with two objectives, and for two batches of a task."""
+    loss = {"task_options": {"qqp": {"loss": "with-contrastive"}}}
+    trainer = make_trainer(combiner="famo", dropout=False, **loss)
+    batches = drawn(trainer, "sst", "qqp", "sts", "sts")
+    trainer.combiner.logits[:] = (0.5, -1.0, 0.2, 1.0)
+    found = []
+    for measure in (True, False):
+        trainer.model.zero_grad(set_to_none=True)
+        result = trainer.gradient(batches, measure)
+        assert bool(result.grams) == measure
+        heads = torch.cat(list(head_gradients(trainer).values())).double()
+        found.append((shared_gradient(trainer), heads, result))
+    (rows, heads, one), (summed, same_heads, other) = found
+    np.testing.assert_array_equal(one.losses, other.losses)
+    np.testing.assert_array_equal(one.combined.weights, other.combined.weights)
+    assert_near_in_norm(summed, rows, step_terms(trainer))
+    assert_near_in_norm(same_heads, heads, step_terms(trainer))
+
+
+def test_losses_after_a_step_are_of_the_same_batches_with_the_same_dropout(make_trainer):
+    """Without an update they are the losses before it; the dropout stream does not move."""
+    trainer = make_trainer(combiner="famo", smart_weight={"sst": 1.0})
+    trainer.model.train()
+    seen = []
+    trainer.combiner.after_step = lambda *shown: seen.append(shown)
+    batches = drawn(trainer, "sst", "sts")
+    result = trainer.gradient(batches)
+    passes = trainer.model.dropout_stream.passes
+    trainer.model.zero_grad(set_to_none=True)
+    trainer.gradient.after_step(batches, 0, result)
+    ((before, after, chosen),) = seen
+    np.testing.assert_array_equal(before, after)
+    assert chosen == [0, 2]
+    assert trainer.model.dropout_stream.passes == passes
+    assert all(p.grad is None for p in trainer.model.parameters())
+    trainer.train_step(np.array([0, 2]))
+    _, (before, after, chosen) = seen
+    assert chosen == [0, 2]
+    assert (before != after).all()
+
+
+def test_losses_that_are_not_finite_after_a_step_are_not_shown(make_trainer):
+    trainer = make_trainer(combiner="famo", dropout=False)
+    batches = drawn(trainer, "sst", "sts")
+    result = trainer.gradient(batches)
+    with torch.no_grad():
+        next(trainer.model.heads["sts"].parameters()).fill_(float("nan"))
+    trainer.gradient.after_step(batches, 0, result)
+    assert not trainer.combiner.logits.any()

@@ -42,6 +42,12 @@ def test_regularisers_take_further_passes(regularizer, passes):
     assert regularised.steps == plain.steps
 
 
+def test_a_combiner_that_compares_losses_takes_a_further_forward_pass():
+    two = BASE.changed(mode="multitask", tasks=("sst", "sts"))
+    compared = cost_of(two.changed(combiner="famo"))
+    assert compared.operations == pytest.approx(4 / 3 * cost_of(two).operations)
+
+
 def test_a_frozen_encoder_needs_only_the_forward_pass():
     frozen = cost_of(BASE.changed(freeze_encoder=True))
     assert 3 * frozen.operations == pytest.approx(cost_of(BASE).operations)

@@ -6,15 +6,11 @@ import torch
 from plain import golden, project_explicitly
 
 from multitask.combiners import Setup, pcgrad_weights
-from multitask.combiners.pcgrad import PCGrad
+from multitask.combiners.pcgrad import PCGrad, random_order
 
 pytestmark = pytest.mark.numeric
 
 GOLDEN = golden("pcgrad")
-
-
-def random_order(generator, m):
-    return [[int(j) for j in generator.permutation(m) if j != i] for i in range(m)]
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])

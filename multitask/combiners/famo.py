@@ -1,0 +1,98 @@
+"""FAMO, fast adaptive multitask optimisation (Liu et al., 2023), from the losses alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from multitask.combiners.base import ALONE, Combined, Combiner, ObjectiveError, Setup
+
+RATE, DECAY = 0.025, 1e-3  # beta and gamma (appendix C)
+MOMENTA, EPSILON = (0.9, 0.999), 1e-8  # Adam's
+SMALLEST = 1e-8  # loss inside logarithms and quotients, as in the authors' code
+
+
+def famo_weights(logits: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """Return the weights (m,) softmax(logits) / losses with the sum m (Algorithm 1)."""
+    shares = softmax(logits) / np.maximum(losses, SMALLEST)
+    return shares / shares.sum() * len(shares)
+
+
+def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return the gradient (m,) of the logits (Algorithm 1), without its decay.
+
+    It is the gradient of softmax(logits) @ (log(before) - log(after)), so that an objective whose
+    loss falls by less than the others' gets a larger logit.
+    """
+    shares = softmax(logits)
+    progress = np.log(np.maximum(before, SMALLEST)) - np.log(np.maximum(after, SMALLEST))
+    return shares * (progress - shares @ progress)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Return positive numbers (m,) with the sum 1."""
+    powers = np.exp(logits - logits.max())
+    return powers / powers.sum()
+
+
+class FAMO(Combiner, name="famo"):
+    """FAMO: all losses fall by equal ratios, without keeping gradients (Liu et al., 2023)."""
+
+    extra_passes = 1 / 3  # forward only
+    for_balanced = False  # the mixtures of a step have no losses after it
+
+    def build(self, setup: Setup) -> Logits:
+        return Logits(len(setup.objectives))
+
+
+class Logits:
+    """The logits xi of a run's objectives, from 0; they follow their gradient by Adam.
+
+    Algorithm 1 compares the losses of the *same* batches before and after an update of the model.
+    As in the authors' code, the later losses come from another forward pass, here with the same
+    dropout. An estimate from the next step's batches would mostly measure their difference.
+
+    In a step that draws only some of the objectives, the softmax is over these, and only their
+    logits and moments change. The heads follow their own losses, as with every combiner here.
+    """
+
+    needs_rows = True
+
+    def __init__(self, objectives: int) -> None:
+        self.logits = np.zeros(objectives)
+        self.moments = np.zeros((2, objectives))  # running means of the gradient and its square
+        self.updates = np.zeros(objectives)
+
+    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        return self.weigh(losses, drawn)
+
+    def weigh(self, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        if (losses < 0).any():
+            expected = "combiner famo: expected losses of zero or more"
+            raise ObjectiveError(expected, drawn[int(losses.argmin())], float(losses.min()))
+        weights = famo_weights(self.logits[list(drawn)], losses)
+        return Combined(weights, ALONE if len(weights) == 1 else "weighted")
+
+    def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None:
+        if len(drawn) == 1:  # nothing to compare it with
+            return
+        chosen = list(drawn)
+        logits = self.logits[chosen]
+        gradient = famo_gradient(logits, before, after) + DECAY * logits
+        powers = np.stack([gradient, gradient**2])
+        momenta = np.array(MOMENTA)[:, None]
+        moments = momenta * self.moments[:, chosen] + (1 - momenta) * powers
+        self.updates[chosen] += 1
+        mean, square = moments / (1 - momenta ** self.updates[chosen])
+        self.logits[chosen] = logits - RATE * mean / (np.sqrt(square) + EPSILON)
+        self.moments[:, chosen] = moments
+
+    def state_dict(self) -> dict[str, Any]:
+        names = ("logits", "moments", "updates")
+        return {name: getattr(self, name).tolist() for name in names}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, np.asarray(value, np.float64))

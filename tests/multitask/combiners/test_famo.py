@@ -1,0 +1,100 @@
+"""FAMO: the authors' update in PyTorch, drawn objectives, and the step that it needs."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from common.errors import SettingsError
+from multitask.combiners import Setup
+from multitask.combiners.base import ObjectiveError
+from multitask.combiners.famo import DECAY, FAMO, RATE, famo_gradient, famo_weights
+from multitask.config import RunConfig
+
+
+def build(m):
+    return FAMO().build(Setup(tuple("abcd")[:m]))
+
+
+def test_weights_and_logits_are_those_of_autograd_and_pytorchs_adam():
+    """With all objectives in every step, as in the authors' code."""
+    combiner, random = build(3), np.random.default_rng(0)
+    logits = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([logits], lr=RATE, weight_decay=DECAY)
+    for _ in range(30):
+        before, after = random.uniform(0.01, 5, (2, 3))
+        losses = torch.from_numpy(before).requires_grad_()
+        shares = torch.softmax(logits, 0).detach()
+        scale = (shares / losses).sum().detach()
+        (losses.log() @ shares / scale).backward()
+        found = combiner.combine(np.zeros((3, 3)), before, range(3)).weights
+        np.testing.assert_allclose(found / 3, losses.grad, rtol=1e-9)  # here with the sum m
+        adam.zero_grad()
+        progress = losses.detach().log() - torch.from_numpy(after).log()
+        (torch.softmax(logits, 0) @ progress).backward()
+        adam.step()
+        combiner.after_step(before, after, range(3))
+        np.testing.assert_allclose(combiner.logits, logits.detach(), rtol=0, atol=1e-9)
+
+
+def test_the_gradient_is_the_jacobian_of_the_softmax_times_the_progress():
+    logits, before, after = np.array([[0.3, -1.0, 2.0], [1.0, 2.0, 0.5], [0.9, 2.1, 0.1]])
+    powers = np.exp(logits)
+    shares = powers / powers.sum()
+    for i in range(3):
+        expected = sum(
+            shares[j] * ((i == j) - shares[i]) * (np.log(before[j]) - np.log(after[j]))
+            for j in range(3)
+        )
+        assert famo_gradient(logits, before, after)[i] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_objective_that_falls_least_gets_a_larger_weight():
+    combiner, losses = build(2), np.array([2.0, 2.0])
+    for _ in range(20):
+        combiner.after_step(losses, np.array([1.0, 1.9]), range(2))
+    one, other = combiner.weigh(losses, range(2)).weights
+    assert other > 1 > one
+    np.testing.assert_allclose(famo_weights(np.zeros(2), np.array([1.0, 4.0])), [1.6, 0.4])
+
+
+def test_only_drawn_objectives_change():
+    whole, part = build(4), build(2)
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        before, after = random.uniform(1, 2, (2, 2))
+        whole.after_step(before, after, [1, 3])
+        part.after_step(before, after, [0, 1])
+        whole.after_step(before[:1], after[:1], [0])  # alone: nothing to compare it with
+    np.testing.assert_array_equal(whole.logits, [0, part.logits[0], 0, part.logits[1]])
+    np.testing.assert_array_equal(
+        whole.weigh(before, [1, 3]).weights, part.weigh(before, [0, 1]).weights
+    )
+    assert whole.weigh(before[:1], [2]).weights.tolist() == [1.0]
+
+
+def test_the_state_survives_json():
+    one, other, random = build(3), build(3), np.random.default_rng(2)
+    for _ in range(3):
+        one.after_step(*random.uniform(1, 2, (2, 2)), [0, 2])
+    other.load_state_dict(json.loads(json.dumps(one.state_dict())))
+    for combiner in (one, other):
+        combiner.after_step(np.array([1.0, 2.0, 3.0]), np.array([0.5, 2.0, 2.5]), range(3))
+    np.testing.assert_array_equal(one.logits, other.logits)
+
+
+def test_losses_of_zero_are_possible_and_negative_ones_are_refused():
+    combiner = build(2)
+    assert np.isfinite(combiner.weigh(np.array([0.0, 1.0]), range(2)).weights).all()
+    combiner.after_step(np.array([0.0, 1.0]), np.array([0.0, 0.0]), range(2))
+    assert np.isfinite(combiner.logits).all()
+    with pytest.raises(ObjectiveError, match="expected losses of zero or more, found -1 of obj"):
+        combiner.weigh(np.array([1.0, -1.0]), range(2))
+
+
+def test_an_objective_that_is_balanced_before_is_refused():
+    settings = {"mode": "multitask", "tasks": ("sst", "sts"), "batch_size": 16}
+    with pytest.raises(SettingsError, match="famo: expected an objective with one loss, found epo"):
+        RunConfig(combiner="famo", objective="epo", **settings)
+    RunConfig(combiner="pcgrad", objective="epo", **settings)
