@@ -38,6 +38,12 @@ def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:
     return (task,) if options is None else options.objectives
 
 
+def has_own_loss(config: RunConfig, task: str) -> bool:
+    """Whether a task is trained by another loss of its options than cross-entropy."""
+    options = config.options_of(task)
+    return options is not None and (options.own_loss or len(options.objectives) > 1)
+
+
 def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
     return {
@@ -131,7 +137,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
     for key, weights in weights_by_task(c).items():
         yield from (f"{name} and {key} of {task}: {ONE}" for task in weights if task in classes)
     for task in classes:
-        if len(task_objectives(c, task)) > 1:
+        if has_own_loss(c, task):
             yield f"{name} and loss of {task}: {ONE}"
     for task in classes:
         if objective.own_head and "head" in c.task_options.get(task, {}):

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from losses import squared_difference, symmetric_kl
+from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
 from tasks.labelled_files import Source
 from tasks.metrics import MAIN_METRICS, metric_function
 from tasks.predictions import PredictionFile
@@ -81,6 +81,18 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
+    )
+
+
+def corn(kind: Kind) -> Kind:
+    """Return a classification kind of ordered classes with CORN on logits (B, C - 1)."""
+    return replace(
+        kind,
+        loss=corn_loss,
+        scores=lambda logits: corn_log_probabilities(logits).exp(),
+        divergence=lambda logits, others: symmetric_kl(
+            corn_log_probabilities(logits), corn_log_probabilities(others)
+        ),
     )
 
 

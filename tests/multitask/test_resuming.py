@@ -86,6 +86,12 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},
+        {
+            "task_options": {"sst": {"loss": "corn"}},
+            "smart_weight": {"sst": 1.0},
+            "r_drop_weight": {"sst": 1.0},
+            "micro_batch": 3,
+        },
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "batch_size": 16},
         {"tasks": ("sst",), "combiner": "sum", "objective": "lacon", "batch_size": 16},
     ],

@@ -72,6 +72,11 @@ TOGETHER = [  # values that contradict each other
     ({"objective": "scl", "tasks": ("sts",)}, "objective scl: expected a task with classes"),
     ({"task_options": {"sst": {"head": "round"}}}, "task_options: sst: head: expected one of"),
     ({"task_options": {"sst": {"hat": "x"}}}, "task_options: sst: expected options of head"),
+    ({"task_options": {"sst": {"loss": "coral"}}}, "task_options: sst: loss: expected one of"),
+    (
+        {"tasks": ("sst",), "objective": "lsan", "task_options": {"sst": {"loss": "corn"}}},
+        "objective lsan and loss of sst: expected at most one of them",
+    ),
     ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
     ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
