@@ -11,7 +11,7 @@ from cli.task_names import add_own_task, resolve_tasks, task
 from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
-KEYS = ("batches_per_step", "gradients", "select_by", "teacher")
+KEYS = ("batches_per_step", "gradients", "select_by", "teacher", "label_smoothing")
 
 
 def add_flags(parser: Any) -> None:

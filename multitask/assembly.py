@@ -17,10 +17,11 @@ from minbert.linear import choose_device, warn_if_slow
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
+from multitask.objective_rules import smoothing_of
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task
-from tasks.base import Task, on_scale
+from tasks.base import Task, on_scale, smoothed
 from tasks.data import Split, load_split, small_split_notices
 from tasks.described import output_signature
 from tasks.heads import InitializesFromNames
@@ -67,9 +68,19 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         task = find_task(name, config.own_tasks) if options is None else options.build()
         if task.kind.columns is None:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
+        if share := smoothing_of(config, name):
+            task = with_smoothing(task, share)
         source = apply_protocol(task, config.protocol, config.seed, held_out)
         tasks[name] = replace(task, source=source)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
+
+
+def with_smoothing(task: Task, share: float) -> Task:
+    """Return a task with smoothed labels; raise RunError for a loss other than cross-entropy."""
+    try:
+        return replace(task, kind=smoothed(task.kind, share))
+    except ValueError as error:
+        raise RunError(f"--label-smoothing: {error}, found {task.name}") from error
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:

@@ -74,7 +74,9 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     similar = [task for task in c.tasks if not has_classes(c, task)]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
-    yield from not_among_tasks(c, "limit", c.limit if isinstance(c.limit, dict) else ())
+    for key in ("limit", "label_smoothing"):
+        value = getattr(c, key)
+        yield from not_among_tasks(c, key, value if isinstance(value, dict) else ())
     if c.protocol.counts_examples and similar:
         names = ", ".join(similar)
         yield f"protocol {c.protocol.name}: expected tasks with classes, found {names}"

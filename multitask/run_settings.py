@@ -32,6 +32,7 @@ Limit = (
     | Annotated[float, Meta(gt=0, lt=1, description=LIMIT)]
 )
 
+Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and below 1")]
 
 # Settings of the machine, which may differ between a checkpoint and its run.
 MACHINE = ("device", "linear")
@@ -109,6 +110,14 @@ class RunSettings(Settings):
     )
     class_balanced: bool = setting(
         False, help="batches of as many examples of each class", group="training"
+    )
+    label_smoothing: Smoothing | Mapping[str, Smoothing] = setting(
+        0.0,
+        metavar="W",
+        group="training",
+        help="share of the target that cross-entropy spreads over all classes: one for all tasks "
+        "with classes, or TASK=W",
+        source="Szegedy et al., 2016, section 7",
     )
     similarity_scale: Positive = setting(
         SCALE,

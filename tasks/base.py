@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,16 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         classes=classes,
         class_names=names,
     )
+
+
+def smoothed(kind: Kind, share: float) -> Kind:
+    """Return a classification kind whose targets are 1 - share plus share / C, elsewhere share / C.
+
+    Szegedy et al. (2016), section 7. Raise ValueError for another loss than cross-entropy.
+    """
+    if kind.loss is not F.cross_entropy:
+        raise ValueError("expected a task that is trained by cross-entropy")
+    return replace(kind, loss=partial(F.cross_entropy, label_smoothing=share))
 
 
 def corn(kind: Kind) -> Kind:

@@ -53,6 +53,7 @@ VALUES = [
     ("sst --sst-head nope", "--sst-head: expected one of hidden, softmax, found 'nope'"),
     ("all --limit =3", "limit: expected"),
     ("all --limit cola=3", "limit: expected one of sst, qqp, sts, found 'cola'"),
+    ("all --label-smoothing sts=0.1", "--label-smoothing: expected tasks with classes, found sts"),
     ("all --limit 3 4", "limit: expected one for all tasks, found several"),
     ("sst --smart-weight sst=1 sst=0", "expected one for sst, found several"),
     ("sst --r-drop-weight sst=x", "expected a number from 0 to 1000000, found 'x'"),

@@ -88,6 +88,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"epochs": 1, "steps_per_epoch": 5},
         {
             "task_options": {"sst": {"loss": "corn"}},
+            "label_smoothing": {"qqp": 0.1},
             "smart_weight": {"sst": 1.0},
             "r_drop_weight": {"sst": 1.0},
             "micro_batch": 3,

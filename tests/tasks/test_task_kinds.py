@@ -9,7 +9,7 @@ from losses import corn_loss, distance_loss, pair_contrastive_loss
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from tasks import TASK_NAMES, build_task
-from tasks.base import on_scale
+from tasks.base import on_scale, smoothed
 
 H = 4
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.25], [-3.0, 3.0]])
@@ -48,6 +48,38 @@ def test_classification_loss_is_the_mean_cross_entropy(name):
     assert losses.keys() == {name}
     assert losses[name].shape == ()
     assert losses[name].item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "shares"), [(0.3, (0.3, 0.3)), ({"qqp": 0.2}, (0.0, 0.2))], ids=str
+)
+@pytest.mark.parametrize("objective", [None, "projection"])
+def test_smoothed_labels_are_the_targets_of_tasks_with_classes(smoothing, shares, objective):
+    config = RunConfig(
+        tasks=("sst", "qqp", "sts"), label_smoothing=smoothing, objective=objective, encoder="tiny"
+    )
+    tasks, plain = build_tasks(config), build_tasks(config.changed(label_smoothing=0))
+    for name, share in zip(("sst", "qqp"), shares, strict=True):
+        classes = tasks[name].kind.classes
+        logits = torch.randn(3, classes, dtype=torch.float64)
+        labels = [0, 1, 1]
+        expected = 0.0
+        for row, label in zip(logits.tolist(), labels, strict=True):
+            total = np.log(np.exp(row).sum())
+            for k, x in enumerate(row):
+                expected += ((1 - share) * (k == label) + share / classes) * (total - x) / 3
+        found = tasks[name].compute_losses(logits, (), torch.tensor(labels))[name]
+        assert found.item() == pytest.approx(expected, rel=1e-12)
+        assert torch.equal(tasks[name].kind.scores(logits), plain[name].kind.scores(logits))
+    values = torch.tensor([1.0, 2.0])
+    assert tasks["sts"].kind.loss(values, values + 1) == plain["sts"].kind.loss(values, values + 1)
+
+
+def test_only_cross_entropy_is_smoothed():
+    kind = build_task("sst").kind
+    assert smoothed(kind, 0.5).predictions is kind.predictions
+    with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
+        smoothed(build_task("sst", loss="corn").kind, 0.5)
 
 
 @pytest.mark.parametrize("name", ["sst", "qqp"])
