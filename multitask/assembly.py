@@ -220,6 +220,8 @@ def load_splits(
         for split, found in splits[name].items():
             if leaked := found.examples.leaked:
                 print(f"{name}: {leaked} training examples removed because they are in dev or test")
+            for line in found.examples.notices:
+                print(f"{name}: {line}", flush=True)
             if blank := found.examples.blank_rows:
                 where = task.source.where(folder, split)
                 print(f"{name}: {blank} rows without label or text skipped in {where}", flush=True)

@@ -175,6 +175,8 @@ class Task:
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
     encoded as one sequence with one embedding. `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
+    `extend(source, others)` returns a source with further training examples, none of them in dev or
+    test of the source or of `others`; it is applied last, to the source of a run's splits.
     """
 
     name: str
@@ -187,6 +189,7 @@ class Task:
     joint: bool = False
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
+    extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
 
     def __post_init__(self) -> None:
         assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"

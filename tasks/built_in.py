@@ -24,6 +24,7 @@ from tasks.base import (
     similarity,
 )
 from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS
+from tasks.closure import Closure, WithClosure
 from tasks.heads import CosineSimilarity, HiddenClassifier, PairClassifier, SoftmaxClassifier
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import PredictionFile, class_file, finite_number, one_of
@@ -117,11 +118,17 @@ def sst(head: str = "hidden", loss: str = "cross-entropy") -> Task:
     )
 
 
-def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi") -> Task:
+def qqp(
+    head: str = "difference",
+    loss: str = "cross-entropy",
+    pair: str = "bi",
+    closure: Closure = "none",
+) -> Task:
     """Return Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
 
     `with-contrastive` adds the contrastive loss of the embeddings as a separate objective. With
-    `pair` "joint" both questions form one sequence, and the head is a softmax layer.
+    `pair` "joint" both questions form one sequence, and the head is a softmax layer. `closure`
+    adds training pairs that follow from the labels.
     """
     joint = pair == "joint"
     return Task(
@@ -140,6 +147,7 @@ def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi")
         losses=QQP_LOSSES[loss],
         texts=2,
         joint=joint,
+        extend=None if closure == "none" else partial(WithClosure, closure=closure),
     )
 
 

@@ -87,7 +87,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},
         {
-            "task_options": {"sst": {"loss": "corn"}},
+            "task_options": {"sst": {"loss": "corn"}, "qqp": {"closure": "all"}},
             "label_smoothing": {"qqp": 0.1},
             "smart_weight": {"sst": 1.0},
             "r_drop_weight": {"sst": 1.0},
