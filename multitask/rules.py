@@ -93,7 +93,12 @@ def task_rules(c: RunConfig) -> Iterator[str]:
         yield f"tasks: expected none with {c.text_file}, whose text is used, found {tasks}"
     if c.mode == "single" and len(c.tasks) != 1:
         yield f"tasks: expected one in mode single, found {tasks}"
+    if c.auxiliary and (c.pretrains or c.mode == "pareto"):
+        yield f"auxiliary: expected mode multitask, found {c.mode}"
+    elif c.tasks and not c.main_tasks:
+        yield f"auxiliary: expected a task that is not auxiliary, found only {tasks}"
     by_task = {**weights_by_task(c), "task_options": c.task_options, "own_tasks": c.own_tasks}
+    by_task["auxiliary"] = dict.fromkeys(c.auxiliary)
     for key, values in by_task.items():
         yield from not_among_tasks(c, key, values)
     first = c.first()

@@ -43,6 +43,9 @@ class RunSettings(Settings):
 
     mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
     tasks: tuple[str, ...] = setting((), help="names of the tasks", group="tasks")
+    auxiliary: tuple[str, ...] = setting(
+        (), help="tasks that train with the others, but select no epoch", group="tasks"
+    )
     task_options: Mapping[str, Mapping[str, Any]] = setting(factory=dict, help="options by task")
     own_tasks: Mapping[str, Mapping[str, Any]] = setting(
         factory=dict, help="descriptions by task: see tasks/described.py"

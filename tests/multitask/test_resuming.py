@@ -89,6 +89,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {
             "task_options": {"sst": {"loss": "corn"}, "qqp": {"closure": "all"}},
             "label_smoothing": {"qqp": 0.1},
+            "auxiliary": ("qqp",),
             "smart_weight": {"sst": 1.0},
             "r_drop_weight": {"sst": 1.0},
             "micro_batch": 3,

@@ -89,6 +89,12 @@ TOGETHER = [  # values that contradict each other
         {"label_smoothing": 0.1, "objective": "lacon"},
         "label_smoothing and objective lacon: expected at most one of them",
     ),
+    ({"auxiliary": ("cola",)}, "auxiliary: expected one of sst, qqp, sts, found 'cola'"),
+    ({"auxiliary": ("sts", "sst", "qqp")}, "auxiliary: expected a task that is not auxiliary"),
+    (
+        {"mode": "pareto", "tasks": ("sst", "sts"), "auxiliary": ("sst",), "combiner": "epo"},
+        "auxiliary: expected mode multitask, found pareto",
+    ),
     ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
     ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
