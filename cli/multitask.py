@@ -7,16 +7,25 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.single import ROLES, add_pcgrad
-from cli.task_names import add_own_task, resolve_tasks, task
+from cli.task_names import add_own_task, name_of, resolve_tasks, task
 from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
-KEYS = ("batches_per_step", "gradients", "select_by", "teacher")
+KEYS = ("batches_per_step", "gradients", "select_by", "teacher", "label_smoothing")
 
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(parser, ("sampling", "schedule", *ROLES), KEYS)
     add_task_list(flags, CS224N)
+    flags.add(
+        "auxiliary",
+        "tasks",
+        "tasks that train with the others, as in --tasks, but select no epoch and write no "
+        "prediction files; examples that are in dev or test of the other tasks are left out",
+        nargs="+",
+        type=task,
+        metavar="TASK",
+    )
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)
 
@@ -40,13 +49,21 @@ def add_task_list(
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser)
-    return train(config_of(args, parser, parser.flags, tasks, mode="multitask"), args)
+    marked = {"auxiliary": tuple(map(name_of, args.auxiliary))} if args.auxiliary else {}
+    return train(config_of(args, parser, parser.flags, tasks, mode="multitask", **marked), args)
 
 
 def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """Return the tasks of `--tasks` and `--task`, by default those of the file or the mode."""
+    """Return the tasks of `--tasks` and `--task`, by default those of the file or the mode.
+
+    Those of `--auxiliary` are added, if they are not among them.
+    """
     further = args.further or []
     tasks = args.tasks
     if tasks is None:
         tasks = [] if further else settings_file(args).get("tasks", args.default_tasks)
-    return resolve_tasks(args, parser, [*tasks, *further])
+    tasks = [*tasks, *further]
+    names = [name_of(one) for one in tasks]
+    auxiliary = getattr(args, "auxiliary", None) or []
+    tasks += [one for one in auxiliary if name_of(one) not in names]
+    return resolve_tasks(args, parser, tasks)

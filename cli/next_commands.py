@@ -37,7 +37,7 @@ def next_commands(config: RunConfig, folder: Path, use: Sequence[str] = ()) -> s
 
 def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:
     """Yield commands for a run of tasks: predict, compare, and the demo or an export."""
-    several = [(name, config.options_of(name)) for name in config.tasks]
+    several = [(name, config.options_of(name)) for name in config.main_tasks]
     texts = max(
         (find_task(name, config.own_tasks) if options is None else options.build()).texts
         for name, options in several

@@ -23,7 +23,7 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
         ("sampling", "schedule", "combiner"),
-        ("batches_per_step", "select_by"),
+        ("batches_per_step", "select_by", "label_smoothing"),
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
     )

@@ -13,7 +13,9 @@ ROLES = ("combiner", "objective", "regularizers")
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, ROLES, ("gradients", "select_by", "teacher"))
+    parser.flags = flags = training_flags(
+        parser, ROLES, ("gradients", "select_by", "teacher", "label_smoothing")
+    )
     add_task(flags, "task to train", TASK_NAMES)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)

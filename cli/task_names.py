@@ -26,6 +26,11 @@ class OwnTask:
     given: dict[str, Any]
 
 
+def name_of(one: str | OwnTask) -> str:
+    """Return the name of a task as typed."""
+    return one if isinstance(one, str) else one.name
+
+
 def task(text: str) -> str | OwnTask:
     """Parse a value of `--task` or `--tasks`."""
     if NAME.fullmatch(text):  # the configuration checks that the task exists
@@ -86,7 +91,7 @@ def resolve_tasks(
 
     Raises DescriptionError and DataError with a one-line message.
     """
-    names = tuple(one if isinstance(one, str) else one.name for one in given)
+    names = tuple(map(name_of, given))
     for name in names:
         if names.count(name) > 1:
             parser.error(f"{flag}: expected each task once, found {name} twice")

@@ -21,7 +21,7 @@ from multitask.stored_config import settings_of
 from tasks.described import output_signature
 
 # Settings that must be equal in all runs.
-SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data")
+SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data", "auxiliary")
 Weights = Mapping[str, Tensor]
 
 

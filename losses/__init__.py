@@ -11,6 +11,7 @@ from losses.lacon import (
     label_embedding_regularizer,
 )
 from losses.npair import every_npair_loss, npair_loss
+from losses.ordinal import corn_log_probabilities, corn_loss, distance_loss
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, lower_bounds
 from losses.simcse import simcse_loss, triplet_margin_loss
@@ -22,6 +23,9 @@ from losses.triplet import triplet_loss
 __all__ = [
     "adversarial_noise",
     "contrastive_objectives",
+    "corn_log_probabilities",
+    "corn_loss",
+    "distance_loss",
     "every_npair_loss",
     "instance_centered_loss",
     "label_centered_loss",

@@ -17,10 +17,11 @@ from minbert.linear import choose_device, warn_if_slow
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
+from multitask.objective_rules import smoothing_of
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task
-from tasks.base import Task, on_scale
+from tasks.base import Task, on_scale, smoothed
 from tasks.data import Split, load_split, small_split_notices
 from tasks.described import output_signature
 from tasks.heads import InitializesFromNames
@@ -57,19 +58,33 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
     This function also works for pre-training, for example to read the files of the tasks.
     """
-    held_out: tuple[Source, ...] | None = None  # dev and test texts to leave out of train
-    if config.drop_leaks:
-        names = CS224N if config.leaks_of == "all" else ()
-        held_out = tuple(build_task(name).source for name in names)
-    tasks = {}
-    for name in config.tasks:
+    names = CS224N if config.leaks_of == "all" else ()
+    course = {name: build_task(name).source for name in names}
+    held_out: dict[str, Source] | None = course if config.drop_leaks else None
+    tasks: dict[str, Task] = {}
+    for name in (*config.main_tasks, *config.auxiliary):
         options = config.options_of(name)
         task = find_task(name, config.own_tasks) if options is None else options.build()
         if task.kind.columns is None:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
-        source = apply_protocol(task, config.protocol, config.seed, held_out)
-        tasks[name] = replace(task, source=source)
+        if share := smoothing_of(config, name):
+            task = with_smoothing(task, share)
+        auxiliary = name in config.auxiliary
+        if auxiliary:  # always without dev and test of the tasks that count
+            held_out = course | {main: tasks[main].source for main in config.main_tasks}
+        others = None if held_out is None else tuple(held_out.values())
+        source = apply_protocol(task, config.protocol, config.seed, others)
+        tasks[name] = replace(task, source=source, auxiliary=auxiliary)
+    tasks = {name: tasks[name] for name in config.tasks}
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
+
+
+def with_smoothing(task: Task, share: float) -> Task:
+    """Return a task with smoothed labels; raise RunError for a loss other than cross-entropy."""
+    try:
+        return replace(task, kind=smoothed(task.kind, share))
+    except ValueError as error:
+        raise RunError(f"--label-smoothing: {error}, found {task.name}") from error
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
@@ -79,6 +94,7 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
     """
     two = np.arange(2.0)
     known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
+    known = {name: names for name, names in known.items() if not tasks[name].auxiliary}
     if not any(metric in names for names in known.values()):
         available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
         raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
@@ -209,6 +225,8 @@ def load_splits(
         for split, found in splits[name].items():
             if leaked := found.examples.leaked:
                 print(f"{name}: {leaked} training examples removed because they are in dev or test")
+            for line in found.examples.notices:
+                print(f"{name}: {line}", flush=True)
             if blank := found.examples.blank_rows:
                 where = task.source.where(folder, split)
                 print(f"{name}: {blank} rows without label or text skipped in {where}", flush=True)

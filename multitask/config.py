@@ -125,6 +125,11 @@ class RunConfig(RunSettings):
         return 1 if alone else max(1, len(self.tasks))
 
     @property
+    def main_tasks(self) -> tuple[str, ...]:
+        """The tasks that are not auxiliary."""
+        return tuple(name for name in self.tasks if name not in self.auxiliary)
+
+    @property
     def pretrains(self) -> bool:
         """Whether the encoder is trained further, before any task."""
         return self.mode == "pretrain"

@@ -90,11 +90,17 @@ def mean_losses(
     return found
 
 
+def counted(metrics: Metrics, tasks: Mapping[str, Task]) -> Metrics:
+    """Return the metrics of the tasks that are not auxiliary."""
+    return {name: metrics[name] for name, task in tasks.items() if not task.auxiliary}
+
+
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
     """Return the mean of the main metrics, each scaled to [0, 1], which selects the best epoch.
 
-    With the three CS224N tasks this is the overall score (BEES, Eq. 6).
+    Auxiliary tasks do not count. With the three CS224N tasks this is the overall score (BEES,
+    Eq. 6).
     """
-    kinds = {name: task.kind for name, task in tasks.items()}
+    kinds = {name: tasks[name].kind for name in counted(metrics, tasks)}
     scaled = [(metrics[n][k.main_metric] - k.worst) / (1 - k.worst) for n, k in kinds.items()]
     return float(np.mean(scaled))

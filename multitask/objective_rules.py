@@ -38,6 +38,20 @@ def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:
     return (task,) if options is None else options.objectives
 
 
+def smoothing_of(config: RunConfig, task: str) -> float:
+    """Return the label smoothing of a task; 0 for one without classes."""
+    share = config.label_smoothing
+    if isinstance(share, Mapping):
+        return share.get(task, 0.0)
+    return share if has_classes(config, task) else 0.0
+
+
+def has_own_loss(config: RunConfig, task: str) -> bool:
+    """Whether a task is trained by another loss of its options than cross-entropy."""
+    options = config.options_of(task)
+    return options is not None and (options.own_loss or len(options.objectives) > 1)
+
+
 def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
     return {
@@ -76,6 +90,7 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
             yield f"objective {c.objective.name}: expected a task with classes, found {tasks}"
         if c.class_balanced:
             yield f"class_balanced: expected a task with classes, found {tasks}"
+    yield from smoothing_rules(c)
     if c.gradients == "representation":
         yield from representation_rules(c)
     combined = combined_objectives(c)
@@ -85,6 +100,21 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
     if preference is not None and len(preference) != len(combined):
         names = ", ".join(combined)
         yield f"preference: expected {len(combined)} numbers, for {names}, found {len(preference)}"
+
+
+def smoothing_rules(c: RunConfig) -> Iterator[str]:
+    """Label smoothing changes the cross-entropy of tasks with classes, and no other loss."""
+    name = "label_smoothing"
+    smooth = [task for task in c.tasks if smoothing_of(c, task)]
+    if c.label_smoothing and not isinstance(c.label_smoothing, Mapping) and not smooth:
+        yield f"{name}: expected a task with classes, found {', '.join(c.tasks)}"
+    for task in smooth:
+        if not has_classes(c, task):
+            yield f"{name}: expected tasks with classes, found {task}"
+        if has_own_loss(c, task):
+            yield f"{name} and loss of {task}: {ONE}"
+    if smooth and getattr(c.objective, "own_loss", False):
+        yield f"{name} and objective {c.objective.name}: {ONE}"
 
 
 def representation_rules(c: RunConfig) -> Iterator[str]:
@@ -133,7 +163,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
     for key, weights in weights_by_task(c).items():
         yield from (f"{name} and {key} of {task}: {ONE}" for task in weights if task in classes)
     for task in classes:
-        if len(task_objectives(c, task)) > 1:
+        if has_own_loss(c, task):
             yield f"{name} and loss of {task}: {ONE}"
     for task in classes:
         if objective.own_head and "head" in c.task_options.get(task, {}):
@@ -163,6 +193,8 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         if not is_default(role, method):
             default = next(iter(methods(role)))
             yield f"{role}: expected {default} in mode pretrain, found {method.name}"
+    if c.label_smoothing:
+        yield f"label_smoothing: expected 0 in mode pretrain, found {c.label_smoothing}"
     if c.select_by:
         yield f"select_by: expected None in mode pretrain, found {c.select_by}"
     if c.gradients != "parameters":

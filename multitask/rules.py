@@ -74,7 +74,9 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     similar = [task for task in c.tasks if not has_classes(c, task)]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
-    yield from not_among_tasks(c, "limit", c.limit if isinstance(c.limit, dict) else ())
+    for key in ("limit", "label_smoothing"):
+        value = getattr(c, key)
+        yield from not_among_tasks(c, key, value if isinstance(value, dict) else ())
     if c.protocol.counts_examples and similar:
         names = ", ".join(similar)
         yield f"protocol {c.protocol.name}: expected tasks with classes, found {names}"
@@ -91,7 +93,12 @@ def task_rules(c: RunConfig) -> Iterator[str]:
         yield f"tasks: expected none with {c.text_file}, whose text is used, found {tasks}"
     if c.mode == "single" and len(c.tasks) != 1:
         yield f"tasks: expected one in mode single, found {tasks}"
+    if c.auxiliary and (c.pretrains or c.mode == "pareto"):
+        yield f"auxiliary: expected mode multitask, found {c.mode}"
+    elif c.tasks and not c.main_tasks:
+        yield f"auxiliary: expected a task that is not auxiliary, found only {tasks}"
     by_task = {**weights_by_task(c), "task_options": c.task_options, "own_tasks": c.own_tasks}
+    by_task["auxiliary"] = dict.fromkeys(c.auxiliary)
     for key, values in by_task.items():
         yield from not_among_tasks(c, key, values)
     first = c.first()

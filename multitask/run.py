@@ -17,7 +17,7 @@ from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl, environment
 from multitask.distributed import Processes, process_group
-from multitask.evaluation import evaluate, mean_losses, score_split
+from multitask.evaluation import counted, evaluate, mean_losses, score_split
 from multitask.methods import is_default
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
@@ -138,7 +138,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         for name, task in tasks.items()
         if "test" in splits[name]
     }
-    result = {"dev": dev | overall(dev)} | figures_of(trainer, begin)
+    result = {"dev": dev | overall(counted(dev, tasks))} | figures_of(trainer, begin)
     if test := {
         name: tasks[name].kind.measure(scores, targets)
         for name, scores in test_scores.items()
@@ -220,10 +220,10 @@ def write_split(
     splits: Mapping[str, Mapping[str, Split]],
     scores: Mapping[str, np.ndarray],
 ) -> None:
-    """Write the predictions and probabilities of every task for one split."""
+    """Write the predictions and probabilities of every task that is not auxiliary for a split."""
     target = folder / "predictions"
     for name, task in tasks.items():
-        if task.output is None or name not in scores:
+        if task.output is None or task.auxiliary or name not in scores:
             continue
         examples = splits[name][split].examples
         predictions = task.kind.predictions(scores[name])

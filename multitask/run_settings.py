@@ -32,6 +32,7 @@ Limit = (
     | Annotated[float, Meta(gt=0, lt=1, description=LIMIT)]
 )
 
+Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and below 1")]
 
 # Settings of the machine, which may differ between a checkpoint and its run.
 MACHINE = ("device", "linear")
@@ -42,6 +43,9 @@ class RunSettings(Settings):
 
     mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
     tasks: tuple[str, ...] = setting((), help="names of the tasks", group="tasks")
+    auxiliary: tuple[str, ...] = setting(
+        (), help="tasks that train with the others, but select no epoch", group="tasks"
+    )
     task_options: Mapping[str, Mapping[str, Any]] = setting(factory=dict, help="options by task")
     own_tasks: Mapping[str, Mapping[str, Any]] = setting(
         factory=dict, help="descriptions by task: see tasks/described.py"
@@ -109,6 +113,14 @@ class RunSettings(Settings):
     )
     class_balanced: bool = setting(
         False, help="batches of as many examples of each class", group="training"
+    )
+    label_smoothing: Smoothing | Mapping[str, Smoothing] = setting(
+        0.0,
+        metavar="W",
+        group="training",
+        help="share of the target that cross-entropy spreads over all classes: one for all tasks "
+        "with classes, or TASK=W",
+        source="Szegedy et al., 2016, section 7",
     )
     similarity_scale: Positive = setting(
         SCALE,

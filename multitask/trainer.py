@@ -22,7 +22,7 @@ from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
 from multitask.control import Interrupts, RunControl, now
 from multitask.distributed import Processes
-from multitask.evaluation import Metrics, evaluate, selection_score
+from multitask.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers
@@ -226,7 +226,9 @@ class Trainer:
             points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
             self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
             last = self.config.keep == "last"
-            better = progress.add_score(score, metrics | overall(metrics), keep_last=last)
+            better = progress.add_score(
+                score, metrics | overall(counted(metrics, self.tasks)), keep_last=last
+            )
             if better and self.processes.first:
                 self.checkpoints.save_best(self.scored.save)
             if self.control.every_epoch:

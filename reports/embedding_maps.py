@@ -37,7 +37,7 @@ def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Drawing
 def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     """Draw the dev sentences coloured by label; return None without weights or data."""
     data = run.config.get("data")
-    if data is None or TASK not in run.config["tasks"]:
+    if data is None or TASK not in run.tasks:
         return None
     task = run.task(TASK)
     try:

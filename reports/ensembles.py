@@ -216,9 +216,10 @@ def soup_runs(
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
     check_output(folder, config, runs, overwrite)
     soup = make_soup(runs, greedy, seed)
-    tables = {name: score_soup(soup, name) for name in soup.built.tasks}
+    tasks = {name: task for name, task in soup.built.tasks.items() if not task.auxiliary}
+    tables = {name: score_soup(soup, name) for name in tasks}
     dev, members = {}, {}
-    for name, task in soup.built.tasks.items():
+    for name, task in tasks.items():
         table = tables[name]["dev"]
         alone = read_splits(name, names_of(runs), task.kind)["dev"]
         every = aligned({SOUP: table} | alone, task.kind.predictions)

@@ -57,6 +57,12 @@ class StoredRun:
         """Descriptions of tasks that are not built in, by name."""
         return self.config.get("own_tasks", {})
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that are not auxiliary, which have predictions."""
+        auxiliary = self.config.get("auxiliary", ())
+        return tuple(name for name in self.config["tasks"] if name not in auxiliary)
+
     def task(self, name: str) -> Task:
         """Return the task of this name with the description and the classes of the run."""
         stored = self.config.get("task_options", {}).get(name, {})
@@ -74,10 +80,12 @@ class StoredRun:
     def score(self) -> float | None:
         """The mean of the tasks' main dev metrics, each scaled to [0, 1]; None without any.
 
-        With the three CS224N tasks this is the overall score (BEES, Eq. 6).
+        Auxiliary tasks do not count. With the three CS224N tasks this is the overall score (BEES,
+        Eq. 6).
         """
         dev, scaled = (self.metrics or {}).get("dev", {}), []
-        for task in dev:
+        auxiliary = self.config.get("auxiliary", ())
+        for task in (name for name in dev if name not in auxiliary):
             metric = self.main_metric(task)
             if isinstance(dev[task], Mapping) and metric in dev[task]:
                 worst = METRICS[metric].worst

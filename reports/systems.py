@@ -49,7 +49,7 @@ class System:
 
 def task_of(name: str, runs: Iterable[StoredRun]) -> Task:
     """Return the task of this name as defined by the first run that has it."""
-    return next(run for run in runs if name in run.config["tasks"]).task(name)
+    return next(run for run in runs if name in run.tasks).task(name)
 
 
 def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
@@ -80,7 +80,7 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
         for key in ("data", "options of", "start"):
-            for task in sorted(set(run.config["tasks"]) & set(other.config["tasks"])):
+            for task in sorted(set(run.tasks) & set(other.tasks)):
                 mine, theirs = (comparable_value(one, key, task) for one in (run, other))
                 if mine != theirs and UNKNOWN not in (mine, theirs):
                     what = f"{key} {task}" if key == "options of" else key
@@ -118,7 +118,7 @@ def seed_of(run: StoredRun) -> int:
 def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
     cells: dict[tuple[str, int], Path] = {}
     for run in runs:
-        for task in run.config["tasks"]:
+        for task in run.tasks:
             cell = task, seed_of(run)
             if cell in cells:
                 raise UserError(

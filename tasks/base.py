@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from losses import squared_difference, symmetric_kl
+from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
 from tasks.labelled_files import Source
 from tasks.metrics import MAIN_METRICS, metric_function
 from tasks.predictions import PredictionFile
@@ -84,6 +85,28 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
     )
 
 
+def smoothed(kind: Kind, share: float) -> Kind:
+    """Return a classification kind whose targets are 1 - share plus share / C, elsewhere share / C.
+
+    Szegedy et al. (2016), section 7. Raise ValueError for another loss than cross-entropy.
+    """
+    if kind.loss is not F.cross_entropy:
+        raise ValueError("expected a task that is trained by cross-entropy")
+    return replace(kind, loss=partial(F.cross_entropy, label_smoothing=share))
+
+
+def corn(kind: Kind) -> Kind:
+    """Return a classification kind of ordered classes with CORN on logits (B, C - 1)."""
+    return replace(
+        kind,
+        loss=corn_loss,
+        scores=lambda logits: corn_log_probabilities(logits).exp(),
+        divergence=lambda logits, others: symmetric_kl(
+            corn_log_probabilities(logits), corn_log_probabilities(others)
+        ),
+    )
+
+
 def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
 
@@ -152,6 +175,9 @@ class Task:
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
     encoded as one sequence with one embedding. `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
+    An `auxiliary` task trains with the others, but selects no epoch and writes no predictions.
+    `extend(source, others)` returns a source with further training examples, none of them in dev or
+    test of the source or of `others`; it is applied last, to the source of a run's splits.
     """
 
     name: str
@@ -164,6 +190,8 @@ class Task:
     joint: bool = False
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
+    auxiliary: bool = False
+    extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
 
     def __post_init__(self) -> None:
         assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"

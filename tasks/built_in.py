@@ -6,15 +6,25 @@ Reviews are read row by row, and only the rows in use are held in memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch.nn.functional as F
 from torch import nn
 
-from losses import pair_contrastive_loss
-from tasks.base import Loss, Task, classification, embedding_loss, output_loss, similarity
+from losses import distance_loss, pair_contrastive_loss
+from tasks.base import (
+    Loss,
+    Task,
+    classification,
+    corn,
+    embedding_loss,
+    output_loss,
+    similarity,
+)
 from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS
+from tasks.closure import Closure, WithClosure
 from tasks.heads import (
     CosineSimilarity,
     HiddenClassifier,
@@ -39,9 +49,9 @@ DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 SST_CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 STS_SCALE = 5.0
 PAIR = ("sentence1", "sentence2")
-SST_HEADS: dict[str, Callable[[int], nn.Module]] = {
-    "hidden": partial(HiddenClassifier, classes=len(SST_CLASSES)),
-    "softmax": partial(SoftmaxClassifier, classes=len(SST_CLASSES)),
+SST_HEADS: dict[str, Callable[..., nn.Module]] = {
+    "hidden": HiddenClassifier,
+    "softmax": SoftmaxClassifier,
 }
 QQP_HEADS: dict[str, Callable[[int], nn.Module]] = {
     "difference": partial(PairClassifier, classes=2, difference=True),
@@ -89,26 +99,42 @@ def course_files(
     )
 
 
-def sst(head: str = "hidden") -> Task:
-    """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1."""
+def sst(head: str = "hidden", loss: str = "cross-entropy") -> Task:
+    """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1.
+
+    The classes are ordered: the losses `corn` and `distance` use this. With `corn` the head has an
+    output less than there are classes.
+    """
     classes = len(SST_CLASSES)
+    kind = classification(classes, names=SST_CLASSES)
+    kinds = {
+        "cross-entropy": kind,
+        "corn": corn(kind),
+        "distance": replace(kind, loss=distance_loss),
+    }
     return Task(
         name="sst",
-        kind=classification(classes, names=SST_CLASSES),
+        kind=kinds[loss],
         source=course_files(
             *("ids-sst", "sst-sentiment", ("sentence",), "sentiment"),
             *(class_label(classes), clean_sentence),
         ),
-        build_head=SST_HEADS[head],
+        build_head=partial(SST_HEADS[head], classes=classes - (loss == "corn")),
         output=class_file("sst", "Predicted_Sentiment", classes),
     )
 
 
-def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi") -> Task:
+def qqp(
+    head: str = "difference",
+    loss: str = "cross-entropy",
+    pair: str = "bi",
+    closure: Closure = "none",
+) -> Task:
     """Return Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
 
     `with-contrastive` adds the contrastive loss of the embeddings as a separate objective. With
-    `pair` "joint" both questions form one sequence, and the head is a softmax layer.
+    `pair` "joint" both questions form one sequence, and the head is a softmax layer. `closure`
+    adds training pairs that follow from the labels.
     """
     joint = pair == "joint"
     return Task(
@@ -127,6 +153,7 @@ def qqp(head: str = "difference", loss: str = "cross-entropy", pair: str = "bi")
         losses=QQP_LOSSES[loss],
         texts=2,
         joint=joint,
+        extend=None if closure == "none" else partial(WithClosure, closure=closure),
     )
 
 

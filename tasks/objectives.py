@@ -40,13 +40,14 @@ class Objective(Settings):
     """An objective that replaces the cross-entropy of classification tasks.
 
     `trains_only_heads`: it can train heads on a frozen encoder. `own_head`: it has its own head.
-    `own_pooling`: it pools the tokens itself. `single_embedding`: it accepts only one embedding per
-    example.
+    `own_pooling`: it pools the tokens itself. `own_loss`: it does not use the cross-entropy of the
+    task's kind. `single_embedding`: it accepts only one embedding per example.
     """
 
     trains_only_heads: ClassVar[bool] = False
     own_head: ClassVar[bool] = False
     own_pooling: ClassVar[bool] = False
+    own_loss: ClassVar[bool] = False
     single_embedding: ClassVar[bool] = False
 
     def of_task(self, task: Task) -> Task:
@@ -188,7 +189,7 @@ class LaCon(Objective, name="lacon"):
     The defaults are within the ranges that section 4.4 recommends.
     """
 
-    trains_only_heads = own_head = True
+    trains_only_heads = own_head = own_loss = True
     label_temperature: Positive = setting(0.1, help=TEMPERATURE_HELP)
     label_heads: Count | None = setting(
         None,
@@ -245,7 +246,7 @@ class LaConFusion(LaCon, name="lacon-fusion"):
 class LEAM(Objective, name="leam"):
     """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
 
-    own_head = own_pooling = single_embedding = True
+    own_head = own_pooling = own_loss = single_embedding = True
     label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:

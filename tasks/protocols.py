@@ -158,13 +158,16 @@ def apply_protocol(
 ) -> Source:
     """Return a task's source after the protocol and the removal of held-out texts from train.
 
-    The dev and test texts of the task and of `others` are removed; None removes no texts.
+    The dev and test texts of the task and of `others` are removed; None removes no texts. The
+    further examples of `task.extend` follow from the training examples that are left.
     """
     if others is None:
-        return protocol.source(task.source, task, seed)
-    if protocol.removes_leaks_first:
-        return protocol.source(WithoutLeaks(task.source, others), task, seed)
-    return WithoutLeaks(protocol.source(task.source, task, seed), others)
+        found = protocol.source(task.source, task, seed)
+    elif protocol.removes_leaks_first:
+        found = protocol.source(WithoutLeaks(task.source, others), task, seed)
+    else:
+        found = WithoutLeaks(protocol.source(task.source, task, seed), others)
+    return found if task.extend is None else task.extend(found, others or ())
 
 
 def needed(shots: int | None) -> int:

@@ -20,7 +20,8 @@ class Examples:
     `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
     float32 scores or other inputs of a task's losses; it is None in a test file without labels.
     `blank_rows` counts the rows skipped for a blank label or text, `leaked` those removed because
-    they are also in dev or test. `available` counts the examples before a limit.
+    they are also in dev or test. `available` counts the examples before a limit. `notices` are
+    lines to print about how the examples were made.
     """
 
     ids: list[str]
@@ -29,6 +30,7 @@ class Examples:
     blank_rows: int = 0
     leaked: int = 0
     drawn_from: int | None = None  # number of examples before a limit
+    notices: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)

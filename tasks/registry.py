@@ -10,6 +10,7 @@ from common.errors import UserError
 from common.settings import Settings, setting
 from tasks import catalog
 from tasks.catalog import DECLARED
+from tasks.closure import Closure
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -40,6 +41,11 @@ class TaskOptions(Settings):
         return (self.name,)
 
     @property
+    def own_loss(self) -> bool:
+        """Return whether another loss than cross-entropy trains the classes of the task."""
+        return False
+
+    @property
     def vectors(self) -> int:
         """Return the number of embeddings of an example: one for pairs in one sequence."""
         return 1 if getattr(self, "pair", "bi") == "joint" else self.texts
@@ -51,11 +57,20 @@ class SST(TaskOptions, name="sst"):
     head: Literal["hidden", "softmax"] = setting(
         "hidden", help="head of sst: BEES' M4 (hidden), or its baseline M1 (softmax)"
     )
+    loss: Literal["cross-entropy", "corn", "distance"] = setting(
+        "cross-entropy",
+        help="loss of sst: cross-entropy; or one for ordered classes: a chain of binary decisions "
+        "(corn; Shi et al., 2021), or soft labels by distance (distance; Diaz and Marathe, 2019)",
+    )
 
     def build(self) -> Task:
         from tasks.built_in import sst
 
-        return sst(self.head)
+        return sst(self.head, self.loss)
+
+    @property
+    def own_loss(self) -> bool:
+        return self.loss != "cross-entropy"
 
 
 class QQP(TaskOptions, name="qqp"):
@@ -69,6 +84,11 @@ class QQP(TaskOptions, name="qqp"):
         "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
     )
     pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+    closure: Closure = setting(
+        "none",
+        help="further training pairs that follow from the labels of qqp: duplicates of duplicates "
+        "(positives), questions that differ from a duplicate (negatives), or both (all)",
+    )
 
     def faults(self) -> Iterator[str]:
         if self.pair == "joint" and (self.head != "difference" or self.loss != "cross-entropy"):
@@ -77,7 +97,7 @@ class QQP(TaskOptions, name="qqp"):
     def build(self) -> Task:
         from tasks.built_in import qqp
 
-        return qqp(self.head, self.loss, self.pair)
+        return qqp(self.head, self.loss, self.pair, self.closure)
 
     @property
     def objectives(self) -> tuple[str, ...]:

@@ -46,6 +46,23 @@ def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, sma
     assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
 
 
+def test_auxiliary_tasks_are_added_to_the_others(moods, tmp_path, run_ok):
+    folder = tmp_path / "run"
+    command = ("--mode", "multitask", "--tasks", "sst", "mrpc", "--auxiliary", moods, "mrpc", *RUN)
+    said = run_ok(*command, "--output", folder).stdout
+    stored = config(folder)
+    assert stored["tasks"] == ["sst", "mrpc", "moods"]
+    assert stored["auxiliary"] == ["moods", "mrpc"]
+    assert set(metrics(folder)["dev"]) == {"sst", "mrpc", "moods"}
+    assert 'echo "a film to love" | ' in said, "no pair as for mrpc"
+    assert {file.name for file in (folder / "predictions").glob("*-dev-*.csv")} == {
+        "sst-dev-output.csv"
+    }
+    again = tmp_path / "again"
+    run_ok("--mode", "multitask", "--config", folder / "config.json", "--output", again)
+    assert config(again)["auxiliary"] == stored["auxiliary"]
+
+
 @pytest.mark.parametrize(
     ("flags", "line"),
     [

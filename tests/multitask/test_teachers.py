@@ -155,6 +155,18 @@ def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
     assert own.metrics["steps"] > 0
 
 
+def test_a_student_may_have_another_loss_of_its_classes_than_the_teacher(teacher):
+    corn = {"task_options": {"sst": {"loss": "corn"}}}
+    run, ordered = teacher("sst"), teacher("sst", **corn)
+    found = soft_targets(student(ordered))["sst"].scores
+    torch.testing.assert_close(found.sum(1), torch.ones(len(found)))
+    config = student(run, tasks=("sst",), **corn)
+    trainer = make_trainer(config, run)
+    (loss,) = trainer.gradient({"sst": [np.arange(6)]}).losses
+    assert trainer.model.heads["sst"].output.weight.grad.shape[0] == 4
+    assert np.isfinite(loss)
+
+
 @pytest.mark.parametrize("annealing", [True, False])
 def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
     config = student(teacher("sst"), epochs=2, distillation_annealing=annealing)

@@ -11,7 +11,6 @@ from multitask.assembly import assemble, build_tasks
 from multitask.config import RunConfig
 from pretrain.texts import (
     Texts,
-    connected_groups,
     overlap,
     pairs_with_negatives,
     positive_pairs,
@@ -22,6 +21,7 @@ from pretrain.texts import (
     training_sentences,
 )
 from tasks import CS224N, build_task, data_folder
+from tasks.closure import connected_groups
 from tasks.text_files import DataError
 
 SAMPLE = data_folder("sample")

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from losses import pair_contrastive_loss
+from losses import corn_loss, distance_loss, pair_contrastive_loss
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from tasks import TASK_NAMES, build_task
-from tasks.base import on_scale
+from tasks.base import on_scale, smoothed
 
 H = 4
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.25], [-3.0, 3.0]])
@@ -50,6 +50,38 @@ def test_classification_loss_is_the_mean_cross_entropy(name):
     assert losses[name].item() == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("smoothing", "shares"), [(0.3, (0.3, 0.3)), ({"qqp": 0.2}, (0.0, 0.2))], ids=str
+)
+@pytest.mark.parametrize("objective", [None, "projection"])
+def test_smoothed_labels_are_the_targets_of_tasks_with_classes(smoothing, shares, objective):
+    config = RunConfig(
+        tasks=("sst", "qqp", "sts"), label_smoothing=smoothing, objective=objective, encoder="tiny"
+    )
+    tasks, plain = build_tasks(config), build_tasks(config.changed(label_smoothing=0))
+    for name, share in zip(("sst", "qqp"), shares, strict=True):
+        classes = tasks[name].kind.classes
+        logits = torch.randn(3, classes, dtype=torch.float64)
+        labels = [0, 1, 1]
+        expected = 0.0
+        for row, label in zip(logits.tolist(), labels, strict=True):
+            total = np.log(np.exp(row).sum())
+            for k, x in enumerate(row):
+                expected += ((1 - share) * (k == label) + share / classes) * (total - x) / 3
+        found = tasks[name].compute_losses(logits, (), torch.tensor(labels))[name]
+        assert found.item() == pytest.approx(expected, rel=1e-12)
+        assert torch.equal(tasks[name].kind.scores(logits), plain[name].kind.scores(logits))
+    values = torch.tensor([1.0, 2.0])
+    assert tasks["sts"].kind.loss(values, values + 1) == plain["sts"].kind.loss(values, values + 1)
+
+
+def test_only_cross_entropy_is_smoothed():
+    kind = build_task("sst").kind
+    assert smoothed(kind, 0.5).predictions is kind.predictions
+    with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
+        smoothed(build_task("sst", loss="corn").kind, 0.5)
+
+
 @pytest.mark.parametrize("name", ["sst", "qqp"])
 def test_classification_scores_are_probabilities_and_predictions_their_largest(name):
     task = build_task(name)
@@ -58,6 +90,28 @@ def test_classification_scores_are_probabilities_and_predictions_their_largest(n
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert scores.dtype == np.float32
     assert task.kind.predictions(scores).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("head", ["hidden", "softmax"])
+def test_losses_of_ordered_classes_change_outputs_and_loss_but_not_the_form_of_scores(head):
+    losses = {"corn": (corn_loss, 4), "distance": (distance_loss, 5)}
+    targets, plain = torch.tensor([0, 3, 4]), build_task("sst")
+    for name, (loss, width) in losses.items():
+        task = build_task("sst", head=head, loss=name)
+        outputs = task.build_head(H).eval()(torch.randn(3, H))
+        assert outputs.shape == (3, width)
+        assert torch.equal(task.compute_losses(outputs, (), targets)["sst"], loss(outputs, targets))
+        scores = task.scores(fixed(outputs), ())
+        assert scores.shape == (3, 5)
+        assert scores.dtype == torch.float32
+        torch.testing.assert_close(scores.sum(1), torch.ones(3))
+        other = outputs.flip(0)
+        torch.testing.assert_close(  # of the probabilities, whatever the outputs are
+            task.kind.divergence(outputs, other),
+            plain.kind.divergence(scores.log(), task.kind.scores(other).log()),
+        )
+        assert task.kind.divergence(outputs, outputs.clone()) == 0
+        assert (task.kind.columns, task.kind.class_names) == (5, plain.kind.class_names)
 
 
 def test_similarity_loss_is_the_squared_error_of_a_fifth_of_the_score():
