@@ -1,7 +1,6 @@
 """One encoder for three tasks beside three encoders: run.py --mode reproduce --table sharing
 
-All training examples of each task are used. A cell trains on as many examples as three passes over
-the tasks that it has.
+All training examples of each task are used, at the tasks' natural sizes.
 """
 
 from __future__ import annotations
@@ -31,16 +30,25 @@ EPOCHS = 3
 ENCODED = 500  # dev examples of each task whose texts are encoded to take the time
 ONE_TASK = {"sampling": "annealed", "schedule": "individual"}
 JOINT = {"sampling": "annealed"}
-# Shared models without teachers: name -> settings. The first is what the pieces are added to.
-MIXTURES: Mapping[str, Mapping[str, Any]] = {
+AUXILIARY = ("sst2", "mrpc")
+# Shared models without teachers: name -> settings.
+SHARED: Mapping[str, Mapping[str, Any]] = {
     "one-task-per-step": ONE_TASK,
     "joint-sum": JOINT,
     "joint-pcgrad": JOINT | {"combiner": "pcgrad"},
+    "joint-gradvac": JOINT | {"combiner": "gradvac"},
+    "joint-famo": JOINT | {"combiner": "famo"},
+    "average-weights": ONE_TASK | {"average_weights": 0.999},
+    "layer-decay": ONE_TASK | {"layer_decay": 0.95},
+    "label-smoothing": ONE_TASK | {"label_smoothing": 0.1},
+    "sst-corn": ONE_TASK | {"task_options": {"sst": {"loss": "corn"}}},
+    "sst-distance": ONE_TASK | {"task_options": {"sst": {"loss": "distance"}}},
+    "qqp-closure": ONE_TASK | {"task_options": {"qqp": {"closure": "all"}}},
+    "auxiliary": ONE_TASK | {"tasks": (*CS224N, *AUXILIARY), "auxiliary": AUXILIARY},
 }
 CROSSED = ("qqp", "sts")  # tasks on pairs
 TOGETHER = "together"
-PIECES: Mapping[str, Mapping[str, Any]] = {}  # added to the first mixture, one at a time
-ALL_PIECES: Mapping[str, Any] = {}  # what `together` has, beside its teachers
+MEANS: Mapping[str, Any] = {"average_weights": 0.999}  # of `together`, beside its teachers
 READING = (
     "*Singles* are three encoders, one per task; *cross-encoders* read both texts of a pair as one "
     "sequence and cannot embed a text: they are teachers and an upper bound. All other rows are "
@@ -84,7 +92,7 @@ def cells(request: StudyRequest) -> list[Cell]:
 
     def shared(name: str, teachers: Sequence[Cell] = (), **more: Any) -> Cell:
         settings = {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
-        config = base.changed(mode="multitask", tasks=CS224N, **settings, **more)
+        config = base.changed(**{"mode": "multitask", "tasks": CS224N, **settings, **more})
         return cell(name, config, SEEDS, teachers)
 
     singles = [single(task, task) for task in CS224N]
@@ -94,18 +102,17 @@ def cells(request: StudyRequest) -> list[Cell]:
     ]
     plain = [replace(one, seeds=TEACHER_SEEDS) for one in singles]  # those that are teachers
     every = [*plain, *crossed]
-    means = {task: [one for one in every if one.config.tasks == (task,)] for task in CS224N}
+    of_task = {task: [one for one in every if one.config.tasks == (task,)] for task in CS224N}
     return [
         *singles,
         *crossed,
-        *(shared(name, **settings) for name, settings in MIXTURES.items()),
-        *(shared(name, **{**ONE_TASK, **settings}) for name, settings in PIECES.items()),
+        *(shared(name, **settings) for name, settings in SHARED.items()),
         shared("teachers", plain, **ONE_TASK),
         shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
-        shared(TOGETHER, every, **{**ONE_TASK, **ALL_PIECES}),
+        shared(TOGETHER, every, **ONE_TASK, **MEANS),
         *(
-            single(task, f"{TOGETHER}-{task}", SEEDS, teachers, **ALL_PIECES)
-            for task, teachers in means.items()
+            single(task, f"{TOGETHER}-{task}", SEEDS, teachers, **MEANS)
+            for task, teachers in of_task.items()
         ),
     ]
 
@@ -125,7 +132,7 @@ System = Mapping[int, Sequence[Content]]  # seed -> figures of its runs, one per
 
 def systems(report: Report) -> dict[str, System]:
     """Return the rows of the tables that have a seed with all of their runs."""
-    shared = [one.name for one in report.cells if one.config.tasks == CS224N]
+    shared = [one.name for one in report.cells if len(one.config.tasks) > 1]
     parts = {
         "singles": list(CS224N),
         "cross-encoders": [f"cross-{task}" for task in CROSSED],
@@ -159,7 +166,7 @@ def within(runs: Sequence[Content], budget: float) -> list[Mapping[str, Any]]:
 
     All runs of a system have the same share of their epochs, at least one epoch.
     """
-    share = min(1.0, budget / minutes(runs))
+    share = 1.0 if (spent := minutes(runs)) <= budget else budget / spent
     found = []
     for one in runs:
         history = one["history"][: max(1, round(share * len(one["history"])))]
@@ -176,7 +183,8 @@ def table(
         for title, by_seed in every.items()
     }
     reference = by_system.get("singles", {})
-    header = ["", "seeds", "SST", "QQP", "STS", "overall", "difference", "parameters", "minutes"]
+    header = ["", "seeds", "SST", "QQP", "STS", "overall", "difference", "examples"]
+    header += ["parameters", "minutes"]
     rows = []
     for title, by_seed in by_system.items():
         several, runs = list(by_seed.values()), list(every[title].values())
@@ -185,6 +193,8 @@ def table(
             values = [100 * one[key] for one in several if key in one]
             row.append(mean_and_spread(values, 1) if values else "")
         row.append("" if title == "singles" else difference(by_seed, reference))
+        seen = [one["examples_per_second"] * one["training_seconds"] for one in runs[0]]
+        row.append(f"{sum(seen) / 1000:.0f} k")
         row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")
         row.append(f"{min(map(minutes, runs)):.0f}")
         times = [sum(one["encode_ms"] for one in few) for few in runs if "encode_ms" in few[0]]
@@ -219,7 +229,9 @@ def page(report: Report) -> list[str]:
         *parts,
         report.results.measured(report.cells),
         f"Dev was scored for {len(every)} recipes.",
-        "## Equal examples",
+        "## Equal passes",
+        "Each system trains on as many examples as three passes over the training examples that "
+        "it has: all but those with further or auxiliary examples train on as many.",
         table(every, lambda runs: [one["dev"] for one in runs]),
         "## Equal minutes",
         f"The best epoch of those that fit into {budget:.0f} minutes, the time of the fastest "
