@@ -1,6 +1,9 @@
 """Find the most similar pairs of sentences in a file: run.py --mode mine --input FILE
 
 The search is exact: every pair is compared once, in blocks that need little memory.
+
+With --teacher RUN --as-task FILE, pairs of the run's own training sentences get its labels instead,
+as further training pairs (Augmented SBERT; Thakur et al., 2021).
 """
 
 from __future__ import annotations
@@ -12,26 +15,28 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from cli import silver
 from cli.corpus import add_corpus_flags, check_output, load_corpus
 from cli.settings_flags import path, typed
 from common.settings import Cosine, Count
 from serving.prediction_writer import escape_row
 
+TOP, LOWEST = 100, -1.0
+
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    add_corpus_flags(parser)
+    add_corpus_flags(parser, required=False, further=("data", "seed"))
+    silver.add_silver_flags(parser)
     pairs = parser.add_argument_group("pairs")
     pairs.add_argument(
         "--top",
         type=typed(Count),
-        default=100,
         metavar="N",
-        help="maximum number of pairs (default: 100)",
+        help=f"maximum number of pairs (default: {TOP})",
     )
     pairs.add_argument(
         "--threshold",
         type=typed(Cosine),
-        default=-1.0,
         metavar="X",
         help="minimum cosine of a pair, up to rounding by 1e-6 (default: all pairs)",
     )
@@ -42,6 +47,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    if silver.check_flags(args, parser):
+        return silver.main(args, parser)
     from common.atomic_files import atomic_writer
 
     target = Path(args.output) if args.output else None
@@ -51,7 +58,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from serving.mining import mine
 
     begin = time.perf_counter()
-    pairs = mine(embeddings, args.top, args.threshold, progress=True)
+    lowest = LOWEST if args.threshold is None else args.threshold
+    pairs = mine(embeddings, args.top or TOP, lowest, progress=True)
     seconds = time.perf_counter() - begin
 
     def write(file: TextIO) -> None:

@@ -6,16 +6,16 @@ import argparse
 from typing import Any
 
 from cli.settings_flags import Flags
-from cli.single import ROLES, add_pcgrad
+from cli.single import KEYS, ROLES, add_pcgrad
 from cli.task_names import add_own_task, name_of, resolve_tasks, task
 from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
-KEYS = ("batches_per_step", "gradients", "select_by", "teacher", "label_smoothing")
-
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, ("sampling", "schedule", *ROLES), KEYS)
+    parser.flags = flags = training_flags(
+        parser, ("sampling", "schedule", *ROLES), ("batches_per_step", *KEYS)
+    )
     add_task_list(flags, CS224N)
     flags.add(
         "auxiliary",

@@ -10,12 +10,11 @@ from cli.training import config_of, train, training_flags
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "regularizers")
+KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing")
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(
-        parser, ROLES, ("gradients", "select_by", "teacher", "label_smoothing")
-    )
+    parser.flags = flags = training_flags(parser, ROLES, KEYS)
     add_task(flags, "task to train", TASK_NAMES)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)

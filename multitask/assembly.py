@@ -30,6 +30,7 @@ from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
+from tasks.silver import with_silver
 
 
 class Assembly(NamedTuple):
@@ -76,6 +77,8 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         source = apply_protocol(task, config.protocol, config.seed, others)
         tasks[name] = replace(task, source=source, auxiliary=auxiliary)
     tasks = {name: tasks[name] for name in config.tasks}
+    further = [build_task(name).source for name in CS224N]
+    tasks = with_silver(tasks, config.own_tasks, config.silver, further, config.drop_leaks)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
 
 

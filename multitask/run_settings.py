@@ -107,6 +107,14 @@ class RunSettings(Settings):
         group="training",
         path=True,
     )
+    silver: tuple[Name, ...] = setting(
+        (),
+        help="also train on pairs that a run has labelled: files of --mode mine --as-task, each "
+        "for the task that it was made for",
+        metavar="FILE",
+        group="data",
+        path=True,
+    )
     freeze_encoder: bool = setting(False, help="train only the heads", group="training")
     probe_epochs: NonNegativeInt = setting(
         0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"

@@ -118,7 +118,11 @@ def computed(
     stored, tasks, model = load_trained(folder, config.device, use=config.user_methods)
     model.precision = stored.precision
     theirs, name = tasks[task.name], task.name
-    own = [output_signature(one.own_tasks.get(name, {})) for one in (config, stored)]
+    # How the texts are encoded may differ: a cross-encoder teaches a bi-encoder.
+    own = [
+        output_signature({**one.own_tasks.get(name, {}), "joint": False})
+        for one in (config, stored)
+    ]
     for what, mine, found in (
         ("number of classes", task.kind.columns, theirs.kind.columns),
         ("classes", task.kind.class_names, theirs.kind.class_names),

@@ -10,7 +10,8 @@ import cli
 from serving import MultiTaskModel
 from tasks.predictions import read_scores
 
-SMALL = ("--encoder", "tiny", "--epochs", "1", "--limit", "40", "--batch-size", "8")
+FEW = ("--limit", "24")
+SMALL = ("--encoder", "tiny", "--epochs", "1", "--batch-size", "8", *FEW)
 
 
 @pytest.fixture(scope="module")

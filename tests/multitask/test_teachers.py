@@ -167,6 +167,17 @@ def test_a_student_may_have_another_loss_of_its_classes_than_the_teacher(teacher
     assert np.isfinite(loss)
 
 
+def test_a_joint_teacher_of_an_own_task_teaches_a_bi_encoder(teacher, tmp_path):
+    pairs, labels = [(f"cow {row}", f"goat {row % 5}") for row in range(40)], [0.5, 1.5, 2.0, 3.0]
+    bi, one = (
+        task(pairs, labels * 10, name="cows", folder=tmp_path, type="similarity", pair=pair)
+        for pair in ("bi", "joint")
+    )
+    found = soft_targets(student(teacher(one), tasks=(bi,)))["cows"].scores
+    assert found.shape == (24,)
+    assert ((found >= 0) & (found <= 2.5)).all()  # relative to the lowest label
+
+
 @pytest.mark.parametrize("annealing", [True, False])
 def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
     config = student(teacher("sst"), epochs=2, distillation_annealing=annealing)

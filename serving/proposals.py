@@ -1,0 +1,83 @@
+"""Proposals of pairs of sentences: each with its nearest ones, or at random.
+
+Thakur et al. (2021), section 3.1: semantic search finds pairs that may be similar; random pairs,
+which hardly ever are, serve as a control.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from common.progress import bar
+from multitask.sampling import generator
+from serving.mining import nearest
+
+LARGEST = 1 << 26  # cosines in memory at a time
+
+
+class Proposal(NamedTuple):
+    """Pairs of rows (k, 2), the smaller first, in ascending order; gold pairs are left out."""
+
+    pairs: np.ndarray
+    gold: int  # pairs left out because they are gold
+
+
+def semantic_pairs(
+    embeddings: np.ndarray, gold: np.ndarray, neighbours: int, count: int, seed: int
+) -> Proposal:
+    """Return `count` pairs of a row of unit length (n, H) and one of its nearest rows.
+
+    They are drawn at random from those of all rows with their `neighbours` nearest ones. `gold`
+    (g, 2) are pairs that are not proposed.
+    """
+    pairs = neighbour_pairs(embeddings, neighbours)
+    known = np.isin(codes(pairs, len(embeddings)), codes(gold, len(embeddings)))
+    fresh = pairs[~known]
+    drawn = generator(seed, "semantic silver pairs").permutation(len(fresh))[:count]
+    return Proposal(fresh[np.sort(drawn)], int(known.sum()))
+
+
+def neighbour_pairs(embeddings: np.ndarray, count: int) -> np.ndarray:
+    """Return the distinct pairs (p, 2) of each row (n, H) and its `count` nearest other rows."""
+    n, found = len(embeddings), [np.zeros((0, 2), np.int64)]
+    rows = max(1, LARGEST // max(n, 1))
+    with bar("search", "sentence", n) as progress:
+        for begin in range(0, n, rows):
+            block = embeddings[begin : begin + rows]
+            near, _ = nearest(embeddings, block, count + 1)
+            own = np.arange(begin, begin + len(block))[:, None]
+            # The row itself goes last, where it is dropped, or else the farthest one.
+            last = np.argsort(near == own, axis=1, kind="stable")
+            near = np.take_along_axis(near, last, axis=1)[:, :-1]
+            pairs = np.stack([np.broadcast_to(own, near.shape), near], -1).reshape(-1, 2)
+            found.append(np.unique(np.sort(pairs, axis=1), axis=0))
+            progress.update(len(block))
+    return np.unique(np.concatenate(found), axis=0)
+
+
+def random_pairs(n: int, gold: np.ndarray, count: int, seed: int) -> Proposal:
+    """Return `count` different pairs of n rows, drawn at random, or all there are.
+
+    `gold` (g, 2) are pairs that are not proposed.
+    """
+    draw, known = generator(seed, "random silver pairs"), {*map(int, codes(gold, n))}
+    wanted, left_out = min(count, n * (n - 1) // 2 - len(known)), 0
+    found: dict[int, None] = {}
+    while len(found) < wanted:
+        drawn = np.sort(draw.integers(n, size=(2 * wanted, 2)), axis=1)
+        for code in codes(drawn[drawn[:, 0] < drawn[:, 1]], n).tolist():
+            if len(found) == wanted:
+                break
+            if code in known:
+                left_out += 1
+            else:
+                found[code] = None
+    chosen = np.sort(np.array([*found], np.int64))
+    return Proposal(np.stack([chosen // max(n, 1), chosen % max(n, 1)], axis=1), left_out)
+
+
+def codes(pairs: np.ndarray, count: int) -> np.ndarray:
+    """Return one number for each pair of rows below `count`."""
+    return pairs[:, 0] * count + pairs[:, 1]

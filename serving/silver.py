@@ -1,0 +1,225 @@
+"""Silver pairs: training sentences paired by search or at random, and labelled by a trained run.
+
+Augmented SBERT (Thakur et al., 2021): a cross-encoder, trained on few gold pairs, labels further
+pairs of the same sentences, from which a bi-encoder then learns. The reader is `tasks/silver.py`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.atomic_files import atomic_writer
+from common.errors import RunError
+from common.json_files import write_json
+from common.progress import bar
+from multitask.assembly import plain_tasks
+from multitask.config import RunConfig
+from multitask.teachers import stored_or_computed, weights_checksum
+from reports.tables import Table
+from serving.proposals import Proposal
+from tasks import CS224N, DECLARED, build_task, data_folder
+from tasks.base import Task
+from tasks.labelled_files import files_of
+from tasks.readers import Examples, limit_of, normalise_text
+from tasks.silver import held_out_texts, provenance_file
+
+PART = 20_000  # pairs per file of scores in the teacher's folder: an interrupted command goes on
+BINS = 5  # of the distribution of similarities
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Distinct sentences of the training examples of a task, and its gold pairs.
+
+    `gold` (g, 2) are rows of `sentences`, the smaller first. No sentence is in dev or test.
+    """
+
+    sentences: list[str]
+    gold: np.ndarray
+    left_out: Mapping[str, int]
+    checksum: str  # SHA-256 of the training examples
+
+
+def pair_task(config: RunConfig, name: str | None, folder: Path) -> Task:
+    """Return the task of a run whose pairs get labels; raise RunError if there is none, or several.
+
+    A task needs pairs with one class or a similarity.
+    """
+    tasks = plain_tasks(config)
+    able = [n for n, task in tasks.items() if task.texts == 2 and task.kind.labels is None]
+    if name is None and len(able) == 1:
+        name = able[0]
+    if name is None or name not in able:
+        expected = f"one of its tasks of pairs, {', '.join(able)}" if able else "a run with pairs"
+        raise RunError(f"{folder}: expected {expected}, found {name or ', '.join(able) or 'none'}")
+    return tasks[name]
+
+
+def pool_of(config: RunConfig, task: Task) -> Pool:
+    """Return the training sentences of a task that are not in dev or test.
+
+    Sentences are equal if their letters and digits are. Dev and test are those of the run's tasks
+    and of the CS224N tasks, as far as their files are there.
+    """
+    folder = data_folder(config.data)
+    examples = task.read(folder, "train", limit_of(config.limit, task.name))
+    tasks = [*plain_tasks(config).values(), *map(build_task, CS224N)]
+    held = held_out_texts([one.source for one in tasks], folder)
+    distinct: dict[str, str] = {}
+    for column in examples.texts:
+        for text in column:
+            distinct.setdefault(normalise_text(text), text)
+    distinct.pop("", None)
+    kept = {key: text for key, text in distinct.items() if key not in held}
+    row = {key: number for number, key in enumerate(kept)}
+    pairs = [tuple(map(normalise_text, pair)) for pair in zip(*examples.texts, strict=True)]
+    gold = {tuple(sorted((row[a], row[b]))) for a, b in pairs if a in row and b in row and a != b}
+    every, fresh = (len(one) * (len(one) - 1) // 2 for one in (distinct, kept))
+    content = repr((examples.ids, examples.texts, np.asarray(examples.targets).tolist()))
+    return Pool(
+        list(kept.values()),
+        np.array(sorted(gold), np.int64).reshape(-1, 2),
+        {
+            "sentences of dev or test": len(distinct) - len(kept),
+            "possible pairs with them": every - fresh,
+        },
+        hashlib.sha256(content.encode()).hexdigest(),
+    )
+
+
+def scores_of(
+    teacher: Path, config: RunConfig, task: Task, texts: Sequence[list[str]]
+) -> np.ndarray:
+    """Return a run's scores of pairs, (n, C) or (n,), kept in its folder part by part."""
+    count, found = len(texts[0]), []
+    with bar(f"label {task.name}", "pair", count) as progress:
+        for begin in range(0, count, PART):
+            columns = tuple(column[begin : begin + PART] for column in texts)
+            ids = [str(row) for row in range(begin, begin + len(columns[0]))]
+            part = Examples(ids, columns, None)
+            found.append(stored_or_computed(teacher, config, task, part, False).scores.numpy())
+            progress.update(len(ids))
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of pairs as their task's files have them, and further columns of scores."""
+
+    texts: list[str]
+    scores: Mapping[str, list[str]]
+
+
+def written_labels(task: Task, scores: np.ndarray, scale: tuple[float, float]) -> Labels:
+    """Convert scores, (n, C) or (n,), to fields of a file; `scale` is that of similarities.
+
+    A bi-encoder's similarity may be off the scale by rounding or more; its label is not.
+    """
+    values = task.kind.predictions(scores)
+    if task.kind.classes is None:
+        low, high = scale
+        exact = [round(float(value) + low, 4) for value in values]
+        return Labels([str(min(max(value, low), high)) for value in exact], {})
+    names = class_labels(task)
+    columns = {
+        f"probability of {name}": [f"{value:.6f}" for value in column]
+        for name, column in zip(names, scores.T, strict=True)
+    }
+    return Labels([names[int(value)] for value in values], columns)
+
+
+def class_labels(task: Task) -> list[str]:
+    """Return the labels of the classes in the files of a task."""
+    count = task.kind.classes or 0
+    if task.name in DECLARED:
+        return list(DECLARED[task.name].labels[:count])
+    return [task.output.show(value) if task.output else str(value) for value in range(count)]
+
+
+def scale_of(config: RunConfig, task: Task) -> tuple[float, float]:
+    """Return the lowest and highest similarity in the files of a task."""
+    if (own := config.own_tasks.get(task.name)) is not None:
+        return float(own["low"]), float(own["high"])
+    given = task.output.scale if task.output else None
+    return given or (-np.inf, np.inf)
+
+
+def write_silver(
+    target: Path,
+    task: Task,
+    texts: Sequence[list[str]],
+    labels: Labels,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Write a CSV or TSV file of pairs, and before it, its provenance beside it; both atomically.
+
+    The columns are those of the task's own files, then the scores.
+    """
+    files = files_of(task.source)
+    separator = "," if target.suffix.lower() == ".csv" else "\t"
+    with atomic_writer(target) as file:
+        writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        writer.writerow([*files.text_columns, files.label_column, *labels.scores])
+        writer.writerows(zip(*texts, labels.texts, *labels.scores.values(), strict=True))
+        write_json(provenance_file(target), provenance)
+
+
+def provenance_of(
+    teacher: Path, task: Task, pool: Pool, found: Proposal, how: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return how silver pairs were made, without the folders of this machine."""
+    return {
+        "task": task.name,
+        "teacher": teacher.resolve().name,
+        "weights": weights_checksum(teacher),
+        "data": pool.checksum,
+        "pairs": len(found.pairs),
+        **how,
+        "left_out": {**pool.left_out, "gold pairs": found.gold},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def description(target: Path, task: Task, scale: tuple[float, float]) -> str:
+    """Return the description of a task of the silver pairs alone, for `--task`."""
+    files, names = files_of(task.source), class_labels(task)
+    columns = [f"text={name}" for name in files.text_columns]
+    parts = [*columns, f"label={files.label_column}"]
+    if task.kind.classes is None:
+        parts += [f"{key}={end}" for key, end in zip(("low", "high"), scale, strict=True)]
+    elif not any("|" in name for name in names):
+        parts.append(f"labels={'|'.join(names)}")
+    kind = "similarity" if task.kind.classes is None else "classification"
+    escaped = ",".join(part.replace(",", "\\,") for part in parts)
+    return f"{task.name[:20]}-silver={target}:type={kind},{escaped}"
+
+
+def summary(task: Task, pool: Pool, found: Proposal, labels: Labels, scores: np.ndarray) -> Table:
+    """Return a table of counts and of the distribution of the labels."""
+    count = max(1, len(found.pairs))
+    rows = [["training sentences", f"{len(pool.sentences):,}"]]
+    rows += [[f"left out: {what}", f"{number:,}"] for what, number in pool.left_out.items()]
+    rows += [["left out: gold pairs", f"{found.gold:,}"]]
+    rows += [["silver pairs", f"{len(found.pairs):,}"]]
+    if task.kind.classes is None:
+        values = np.array(labels.texts, np.float64)
+        numbers, ends = np.histogram(values, BINS)
+        titles = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(ends)]
+    else:
+        names, chosen = class_labels(task), scores.argmax(1)
+        numbers = np.bincount(chosen, minlength=len(names))
+        titles = [f"label {name}" for name in names]
+    rows += [
+        [title, f"{number:,} ({number / count:.0%})"]
+        for title, number in zip(titles, numbers, strict=True)
+    ]
+    return ["", "count"], rows
