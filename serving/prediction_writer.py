@@ -189,7 +189,8 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
 
     `labels` are pairs of a position in the file and a label: a class as in the task's files, a
     class name, a list of labels as there, or for similarities any number. Blank labels and labels
-    of classes that the task leaves out become NaN. Raises DataError for an invalid label, and if all labels are NaN.
+    of classes that the task leaves out become NaN. Raises DataError for an invalid label, and
+    if all labels are NaN.
     """
     names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
     several = task.kind.labels
