@@ -126,6 +126,13 @@ def test_an_unknown_name_is_refused_with_a_suggestion():
         RunConfig(tasks=("sst",), preset="beess")
     with pytest.raises(SettingsError, match="found 'epoch'; did you mean epochs"):
         RunConfig(tasks=("sst",), epoch=3)
+    for other, here in (
+        ("learning_rate", "lr"),
+        ("model_name", "encoder"),
+        ("sampler", "sampling"),
+    ):
+        with pytest.raises(SettingsError, match=f"found '{other}'; did you mean {here}?"):
+            RunConfig(**{other: 1})
     with pytest.raises(SettingsError, match="found 'pcgard'; did you mean pcgrad"):
         RunConfig(**TASKS, combiner="pcgard")
 
