@@ -36,13 +36,15 @@ class Prediction:
     each of several labels (n, C); `labels` are
     the same as text. `probabilities` (n, C) are those of the classes in `class_names`, or None for
     similarities. `empty` (n,) is true for rows with an empty text that the head reads: their label
-    is empty, and their value and probabilities mean nothing.
+    is empty, and their value and probabilities mean nothing. `cut` (n,) is true for rows with a
+    text that is longer than the encoder's limit: the head has read only its beginning.
     """
 
     task: str
     values: np.ndarray
     labels: list[str]
     empty: np.ndarray
+    cut: np.ndarray
     class_names: tuple[str, ...] = ()
     probabilities: np.ndarray | None = None
 
@@ -191,9 +193,9 @@ class MultiTaskModel:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
             empty = [any(not text.strip() for text in row[: task.texts]) for row in rows]
-            found[name] = prediction(task, scores, np.array(empty, bool))
-        cut = np.any([one.truncated for several in tokens.values() for one in several], axis=0)
-        return found, int(np.sum(cut))
+            cut = np.any([one.truncated for one in tokens[name]], axis=0)
+            found[name] = prediction(task, scores, np.array(empty, bool), cut)
+        return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
         """Return the tokens of each text that the task reads, after the cleaning of its files."""
@@ -209,7 +211,7 @@ class MultiTaskModel:
         return self.encoders[precision]
 
 
-def prediction(task: Task, scores: np.ndarray, empty: np.ndarray) -> Prediction:
+def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarray) -> Prediction:
     """Convert scores (n, C) or (n,) to values and labels; rows that are `empty` have no label."""
     values, names = task.kind.predictions(scores), task.kind.class_names
     show = task.output.show if task.output else str
@@ -223,7 +225,7 @@ def prediction(task: Task, scores: np.ndarray, empty: np.ndarray) -> Prediction:
         names = names or tuple(show(value) for value in range(task.kind.classes))
         labels = [names[int(value)] for value in values]
     labels = ["" if nothing else label for nothing, label in zip(empty, labels, strict=True)]
-    return Prediction(task.name, values, labels, empty, names, shares)
+    return Prediction(task.name, values, labels, empty, cut, names, shares)
 
 
 def count_empty(found: Mapping[str, Prediction]) -> int:
@@ -249,6 +251,7 @@ def joined(parts: Sequence[Prediction]) -> Prediction:
         values=np.concatenate([one.values for one in parts]),
         labels=[label for one in parts for label in one.labels],
         empty=np.concatenate([one.empty for one in parts]),
+        cut=np.concatenate([one.cut for one in parts]),
         probabilities=probabilities,
     )
 
