@@ -15,7 +15,8 @@ check_packages(__name__)
 
 from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line
-from common.settings import Settings, suggestion
+from common.settings import Settings
+from common.suggestions import suggestion
 
 GROUPS = {  # of the modes in --help
     "train": {

@@ -23,7 +23,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=path,
         metavar="[NAME=]RUN",
-        help="folders of finished runs",
+        help="folders of finished runs; the first one belongs to the baseline, with which the "
+        "other systems are compared",
     )
     parser.add_argument(
         "--embeddings",

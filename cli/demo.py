@@ -1,8 +1,9 @@
 """Serve a local page for trying the heads of a run: run.py --mode demo --run RUN
 
 With --input, the page also searches the sentences of a file. The server listens on this machine
-only, unless --host is given. It answers one request at a time, on at most 64 connections; a request
-that is not complete after 10 seconds is refused.
+only, unless --host is given; then the page offers no texts of the dev data as examples. It answers
+one request at a time, on at most 64 connections; a request that is not complete after 10 seconds is
+refused.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]
+        local = listening.getsockname()[0].startswith("127.")
         print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
-        server_of(make_app(model, corpus, hosts, run=run)).run(sockets=[listening])
+        if not local:
+            print("others can open it: its examples are built-in texts, none of dev", flush=True)
+        app = make_app(model, corpus, hosts, run=run, dev_examples=local)
+        server_of(app).run(sockets=[listening])
     return 0

@@ -12,7 +12,7 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import typed
 from cli.training import config_of, run_control, settings_file, training_flags
 from common.errors import SettingsError
-from common.settings import suggestion
+from common.suggestions import suggestion
 from multitask.combiners.base import Combiner
 from tasks import TASK_NAMES
 

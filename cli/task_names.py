@@ -10,7 +10,7 @@ from typing import Any
 from cli.settings_flags import Flags
 from cli.training import settings_file
 from common.errors import SettingsError, UserError
-from common.settings import suggestion
+from common.suggestions import suggestion
 from tasks import TASK_NAMES
 from tasks.described import NAME, parse_description
 

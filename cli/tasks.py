@@ -34,6 +34,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import UserError, one_line
     from reports.tables import shown_table
     from tasks import data_folder, find_task
+    from tasks.described import from_json
+    from tasks.task_inference import description_lines
 
     names = resolve_tasks(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
     own = args.own_tasks or {}
@@ -55,6 +57,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         kind = kind if task.kind.labels is None else f"{task.kind.labels} labels"
         cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
         rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
+        if name in own:
+            lines += [f"{name}: {line}" for line in description_lines(from_json(name, own[name]))]
         if args.examples and "train" in found:
             lines.append(f"{name}: {first_example(task, found['train'])}")
     print(shown_table(["task", "reads", "kind", *SPLITS], rows))

@@ -64,8 +64,16 @@ class UnknownEncoderError(EncoderError):
     status = 2
 
 
-class TruncationWarning(UserWarning):
+class TextWarning(UserWarning):
+    """Warning about some of many texts, which programs print in one line."""
+
+
+class TruncationWarning(TextWarning):
     """Warning that texts were longer than the encoder's limit and were cut to it."""
+
+
+class EmptyTextWarning(TextWarning):
+    """Warning that rows with an empty text have no prediction."""
 
 
 def out_of_memory(error: BaseException) -> bool:

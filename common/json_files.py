@@ -33,7 +33,26 @@ def integrity_error(folder: Path) -> str | None:
         return f"{error.filename}: cannot be read: {error.strerror}"
     if written == found:
         return None
-    return f"{folder}: damaged: its files and their {SUMS} do not agree"
+    return f"{folder}: damaged: {disagreement(written, found)}"
+
+
+def disagreement(written: bytes, found: bytes) -> str:
+    """Return where the checksums `written` in a folder differ from those `found`."""
+
+    def by_name(sums: bytes) -> dict[str, str]:
+        lines = [line.partition("  ") for line in sums.decode("utf-8", "replace").splitlines()]
+        return {name: checksum for checksum, _, name in lines if name}
+
+    recorded, here = by_name(written), by_name(found)
+    for what, names in (
+        ("is missing", recorded.keys() - here.keys()),
+        ("was changed", {name for name in here if recorded.get(name, here[name]) != here[name]}),
+        ("is not among its checksums", here.keys() - recorded.keys()),
+    ):
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            return f"{min(names)}{more} {what}"
+    return f"{SUMS} was changed"
 
 
 def checksums(folder: Path) -> str:

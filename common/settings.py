@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from functools import cache, partial
 from inspect import get_annotations
 from types import MappingProxyType, NoneType, UnionType
@@ -34,9 +33,9 @@ import msgspec
 from msgspec import Meta, inspect
 
 from common.errors import SettingsError
+from common.suggestions import suggestion
 
 MANY = 1_000_000
-CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
 Count = Annotated[int, Meta(ge=1, le=MANY)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=MANY)]
 Positive = Annotated[float, Meta(gt=0, le=MANY)]
@@ -224,12 +223,6 @@ def mismatch(hint: Any, value: Any) -> str:
     """Return what was expected and found, with a suggestion for a misspelt name."""
     line = f"expected {expected(hint)}, found {short_repr(value)}"
     return line + suggestion(value, names_of(hint))
-
-
-def suggestion(value: Any, names: Iterable[str]) -> str:
-    """Return the end of a message with the most similar name; empty if no name is similar."""
-    near = get_close_matches(value, list(names), 1, CUTOFF) if isinstance(value, str) else []
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def names_of(hint: Any) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale, smoothed
 from tasks.data import Split, load_split, small_split_notices
-from tasks.described import output_signature
+from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
@@ -31,6 +31,7 @@ from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
 from tasks.silver import with_silver
+from tasks.task_inference import description_lines
 
 
 class Assembly(NamedTuple):
@@ -220,6 +221,9 @@ def load_splits(
         }
         counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
+        if name in config.own_tasks:
+            for line in description_lines(from_json(name, config.own_tasks[name])):
+                print(f"{name}: {line}", flush=True)
         if config.test_limit is not None and "test" in splits[name]:
             test = splits[name]["test"].examples
             if len(test) < test.available:

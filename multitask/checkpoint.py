@@ -53,6 +53,7 @@ class Progress:
     statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
     conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
     history: list[Scored] = field(default_factory=list)
+    stopped: bool = False  # by a callback
     # Pre-training: dev metrics before the first step.
     before: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -88,10 +89,11 @@ class Progress:
         return at_this_one and not self.scored
 
     def finished(self, config: RunConfig) -> bool:
-        """Return whether the last epoch, or one that exhausted the patience, has its dev score."""
+        """Return whether training ended: by a callback, the last epoch or the patience."""
         patience = config.patience or config.epochs
         since = self.epoch - max(self.best_epoch, config.probe_epochs)
-        return (self.epoch >= config.epochs or since >= patience) and self.scored
+        ended = self.stopped or self.epoch >= config.epochs or since >= patience
+        return ended and self.scored
 
     def summary(self, epochs: int) -> str:
         """Return the progress as text."""

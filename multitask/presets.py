@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import short_repr, suggestion
+from common.settings import short_repr
+from common.suggestions import suggestion
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
-from common.settings import short_repr, suggestion
+from common.settings import short_repr
+from common.suggestions import suggestion
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (

@@ -55,10 +55,12 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 shared = config, finished
         config, finished = processes.gather(shared)[0]
         if finished:
-            print(f"{folder} holds this run, finished; --overwrite would repeat it")
+            metrics = run_folder.metrics() or {}
+            how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
+            print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
-            return run_folder.metrics() or {}
+            return metrics
         print(f"run folder: {folder}", flush=True)
         return run(config, folder, processes, control)
 
@@ -181,6 +183,8 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         found["command"] = trainer.control.command
     if progress.before:
         found["before"] = progress.before
+    if progress.stopped:
+        found["stopped"] = STOPPED
     return found
 
 
@@ -232,6 +236,7 @@ def write_split(
         write_scores(target / scores_name(name, split), table)
 
 
+STOPPED = "stopped by a callback"
 WIDTH = 384  # width of the encoder for which the default rates were chosen
 SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 

@@ -35,6 +35,7 @@ FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
 TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
+LOCK = "run.lock"
 REMEDY = "restore it, or --overwrite the run"
 Figures = dict[str, dict[str, float] | float]  # per task, and overall
 
@@ -219,7 +220,7 @@ class RunFolder:
         with ExitStack() as stack:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                acquired = stack.enter_context(file_lock(self.path / "run", wait=False))
+                acquired = stack.enter_context(file_lock(self.path / Path(LOCK).stem, wait=False))
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
             if not acquired:
@@ -227,14 +228,15 @@ class RunFolder:
             try:
                 yield
             finally:
-                if new and [path.name for path in listed(self.path)] == ["run.lock"]:
+                if new and [path.name for path in listed(self.path)] == [LOCK]:
                     remove(self.path, ignore_errors=True)
 
     def run_or_nothing(self) -> dict[str, Any] | None:
-        """Return the configuration of the run; None if the folder has no part of a run.
+        """Return the configuration of the run; None if the folder is empty or missing.
 
         Raise RunError if a file or folder that is not of a run has the name of one of its parts, so
-        that no file of the user is ever overwritten.
+        that no file of the user is ever overwritten, or if there are other files and no run.
+        The lock and hidden files, which temporary ones are, do not count.
         """
         for name in FOLDERS + FILES:
             path = self.path / name
@@ -246,11 +248,15 @@ class RunFolder:
                 file = self.path / "config.json"
                 raise RunError(f"{file}: expected a run's, found another program's")
             return stored
-        found = [name for name in FOLDERS + FILES if (self.path / name).exists()]
+        found = [
+            path.name
+            for path in listed(self.path)
+            if path.name != LOCK and not path.name.startswith(".")
+        ]
         if found:
             raise RunError(
-                f"{self.path}: expected an empty folder or a run, found {found[0]} without a "
-                "config.json"
+                f"{self.path}: expected a new or empty folder, or a run, found {found[0]} without "
+                "a config.json; choose another --output"
             )
         return None
 

@@ -76,7 +76,6 @@ class Trainer:
         several = (*trackers(control.tracker, folder), *control.callbacks)
         self.callbacks = Callbacks(several if processes.first else ())
         self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
-        self.stopped = False  # by a callback
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.probe_steps = sum(steps[: config.probe_epochs])
         self.total_steps = self.gradient.total_steps = sum(steps)
@@ -111,15 +110,16 @@ class Trainer:
     def train_and_score(self) -> None:
         if self.config.pretrains and not self.progress.before:
             self.progress.before = self.evaluate()[0]
-        while not self.stopped and not self.progress.finished(self.config):
+        while not self.progress.finished(self.config):
             if self.progress.due(self.config):
                 found = self.evaluate()
                 better = self.finish_epoch(found[0])
-                if better:
-                    self.best_dev = found
+                self.best_dev = found if better else self.best_dev
                 end = epoch_end(self.progress, self.config, better, self.folder, self.scored)
                 stops = self.callbacks.stops(end)
-                self.stopped = self.processes.any(stops, self.model.bi_encoder.device)
+                if self.processes.any(stops, self.model.bi_encoder.device):
+                    self.progress.stopped = True
+                    self.save()  # a resumed run does not go on training
             else:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_requested()
@@ -237,9 +237,9 @@ class Trainer:
         return better
 
     @property
-    def position(self) -> tuple[int, int]:
-        """Number of steps taken, and of epochs with a dev score."""
-        return self.progress.step, len(self.progress.history)
+    def position(self) -> tuple[int, int, bool]:
+        """Number of steps taken, and of epochs with a dev score; whether a callback stopped it."""
+        return self.progress.step, len(self.progress.history), self.progress.stopped
 
     def save(self) -> None:
         """Write a checkpoint if the progress has changed and the model is finite."""

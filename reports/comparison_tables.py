@@ -168,7 +168,7 @@ def test_section(comparison: Comparison) -> Section:
         )
     header = ["system", "task", "metric", "n", "difference", "95 % interval", "clear"]
     title = f"Against {comparison.first.system.name}: the same examples"
-    return Section(title, ([*header, "McNemar p (seed)"], rows))
+    return Section(title, ([*header, "McNemar p, one run (seed)"], rows))
 
 
 def mcnemar_text(found: Difference) -> str:

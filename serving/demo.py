@@ -94,14 +94,16 @@ def make_app(
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
     queue: int = 8,
     run: Run | None = None,
+    dev_examples: bool = True,
 ) -> FastAPI:
     """Build the application: the page at `/`, and its JSON API, described at `/openapi.json`.
 
     At most `queue` requests wait or run; further ones get status 503. Only requests for `hosts`
-    are accepted, so that pages of other sites cannot send any.
+    are accepted, so that pages of other sites cannot send any. Without `dev_examples`, the page
+    offers built-in texts instead of texts of the dev data.
     """
     app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
-    turn, known = Queue(queue), about(model, corpus, run or Run())
+    turn, known = Queue(queue), about(model, corpus, run or Run(), dev_examples)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     add_refusals(app)
 
@@ -158,9 +160,11 @@ def make_app(
     return app
 
 
-def about(model: MultiTaskModel, corpus: Corpus | None, run: Run) -> dict[str, Any]:
+def about(
+    model: MultiTaskModel, corpus: Corpus | None, run: Run, dev_examples: bool = True
+) -> dict[str, Any]:
     """Return what the page shows: the run and its card, the tasks with examples, the corpus."""
-    examples = examples_of(model.config, model.tasks_by_name)
+    examples = examples_of(model.config, model.tasks_by_name, dev_examples)
     tasks = [
         {
             "name": name,
@@ -181,6 +185,7 @@ def about(model: MultiTaskModel, corpus: Corpus | None, run: Run) -> dict[str, A
         ],
         "scores": scores(run.metrics) if "dev" in run.metrics else [],
         "tasks": tasks,
+        "max_tokens": model.model.bi_encoder.tokenizer.max_tokens,
         "corpus": corpus and {"name": corpus.name, "size": len(corpus.sentences)},
     }
 
@@ -193,7 +198,10 @@ def scale(task: Task) -> list[float] | None:
 
 
 def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
-    """Return one prediction: label, value, the scale of similarities, the shares of classes."""
+    """Return one prediction: label, value, the scale of similarities, the shares of classes.
+
+    `cut` says that a text is longer than the encoder's limit, and that only its beginning counts.
+    """
     shares = [] if found.probabilities is None else found.probabilities[row].tolist()
     classes = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
     return {
@@ -201,6 +209,7 @@ def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
         "value": found.values[row].tolist(),  # one per label of a task with several labels
         "scale": scale(task),
         "classes": classes,
+        "cut": bool(found.cut[row]),
     }
 
 

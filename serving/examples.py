@@ -21,9 +21,17 @@ BUILT_IN = {
 }
 
 
-def examples_of(config: RunConfig, tasks: Mapping[str, Task]) -> dict[str, list[list[str]]]:
-    """Return the texts of a few dev examples by task; built-in ones where the data is not here."""
-    return {name: dev_texts(config, task) or BUILT_IN[task.texts] for name, task in tasks.items()}
+def examples_of(
+    config: RunConfig, tasks: Mapping[str, Task], of_dev: bool = True
+) -> dict[str, list[list[str]]]:
+    """Return a few texts by task: dev examples, or built-in ones if the data is not here.
+
+    Without `of_dev`, all are built-in ones.
+    """
+    return {
+        name: (dev_texts(config, task) if of_dev else []) or BUILT_IN[task.texts]
+        for name, task in tasks.items()
+    }
 
 
 def dev_texts(config: RunConfig, task: Task) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import RunError
+from common.errors import EmptyTextWarning, RunError
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW, in_bfloat16, warn_of_truncation
 from minbert.config import PRECISIONS
@@ -34,12 +35,16 @@ class Prediction:
     `values` (n,) are class indices, similarities on the scale of the task's files, or 0 and 1 for
     each of several labels (n, C); `labels` are
     the same as text. `probabilities` (n, C) are those of the classes in `class_names`, or None for
-    similarities.
+    similarities. `empty` (n,) is true for rows with an empty text that the head reads: their label
+    is empty, and their value and probabilities mean nothing. `cut` (n,) is true for rows with a
+    text that is longer than the encoder's limit: the head has read only its beginning.
     """
 
     task: str
     values: np.ndarray
     labels: list[str]
+    empty: np.ndarray
+    cut: np.ndarray
     class_names: tuple[str, ...] = ()
     probabilities: np.ndarray | None = None
 
@@ -105,6 +110,7 @@ class MultiTaskModel:
         Warns:
             common.errors.TruncationWarning: if rows are longer than the encoder's limit and
                 are cut to it; the message gives their number.
+            common.errors.EmptyTextWarning: if rows have an empty text; so does that.
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
@@ -123,7 +129,9 @@ class MultiTaskModel:
             for name, found in several.items():
                 parts[name].append(found)
         warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
-        return {name: joined(several) for name, several in parts.items()}
+        result = {name: joined(several) for name, several in parts.items()}
+        warn_of_empty_texts(count_empty(result), len(pairs))
+        return result
 
     def encode(
         self, sentences: Sequence[str], precision: str = "fp32", normalize: bool | None = None
@@ -140,10 +148,10 @@ class MultiTaskModel:
     ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
         """Yield windows of a few thousand rows with their predictions, for a stream of any length.
 
-        `count` is called with the number of rows of each window, for a progress bar. The warning
-        of `predict` is issued after the last row.
+        `count` is called with the number of rows of each window, for a progress bar. The warnings
+        of `predict` are issued after the last row.
         """
-        done, cut, remaining = 0, 0, iter(rows)
+        done, cut, empty, remaining = 0, 0, 0, iter(rows)
         while window := list(islice(remaining, WINDOW)):
             for number, row in enumerate(window, done + 1):
                 if len(row) != len(window[0]):
@@ -154,11 +162,12 @@ class MultiTaskModel:
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
             found, shortened = self.predict_window(columns, names, precision)
-            done, cut = done + len(window), cut + shortened
+            done, cut, empty = done + len(window), cut + shortened, empty + count_empty(found)
             if count is not None:
                 count(len(window))
             yield window, found
         warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
+        warn_of_empty_texts(empty, done)
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
         """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
@@ -179,13 +188,14 @@ class MultiTaskModel:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
         tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
         vectors = embed_tasks(self.model, self.encoder(precision), tokens)
-        found = {}
+        found, rows = {}, list(zip(*columns, strict=True))
         for name in names:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
-            found[name] = prediction(task, scores)
-        cut = np.any([one.truncated for several in tokens.values() for one in several], axis=0)
-        return found, int(np.sum(cut))
+            empty = [any(not text.strip() for text in row[: task.texts]) for row in rows]
+            cut = np.any([one.truncated for one in tokens[name]], axis=0)
+            found[name] = prediction(task, scores, np.array(empty, bool), cut)
+        return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
         """Return the tokens of each text that the task reads, after the cleaning of its files."""
@@ -201,18 +211,33 @@ class MultiTaskModel:
         return self.encoders[precision]
 
 
-def prediction(task: Task, scores: np.ndarray) -> Prediction:
-    """Convert scores (n, C) or (n,) to values and labels."""
+def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarray) -> Prediction:
+    """Convert scores (n, C) or (n,) to values and labels; rows that are `empty` have no label."""
     values, names = task.kind.predictions(scores), task.kind.class_names
     show = task.output.show if task.output else str
+    shares: np.ndarray | None = scores
     if task.kind.labels is not None:
-        return Prediction(task.name, values, [show(one) for one in values], names, scores)
-    if task.kind.classes is None:
-        labels = [show(value) for value in values]
-        return Prediction(task.name, np.array([float(one) for one in labels]), labels)
-    names = names or tuple(show(value) for value in range(task.kind.classes))
-    labels = [names[int(value)] for value in values]
-    return Prediction(task.name, values, labels, names, scores)
+        labels = [show(one) for one in values]
+    elif task.kind.classes is None:
+        labels, shares = [show(value) for value in values], None
+        values = np.array([float(one) for one in labels])
+    else:
+        names = names or tuple(show(value) for value in range(task.kind.classes))
+        labels = [names[int(value)] for value in values]
+    labels = ["" if nothing else label for nothing, label in zip(empty, labels, strict=True)]
+    return Prediction(task.name, values, labels, empty, cut, names, shares)
+
+
+def count_empty(found: Mapping[str, Prediction]) -> int:
+    """Return the number of rows with an empty text that a head reads."""
+    return int(np.sum(np.any([one.empty for one in found.values()], axis=0)))
+
+
+def warn_of_empty_texts(empty: int, total: int) -> None:
+    """Warn the caller's caller if rows have an empty text."""
+    if empty:
+        line = f"{empty:,} of {total:,} rows have an empty text, and no prediction from it"
+        warnings.warn(line, EmptyTextWarning, stacklevel=3)
 
 
 def joined(parts: Sequence[Prediction]) -> Prediction:
@@ -225,6 +250,8 @@ def joined(parts: Sequence[Prediction]) -> Prediction:
         first,
         values=np.concatenate([one.values for one in parts]),
         labels=[label for one in parts for label in one.labels],
+        empty=np.concatenate([one.empty for one in parts]),
+        cut=np.concatenate([one.cut for one in parts]),
         probabilities=probabilities,
     )
 

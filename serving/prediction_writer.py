@@ -73,7 +73,7 @@ def write_predictions(
     task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
     targets = targets_of(task, source.labels(options.label)) if task and options.label else None
     indices = iter(list(source.indices()) if options.glue else ())
-    values = []
+    values, empty = [], []
 
     writer = csv.writer(file, delimiter=options.separator, lineterminator="\n")
     count = 0
@@ -91,6 +91,7 @@ def write_predictions(
                 )
             if targets is not None and task:
                 values.append(found[task.name].values)
+                empty.append(found[task.name].empty)
             if task and options.glue:
                 writer.writerows(glue_rows(task, found[task.name], indices))
             else:
@@ -100,8 +101,12 @@ def write_predictions(
             file.flush()
             count += len(window)
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
-    table = metrics_table(task, values, targets) if task and targets is not None else ""
-    return count, loaded, table
+    if task is None or targets is None:
+        return count, loaded, ""
+    targets[np.concatenate(empty)] = np.nan
+    if not labelled(targets).any():
+        raise DataError(f"{task.name}: expected a row with a text and a label, found none")
+    return count, loaded, metrics_table(task, values, targets)
 
 
 def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
@@ -124,11 +129,15 @@ def escape_row(file: TextIO, row: Iterable[object]) -> list[object]:
 
 
 def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
-    """Return rows of an index and a prediction, with classes written as in GLUE's files."""
+    """Return rows of an index and a prediction, with classes written as in GLUE's files.
+
+    A leaderboard wants a value for each row, so rows with an empty text have one too.
+    """
     from tasks import DECLARED
 
     if task.kind.classes is None:
-        return [[next(indices), label] for label in found.labels]
+        pairs = zip(found.labels, found.values, strict=True)
+        return [[next(indices), label or str(value)] for label, value in pairs]
     labels = DECLARED[task.name].labels if task.name in DECLARED else ("0", "1")
     return [[next(indices), labels[int(value)]] for value in found.values]
 
@@ -144,12 +153,13 @@ def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
 
 
 def prediction_fields(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
-    """Return the predictions of one row."""
+    """Return the predictions of one row, empty fields for an empty text."""
     values: list[Any] = []
     for one in found.values():
         values.append(one.labels[place])
         if probabilities and one.probabilities is not None:
-            values += [f"{value:.6f}" for value in one.probabilities[place]]
+            shares = one.probabilities[place]
+            values += ["" if one.empty[place] else f"{value:.6f}" for value in shares]
     return values
 
 
@@ -159,30 +169,37 @@ def metrics_table(task: Task, values: list[np.ndarray], targets: np.ndarray) -> 
 
     metrics = metrics_of(task, np.concatenate(values), targets)
     rows = [[task.name, name, f"{value:.4f}"] for name, value in metrics.items()]
-    return f"{text_table(['task', 'metric', f'{np.sum(~np.isnan(targets)):,} rows'], rows)}\n\n"
+    return f"{text_table(['task', 'metric', f'{np.sum(labelled(targets)):,} rows'], rows)}\n\n"
 
 
 def metrics_of(task: Task, values: np.ndarray, targets: np.ndarray) -> dict[str, float]:
-    """Compute the task's metrics of predictions (n,) over the rows with a label."""
-    known = ~np.isnan(targets)
+    """Compute the task's metrics of predictions (n,) or (n, C) over the rows with a label."""
+    known = labelled(targets)
     labels = targets[known] if task.kind.classes is None else targets[known].astype(np.int64)
     return task.kind.metrics(values[known], labels)
 
 
+def labelled(targets: np.ndarray) -> np.ndarray:
+    """Return which rows of targets (n,) or (n, C) have a label: (n,)."""
+    return ~np.isnan(targets.reshape(len(targets), -1)).any(axis=1)
+
+
 def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
-    """Return the labels as numbers (n,) on the scale of predictions.
+    """Return the labels as numbers (n,) on the scale of predictions, or (n, C) of C labels.
 
     `labels` are pairs of a position in the file and a label: a class as in the task's files, a
-    class name, or for similarities any number. Blank labels and labels of classes that the task
-    leaves out become NaN. Raises DataError for an invalid label, and if all labels are NaN.
+    class name, a list of labels as there, or for similarities any number. Blank labels and labels
+    of classes that the task leaves out become NaN. Raises DataError for an invalid label, and
+    if all labels are NaN.
     """
     names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
-    found = []
+    several = task.kind.labels
+    found: list[float | tuple[float, ...]] = []
     for where, label in labels:
         text = label.strip()
         if text in files.blank:
-            found.append(np.nan)
-        elif classes is None:
+            found.append(np.nan if several is None else (np.nan,) * several)
+        elif classes is None and several is None:
             value = to_number(text)
             if value is None:
                 raise DataError(f"{where}: expected a number, found {text!r}")
@@ -194,8 +211,9 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
                 label_number = files.parse_label(text)
             except ValueError as error:
                 raise DataError(f"{where}: {error}, found {text!r}") from error
-            found.append(label_number if label_number < classes else np.nan)
-    targets = np.array(found)
-    if np.isnan(targets).all():
+            left_out = classes is not None and label_number >= classes
+            found.append(np.nan if left_out else label_number)
+    targets = np.array(found, np.float64)
+    if not len(targets) or not labelled(targets).any():
         raise DataError(f"{task.name}: expected a row with a label, found none")
     return targets

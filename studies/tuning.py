@@ -21,7 +21,7 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from reports.cells import check_config, read_cell, write_cell
 from reports.tables import Table, shown
-from studies.results import Cell, Results
+from studies.results import Cell, Results, find_run_fault
 from studies.runner import record_examples, run_cells
 
 FOLDER = "tuning"
@@ -88,7 +88,8 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
             dev = trained.values(cell, *search.dev)
             if len(dev) == len(cell.seeds):
                 figures = {str(seed): figure for seed, figure in dev.items()}
-                stored.append({"settings": point, "dev": figures})
+                date = min(trained.values(cell, "environment", "date").values())
+                stored.append({"settings": point, "dev": figures, "date": date})
                 content = {"config": without_paths(search.cell.config), "points": stored}
                 write_cell(file_of(search, results), content)
     return failed
@@ -97,7 +98,7 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
 def points_tried(search: Search, results: Path) -> int:
     """Return the number of stored points of a search."""
     file = file_of(search, results)
-    return len(read_cell(file).get("points", ())) if file.exists() else 0
+    return len(points_of(search, file, read_cell(file))) if file.exists() else 0
 
 
 def points_left(search: Search, count: int, results: Path) -> list[dict[str, Any]]:
@@ -122,13 +123,30 @@ def stored_points(search: Search, results: Path) -> list[dict[str, Any]]:
         return []
     content = read_cell(file)
     check_config(file, search.cell.config, content.get("config") or {}, ignored=("seed",))
+    return points_of(search, file, content)
+
+
+def points_of(search: Search, file: Path, content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the points in a file without those that a fixed fault affects."""
     try:
-        return [
-            {"settings": dict(one["settings"]), "dev": dict(one["dev"])}
+        points = [
+            {
+                "settings": dict(one["settings"]),
+                "dev": {str(int(seed)): figure for seed, figure in one["dev"].items()},
+                "date": str(one.get("date", "")),
+            }
             for one in content["points"]
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: expected points with settings and dev figures") from error
+    return [one for one in points if not is_affected(search, one)]
+
+
+def is_affected(search: Search, point: Mapping[str, Any]) -> bool:
+    """Return whether a fixed fault affects a run of a stored point."""
+    cell = search.trial(point["settings"], SEEDS)
+    config, made = cell.config.to_json(), {"environment": {"date": point["date"]}}
+    return any(find_run_fault(cell, config, int(seed), made) for seed in point["dev"])
 
 
 def best_point(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -17,7 +17,8 @@ import numpy as np
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
-from common.settings import plain, short_repr, suggestion
+from common.settings import plain, short_repr
+from common.suggestions import suggestion
 from tasks.described import NAME, TaskDescription, checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import named_label, score_label

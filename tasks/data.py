@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from torch import Tensor
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
+from tasks.described import listed
 from tasks.readers import Examples, Limit
 
 FEW = 100  # dev examples below which one of them counts a point or more
@@ -122,12 +123,6 @@ def small_split_notices(task: Task, splits: Mapping[str, Split]) -> Iterator[str
             yield f"classes with one example only, to be merged with others: {listed(rare)}"
         if unseen := [title for title in unseen if title not in rare]:
             yield f"classes without a dev example, which the score leaves out: {listed(unseen)}"
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names in one line, only the first ones of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -112,6 +112,12 @@ class TaskDescription:
         found = asdict(self)
         del found["name"]
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names in one line, only the first ones of many."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:

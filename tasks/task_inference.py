@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import is_unsafe
-from tasks.described import FILES, DescriptionError, TaskDescription
+from tasks.described import FILES, DescriptionError, TaskDescription, listed
 from tasks.readers import to_number
 from tasks.tables import columns_of, rows_by_name
 from tasks.text_files import DataError, file_exists
@@ -15,6 +15,7 @@ from tasks.text_files import DataError, file_exists
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 MOST_CLASSES = 1000
+MANY_NUMBERS = 20  # different whole numbers, above which they rarely name classes
 
 
 def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescription:
@@ -147,3 +148,28 @@ def bounds(description: Mapping[str, Any], low: float, high: float) -> tuple[flo
     if not low < high:
         raise DescriptionError(f"expected low below high, found low={low:g} and high={high:g}")
     return low, high
+
+
+def description_lines(described: TaskDescription) -> Iterator[str]:
+    """Yield what a task predicts from which columns, and a notice about doubtful labels."""
+    columns = " and ".join(map(repr, described.texts))
+    if described.type == "similarity":
+        scale = f"{described.low:g} to {described.high:g}"
+        yield f"similarity of {columns}, from {scale}, in column {described.label!r}"
+        return
+    count = f"{len(described.labels)} classes in column {described.label!r}"
+    yield f"classification of {columns}, {count}: {listed(described.labels, 10)}"
+    numbers = [value for label in described.labels if (value := to_number(label)) is not None]
+    words = [label for label in described.labels if to_number(label) is None]
+    if numbers and words:
+        yield (
+            f"labels are numbers and words ({len(numbers)} numbers; {listed(words)}): each is a "
+            "class of its own; correct the column if that is not meant"
+        )
+    elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):
+        cure = (
+            "type=similarity learns them as numbers"
+            if len(described.texts) == 2
+            else ("for one text only classes can be learned: join numbers into a few classes")
+        )
+        yield f"labels look like numbers on a scale, but are classes without an order; {cure}"

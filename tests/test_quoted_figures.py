@@ -1,4 +1,4 @@
-"""Figures that the README quotes are those of the stored cells."""
+"""Figures that the README and the pages of docs quote are those of the stored cells."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +20,13 @@ def dev(file: str, task: str, metric: str) -> list[float]:
     return [100 * run["dev"][task][metric] for run in runs]
 
 
-def mean(values: list[float]) -> str:
-    return f"{fmean(values):.1f}"
+def mean(values: list[float], digits: int = 1) -> str:
+    return f"{fmean(values):.{digits}f}"
 
 
-def spread(values: list[float]) -> str:
-    return f"{fmean(values):.1f} ± {stdev(values):.1f}" if len(values) > 1 else mean(values)
+def spread(values: list[float], digits: int = 1) -> str:
+    ends = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return mean(values, digits) + ends
 
 
 def quoted() -> Iterator[tuple[str, str]]:
@@ -48,6 +49,30 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"**{minutes[0]:.0f} to {minutes[-1]:.0f} minutes** of training"
     yield "README.md", f"**{spread(every)}** overall on dev (three seeds)"
     yield "README.md", f"parameters, {overall} from one model per task"
+    yield from quoted_of_bees()
+
+
+def quoted_of_bees() -> Iterator[tuple[str, str]]:
+    """Yield the lines of docs/bees.md: the scale of similarities, the place of SMART's noise."""
+    page = "docs/bees.md"
+    files = [f"similarity-scale/{scale}.json" for scale in ("0-5", "0-1")]
+    overalls = []
+    for file in files:
+        runs = read_cell(RESULTS / file)["seeds"].values()
+        overalls.append(spread([100 * run["dev"]["overall"] for run in runs], 2))
+    yield page, f"overall {' and '.join(overalls)}, "
+    for (task, metric), end in zip(OVERALL, ",,.", strict=True):
+        means = " and ".join(mean(dev(file, task, metric)) for file in files)
+        yield page, f"{task.upper()} {means}{end}"
+    places = {
+        "without SMART": ("plain",),
+        "`normalised`": ("normalised-1", "normalised-3"),
+        "`projected`": ("projected-1", "projected-3"),
+        "`normalised`, `--smart-place words`": ("words-normalised-1",),
+    }
+    for name, cells in places.items():
+        found = [spread(dev(f"smart-place/{one}.json", "sts", "pearson"), 2) for one in cells]
+        yield page, f"| {name} | {' | '.join([*found, ''][:2])} |".replace(" |  |", " | |")
 
 
 @pytest.mark.parametrize(("page", "line"), quoted())

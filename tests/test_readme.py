@@ -92,6 +92,24 @@ def test_every_command_of_the_readme_runs(place, monkeypatch, capsys):
     assert "overall" in capsys.readouterr().out
 
 
+def shape_of(printed):
+    """Return the header, the (task, metric) rows and the steps by status of a printed result."""
+    header = re.search(r"^ *task +metric.*$", printed, re.MULTILINE)
+    rows = re.findall(r"^ *(\w+) +(\w+) +-?[01]\.\d{4}\b", printed, re.MULTILINE)
+    steps = {status: int(n) for n, status in re.findall(r"^(\d+) steps: (.+)$", printed, re.M)}
+    return header[0].split(), rows, steps
+
+
+def test_the_output_in_the_readme_is_an_excerpt_of_that_in_the_first_steps():
+    pages = README, PAGES["first-steps.md"]
+    texts = ["\n".join(re.findall(r"```text\n(.*?)```", one, re.DOTALL)) for one in pages]
+    (header, rows, steps), (whole_header, every, whole_steps) = map(shape_of, texts)
+    assert (header, steps) == (whole_header, whole_steps)
+    assert len(rows) == 4
+    assert [row for row in every if row in rows] == rows
+    assert f"{sum(steps.values())} steps in all" in texts[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - {OWN_TEST}))
 def test_every_command_of_a_page_runs(page, place, monkeypatch):

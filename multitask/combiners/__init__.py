@@ -1,9 +1,14 @@
-"""Methods that combine the gradients of several objectives, one file per method."""
+"""Methods that combine the gradients of several objectives, one file per method.
+
+>>> from multitask.combiners import PCGrad
+>>> RunConfig(tasks=("sst", "sts"), combiner=PCGrad())
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from multitask.combiners.base import ALONE, Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
@@ -26,6 +31,16 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerSt
         return Nested(setup, outer, PullPush(*balance))
     combiner = config.combiner.build(setup)
     return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
+
+
+def __getattr__(name: str) -> Any:
+    """Return the class of a built-in combiner, from the table of methods."""
+    if not name.startswith("_"):
+        table = import_module("multitask.methods")  # which imports the files of this package
+        for method in table.built_in("combiner").values():
+            if method.__name__ == name:
+                return method
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

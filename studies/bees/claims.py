@@ -80,14 +80,28 @@ ERRORS = {
 
 
 def claims(report: Report) -> list[Claim]:
-    """Return the claims with their tests on the stored figures."""
+    """Return the claims with their tests on the stored figures.
+
+    If rows were requested, only tests of these rows are returned, beside rows that are stored.
+    """
     found = [
-        Claim(text, source, [test_of(report, *pair) for pair in pairs])
+        Claim(text, source, [test_of(report, *pair) for pair in pairs if asked(report, pair[:2])])
         for (text, source), pairs in PAIRS.items()
     ]
     for (text, source), error in ERRORS.items():
-        found.append(Claim(text, source, [error_test(report, *error)]))
-    return found
+        tests = [error_test(report, *error)] if asked(report, error[:1]) else []
+        found.append(Claim(text, source, tests))
+    return [claim for claim in found if claim.tests]
+
+
+def asked(report: Report, rows: Sequence[str]) -> bool:
+    """Return whether one of these rows was requested, and the others too or are stored."""
+    wanted = report.request.rows
+    if wanted is None:
+        return True
+    stored = report.results.figures_by_seed
+    missing = [row for row in rows if row not in wanted and not stored(report.cell(row))]
+    return not missing and any(row in wanted for row in rows)
 
 
 def error_test(
@@ -138,12 +152,16 @@ def unfair(report: Report, rows: Sequence[str]) -> list[str]:
         found.append("different batch sizes")
     examples = [count for one in trained if (count := examples_of(report, one))]
     if examples and max(examples) > ALIKE * min(examples):
-        found.append(f"{min(examples):,.0f} training examples against {max(examples):,.0f}")
+        few, many = (float(f"{count:.3g}") for count in (min(examples), max(examples)))
+        found.append(f"about {few:,.0f} training examples against {many:,.0f}")
     return found
 
 
 def examples_of(report: Report, cell: Cell) -> float | None:
-    """Return the mean number of examples that a cell's runs trained on; None without runs."""
+    """Estimate the mean number of examples that a cell's runs trained on; None without runs.
+
+    That is the stored speed times the stored time, both rounded.
+    """
     runs = report.results.figures_by_seed(cell).values()
     counts = [
         one["examples_per_second"] * one["training_seconds"]

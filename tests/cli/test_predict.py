@@ -89,6 +89,29 @@ def test_metrics_of_a_labelled_file_count_rows_with_a_label(predict, run_ok):
     assert ["sst", "accuracy", f"{right:.4f}"] in lines
 
 
+def test_rows_with_an_empty_text_have_no_prediction_and_are_counted(predict, run_ok):
+    rows = ["a film to love,a cat,0", ",a cat,1", "dull,   ,1"]
+    Path("l.csv").write_text("\n".join(["a,b,stars", *rows]) + "\n")
+    given = (*predict, "--input", "l.csv", "--column", "a", "b")
+    result = run_ok(*given, "--probabilities")
+    header, *found = read(result.stdout)
+    empty = [[name for name, field in zip(header, row, strict=True) if not field] for row in found]
+    assert empty[0] == []
+    assert empty[1] == ["a", *header[2:]]
+    of_pairs = [name for name in header[2:] if not name.startswith("sst")]
+    assert empty[2] == of_pairs  # sst reads the first text only
+    line = "2 of 3 rows have an empty text, and no prediction from it"
+    assert line in result.stderr
+    scored = run_ok(*given, "--tasks", "sst", "--label", "stars", "--output", "out.csv")
+    assert "2 rows" in scored.stdout
+    assert "1 of 3 rows" in scored.stderr
+    run_ok(*given, "--tasks", "sts", "--output", "out.tsv")
+    Path("t.tsv").write_text("index\ta\tb\n1\t\tx\n")
+    command = (*predict, "--input", "t.tsv", "--column", "a", "b", "--tasks", "sts", "--glue")
+    run_ok(*command, "--output", "glue.tsv")
+    assert float(read(Path("glue.tsv").read_text())[1][1]) >= 0  # leaderboards want a value
+
+
 def test_a_submission_has_the_indices_and_labels_of_glue(predict, run_ok, tmp_path):
     folder = tmp_path / "glue" / "RTE"
     folder.mkdir(parents=True)

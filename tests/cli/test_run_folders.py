@@ -45,6 +45,26 @@ def test_files_in_the_place_of_a_run_are_kept(taken, small, tmp_path, error_line
     assert mine.read_text() == "mine"
 
 
+@pytest.mark.parametrize("flags", [(), ("--overwrite",), ("--resume",)])
+def test_a_folder_of_other_files_is_refused_and_kept(flags, small, tmp_path, error_line):
+    (tmp_path / "photos" / "2024").mkdir(parents=True)
+    (tmp_path / "photos" / "thesis.tex").write_text("mine")
+    before = tree(tmp_path)
+    line = error_line(1, *SST, "--data", small, "--output", tmp_path / "photos", *flags)
+    assert "expected a new or empty folder, or a run, found 2024 without a config.json" in line
+    assert tree(tmp_path) == before
+    assert sorted(one.name for one in (tmp_path / "photos").iterdir()) == ["2024", "thesis.tex"]
+
+
+def test_a_folder_with_only_hidden_files_is_used(small, tmp_path, run_ok):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".gitkeep").write_text("")
+    run_ok(*SST, "--data", small, "--limit", "8", "--output", tmp_path / "run")
+    (tmp_path / "run" / "notes.txt").write_text("mine")  # beside a run, files may be
+    run_ok(*SST, "--data", small, "--limit", "8", "--output", tmp_path / "run", "--overwrite")
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+
+
 def test_a_tilde_is_expanded(small, cwd, run_ok, monkeypatch):
     monkeypatch.setenv("HOME", str(cwd))
     run_ok(*SST, "--data", small, "--output", "~/run")

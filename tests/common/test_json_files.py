@@ -5,7 +5,17 @@ import json
 import pytest
 
 from common.errors import UserError
-from common.json_files import SEAL, read_json, read_sealed, seal_of, write_json, write_sealed
+from common.json_files import (
+    SEAL,
+    SUMS,
+    checksums,
+    integrity_error,
+    read_json,
+    read_sealed,
+    seal_of,
+    write_json,
+    write_sealed,
+)
 
 CONTENT = {"b": {"x": [1, 2.5, None], 3: "three"}, "a": 0.1 + 0.2, "c": "µ"}
 
@@ -46,3 +56,30 @@ def test_a_missing_checksum_is_refused_if_required(tmp_path):
     assert read(tmp_path / "x.json", required=False) == {"a": 1}
     with pytest.raises(UserError, match=r"x\.json: expected its sha256 .* found none; run it"):
         read(tmp_path / "x.json")
+
+
+def remove(folder):
+    (folder / "a.txt").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        (remove, "damaged: a.txt is missing"),
+        (lambda folder: (folder / "b.txt").write_text("x"), "damaged: b.txt was changed"),
+        (
+            lambda folder: [(folder / name).write_text("x") for name in ("a.txt", "b.txt")],
+            "damaged: a.txt and 1 more was changed",
+        ),
+        (lambda folder: (folder / "c").write_text(""), "damaged: c is not among its checksums"),
+        (lambda folder: (folder / SUMS).open("a").write("\n"), "damaged: SHA256SUMS was changed"),
+        (lambda folder: (folder / SUMS).write_bytes(b"\xff"), "damaged: a.txt and 1 more is not"),
+    ],
+)
+def test_a_damaged_folder_is_refused_with_the_file(damage, found, tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / SUMS).write_text(checksums(tmp_path))
+    assert integrity_error(tmp_path) is None
+    damage(tmp_path)
+    assert f"{tmp_path}: {found}" in str(integrity_error(tmp_path))

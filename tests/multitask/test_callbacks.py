@@ -67,6 +67,23 @@ def test_a_callback_that_returns_stop_ends_training_with_a_finished_run(tmp_path
     assert run.metrics["epochs"] == 2
     assert (run.folder / "predictions" / "sst-test-output.csv").exists()
     assert "stopped by a callback after epoch 2" in capsys.readouterr().out
+    train(CONFIG, tmp_path / "run")
+    assert "finished, stopped by a callback after epoch 2; " in capsys.readouterr().out
+
+
+def test_a_stop_is_stored_so_that_a_killed_run_does_not_go_on(tmp_path, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    whole = train(CONFIG, tmp_path / "whole", callbacks=[lambda end: STOP])
+    with monkeypatch.context() as patched:
+        patched.setattr("multitask.run.figures_of", killed)  # after the last step
+        with pytest.raises(KeyboardInterrupt):
+            train(CONFIG, tmp_path / "run", callbacks=[lambda end: STOP])
+    resumed = train(CONFIG, tmp_path / "run", resume=True)
+    assert resumed.metrics["epochs"] == whole.metrics["epochs"] == 1
+    assert resumed.metrics["dev"] == whole.metrics["dev"]
+    assert resumed.metrics["stopped"] == "stopped by a callback"
 
 
 @pytest.mark.parametrize("callback", [3, "stop"])

@@ -1,5 +1,9 @@
 """Settings by name and the parts of a configuration: one form from the other."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +16,7 @@ from multitask.presets import PRESETS
 from multitask.sampling import Temperature
 from tasks.registry import SST
 
+ROOT = Path(__file__).parents[2]
 TASKS = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 PAIRED = {"task_options": {"qqp": {"pair": "joint"}}, "tasks": ("sst", "qqp")}
 NEEDED = {  # what a method is used with
@@ -126,6 +131,13 @@ def test_an_unknown_name_is_refused_with_a_suggestion():
         RunConfig(tasks=("sst",), preset="beess")
     with pytest.raises(SettingsError, match="found 'epoch'; did you mean epochs"):
         RunConfig(tasks=("sst",), epoch=3)
+    for other, here in (
+        ("learning_rate", "lr"),
+        ("model_name", "encoder"),
+        ("sampler", "sampling"),
+    ):
+        with pytest.raises(SettingsError, match=f"found '{other}'; did you mean {here}?"):
+            RunConfig(**{other: 1})
     with pytest.raises(SettingsError, match="found 'pcgard'; did you mean pcgrad"):
         RunConfig(**TASKS, combiner="pcgard")
 
@@ -178,3 +190,22 @@ def test_a_setting_of_a_method_must_have_a_unique_name():
 def test_values_of_other_types_are_refused_in_one_line(settings, expected):
     with pytest.raises(SettingsError, match=expected):
         RunConfig(**{"tasks": ("sst",), **settings})
+
+
+CLASSES = """
+import sys
+from multitask.combiners import NashMTL, PCGrad
+from multitask.regularizers import Smart
+from multitask.sampling import Annealed
+from multitask import RunConfig
+by_name = RunConfig(tasks=("sst", "sts"), combiner="pcgrad", sampling="annealed")
+by_class = RunConfig(tasks=("sst", "sts"), combiner=PCGrad(), sampling=Annealed())
+assert by_class == by_name
+assert "torch" not in sys.modules
+"""
+
+
+def test_classes_of_methods_are_imported_from_their_packages_without_torch():
+    subprocess.run([sys.executable, "-c", CLASSES], cwd=ROOT, check=True)
+    with pytest.raises(ImportError, match="cannot import name 'Nope'"):
+        exec("from multitask.combiners import Nope")

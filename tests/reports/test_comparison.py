@@ -213,6 +213,16 @@ def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_ru
     assert len(plain.scores["sst", 11711].ids) == 80
 
 
+def test_the_system_of_the_first_run_is_the_baseline_whatever_its_name(make_run):
+    runs = [make_run(f"r{n}", ["sst"], skill) for n, skill in enumerate((0.2, 0.3))]
+    found = compare(score_systems(systems(("z", runs[1]), ("a", runs[0]))))
+    assert found.first.system.name == "z"
+    assert [one.system for one in found.differences] == ["a"]
+    text = as_markdown(found)
+    assert "Against z" in text
+    assert "McNemar p, one run (seed)" in text
+
+
 @pytest.mark.parametrize(
     ("first", "other", "expected"), [([1, 2, 3], [3, 2], (2, 2)), ([1, 4], [2, 3], (1, 2))]
 )

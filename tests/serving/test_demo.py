@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+import cli
 from serving.demo import MOST, Corpus, Queue, Run, make_app
 from serving.examples import BUILT_IN, examples_of
 from serving.refusals import BusyError
@@ -61,6 +62,20 @@ def test_all_heads_answer_at_once_with_the_scale_of_similarities(client, model):
     assert list(found) == list(model.tasks)
     assert found["sts"]["scale"] == [0.0, 5.0]
     assert found["sst"] == client.post("/predict", json={"texts": ["a cat"]}).json()["tasks"]["sst"]
+
+
+@pytest.mark.filterwarnings("ignore::common.errors.TruncationWarning")
+def test_a_text_above_the_limit_is_marked_for_the_tasks_that_read_it(client):
+    limit = client.get("/about").json()["max_tokens"]
+    long = "a " * (limit + 1)
+    found = client.post("/predict", json={"texts": ["a", long]}).json()["tasks"]
+    assert {name: one["cut"] for name, one in found.items()} == {
+        "sst": False,
+        "qqp": True,
+        "sts": True,
+        "own": True,
+    }
+    assert "only the beginning was read" in client.get("/").text
 
 
 def test_two_texts_are_refused_where_every_task_reads_one(model, corpus, monkeypatch):
@@ -112,6 +127,22 @@ def test_examples_are_those_of_dev_or_built_in_without_data(model, tmp_path):
     assert all(len(row) == 2 for row in found["qqp"])
     nowhere = replace(model.config, data=str(tmp_path))
     assert examples_of(nowhere, tasks) == {"sst": BUILT_IN[1], "qqp": BUILT_IN[2]}
+
+
+@pytest.mark.parametrize(("host", "local"), [("127.0.0.1", True), ("0.0.0.0", False)])
+def test_a_page_that_others_can_open_has_no_texts_of_dev(host, local, trained, monkeypatch, capsys):
+    class Server:
+        def __init__(self, app):
+            self.app = app
+
+        def run(self, sockets):
+            found = TestClient(self.app, base_url="http://localhost").get("/about").json()
+            (sst,) = [task for task in found["tasks"] if task["name"] == "sst"]
+            assert (sst["examples"] == BUILT_IN[1]) != local
+
+    monkeypatch.setattr("serving.server.server_of", Server)
+    assert cli.main(["--mode", "demo", "--run", str(trained), "--host", host, "--port", "0"]) == 0
+    assert ("others can open it" in capsys.readouterr().out) != local
 
 
 def test_the_nearest_sentences(client):

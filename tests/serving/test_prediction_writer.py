@@ -36,3 +36,17 @@ def test_similarities_are_any_numbers():
     assert metrics_of(task, np.array([2.0, 1, 1.5, 9]), targets)["spearman"] == pytest.approx(1)
     with pytest.raises(DataError, match="line 2: expected a number, found 'alike'"):
         targets_of(task, rows("alike"))
+
+
+def test_lists_of_labels():
+    task = build_task("etpc")
+    targets = targets_of(task, rows("[2, 5]", "", "[0, 0]"))
+    assert targets.shape == (3, 26)
+    assert np.flatnonzero(targets[0]).tolist() == [1, 4]
+    assert np.isnan(targets[1]).all()
+    assert not targets[2].any()
+    predicted = np.zeros((3, 26), int)
+    predicted[0, 1] = predicted[1, 0] = 1  # the second row has no label
+    assert metrics_of(task, predicted, targets)["accuracy"] == pytest.approx(51 / 52)
+    with pytest.raises(DataError, match=r"line 2: expected a list of types from 1 to 31"):
+        targets_of(task, rows("[99]"))

@@ -19,7 +19,7 @@ from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
-from studies.bees.claims import unfair
+from studies.bees.claims import ERRORS, PAIRS, claims, unfair
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, is_merged_from
 from studies.study import Report, StudyRequest
@@ -215,7 +215,24 @@ def test_conditions_of_a_fair_test_are_read_from_settings_and_runs(tmp_path):
         stored = {"dev": {"sst": {"accuracy": 0.5}}, "environment": {"date": "2030-01-01"}}
         stored |= {"examples_per_second": rate, "training_seconds": 10.0}
         report.results.add(report.cell(name), 1, stored, tmp_path)
-    assert "100 training examples against 120" in unfair(report, ("M8", "M7"))
+    assert "about 100 training examples against 120" in unfair(report, ("M8", "M7"))
+
+
+def test_claims_are_those_of_the_requested_rows(tmp_path):
+    cells = [row_cell(name, BASE) for name in EVERY]
+
+    def tests(*rows):
+        request = StudyRequest(BASE, tmp_path, tmp_path, rows=rows or None)
+        found = claims(Report(Results(tmp_path), request, cells, ()))
+        return [test.what for claim in found for test in claim.tests]
+
+    assert tests("M6", "M13") == ["M13 - M6, sts"]
+    assert len(tests()) == sum(map(len, PAIRS.values())) + len(ERRORS)
+    assert tests("M17") == ["M17, in per cent of the scale"]
+    stored = {"dev": {"sts": {"pearson": 0.5}}, "environment": {"date": "2030-01-01"}}
+    Results(tmp_path).add(row_cell("M3", BASE), 1, stored, tmp_path)
+    assert tests("M6", "M13") == ["M6 - M3, sts", "M13 - M6, sts"]
+    assert tests("M1") == []
 
 
 def test_a_frozen_baseline_trains_until_dev_is_flat_whatever_is_requested():

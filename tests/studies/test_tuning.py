@@ -10,12 +10,13 @@ from common.errors import UserError
 from multitask.config import RunConfig
 from studies import STUDIES, find_study
 from studies.claims import tuning_reason
+from studies.faults import Fault
 from studies.lacon import cells as lacon
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
 from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
-from studies.tuning import Search, best_point, tune, tuned_settings
+from studies.tuning import Search, best_point, points_tried, tune, tuned_settings
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", lr=1e-4, head_lr=1e-4)
 DEV = ("dev", "sst2", "accuracy")
@@ -66,9 +67,23 @@ def test_the_best_point_on_dev_is_chosen_and_nothing_is_repeated(search, tmp_pat
     assert tuned_settings([one], tmp_path / "results") == {
         one.cell.name: {"lr": 3e-4, "scl_weight": 0.1}
     }
+    assert {point["date"] for point in stored["points"]} == {"2100-01-01"}
     before = len(trained)
     tune([one], 4, *folders)
     assert {weight for _, weight, _ in trained[before:]} == {0.9}  # only what failed
+
+
+def test_a_point_that_a_mended_fault_affects_is_tried_again(search, tmp_path, monkeypatch):
+    one, _ = search
+    folders = tmp_path / "results", tmp_path / "runs"
+    tune([one], 4, *folders)
+    fault = Fault("a rate was ignored", "2100-01-02", lambda config: config["lr"] == 3e-4)
+    monkeypatch.setattr("studies.faults.FAULTS", (fault,))
+    assert points_tried(one, folders[0]) == 1
+    chosen = tuned_settings([one], folders[0])
+    assert chosen == {one.cell.name: {"lr": 1e-4, "scl_weight": 0.1}}
+    monkeypatch.setattr("studies.faults.FAULTS", (replace(fault, fixed="2099-12-31"),))
+    assert points_tried(one, folders[0]) == 2
 
 
 def test_points_are_a_prefix_of_one_order_and_a_grid_may_be_smaller(search):

@@ -20,7 +20,7 @@ from tasks.described import (
     parse_description,
 )
 from tasks.readers import Examples
-from tasks.task_inference import complete_description
+from tasks.task_inference import complete_description, description_lines
 from tasks.text_files import DataError
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
@@ -104,6 +104,46 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
     ]
     enough = {name: Split(Examples([], (), np.arange(300) % 3), ()) for name in parts}
     assert not list(small_split_notices(found, enough))
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "notice"),
+    [
+        (1, ["1", "2", "3", "4", "5"], None),
+        (1, ["1.0", "2.0"], None),
+        (1, ["bad", "good", "4chan"], None),
+        (1, [str(n) for n in range(20)], None),
+        (1, ["1.5", "2", "abc"], "labels are numbers and words (2 numbers; abc): each is a class"),
+        (
+            1,
+            ["1.5", "2"],
+            "labels look like numbers on a scale, but are classes without an order; "
+            "for one text only classes",
+        ),
+        (2, ["0.1", "2.7", "3"], "type=similarity learns them as numbers"),
+        (2, [str(n) for n in range(21)], "type=similarity learns them as numbers"),
+    ],
+)
+def test_labels_that_may_be_no_classes_are_noticed(texts, labels, notice, tmp_path):
+    rows = "".join(f"text {n},other {n},{label}\n" for n, label in enumerate(labels * 2))
+    (tmp_path / "l.csv").write_text("a,b,y\n" + rows)
+    columns = ",".join(f"text={name}" for name in "ab"[:texts])
+    own = described(f"own={tmp_path}/l.csv:type=classification,{columns},label=y")
+    first, *more = description_lines(own)
+    names = "'a' and 'b'" if texts == 2 else "'a'"
+    assert first.startswith(f"classification of {names}, {len(labels)} classes in column 'y': ")
+    assert len(first) < 200
+    if notice is None:
+        assert more == []
+    else:
+        (line,) = more
+        assert notice in line
+
+
+def test_similarities_are_described_with_their_scale(tmp_path):
+    (tmp_path / "s.csv").write_text("a,b,y\n" + "x,y,1\nx,z,2.5\n" * 10)
+    own = described(f"own={tmp_path}/s.csv:type=similarity,text=a,text=b,label=y")
+    assert [*description_lines(own)] == ["similarity of 'a' and 'b', from 1 to 2.5, in column 'y'"]
 
 
 @pytest.mark.parametrize("labelled", [True, False])
