@@ -66,12 +66,19 @@ UserMethods = Iterable[type[Settings]]
 class Role:
     """A part of a configuration: the base class of its methods, and the built-in methods.
 
-    The first method is the default; None in the list means that the part is optional. Methods of
-    packages that depend on this one are given as `module:Class` and imported only when needed.
+    The first method is the default; None in the list means that the part is optional, and `absent`
+    is then the name for none. Methods of packages that depend on this one are given as
+    `module:Class` and imported only when needed.
     """
 
     base: type[Settings] | str
     methods: tuple[type[Settings] | str | None, ...]
+    absent: str = "none"
+
+    @property
+    def optional(self) -> bool:
+        """Whether a configuration may have no method of this role."""
+        return None in self.methods
 
 
 ROLES: dict[str, Role] = {
@@ -103,6 +110,7 @@ ROLES: dict[str, Role] = {
             "pretrain.objectives:ClassTriplet",
             "pretrain.objectives:NPair",
         ),
+        absent="ce",  # the cross-entropy of the tasks
     ),
     "projection_head": Role(
         "pretrain.projection_heads:ProjectionHead",
