@@ -95,7 +95,7 @@ class Flags:
         for role, several in chosen.items():
             about = known[role].metadata
             if role != "regularizers":
-                optional, fits = ROLES[role].optional, any(map(of_tasks, several.values()))
+                optional, fits = None in ROLES[role].methods, any(map(of_tasks, several.values()))
                 absent = [ROLES[role].absent] if optional and fits else []
                 names = [*absent, *several]
                 default = "" if optional and not absent else f" (default: {names[0]})"

@@ -64,7 +64,15 @@ class UnknownEncoderError(EncoderError):
     status = 2
 
 
-class TruncationWarning(UserWarning):
+class Notice(UserWarning):
+    """Warning that the command line prints as one line."""
+
+
+class SharedEncoderWarning(Notice):
+    """Warning that a run has adapters, and that embeddings are those of its shared encoder."""
+
+
+class TruncationWarning(Notice):
     """Warning that texts were longer than the encoder's limit and were cut to it."""
 
 

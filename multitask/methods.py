@@ -22,6 +22,7 @@ from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
 from common.json_files import digest
 from common.settings import Settings, default_of, hints_of
+from multitask.adapters import PAL, Adapter, LoRA
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.gramian import (
@@ -75,11 +76,6 @@ class Role:
     methods: tuple[type[Settings] | str | None, ...]
     absent: str = "none"
 
-    @property
-    def optional(self) -> bool:
-        """Whether a configuration may have no method of this role."""
-        return None in self.methods
-
 
 ROLES: dict[str, Role] = {
     "sampling": Role(
@@ -118,6 +114,7 @@ ROLES: dict[str, Role] = {
             f"pretrain.projection_heads:{one}Projection" for one in ("No", "Linear", "Nonlinear")
         ),
     ),
+    "adapter": Role(Adapter, (None, LoRA, PAL)),
     "regularizers": Role(Regularizer, (Smart, RDrop, Proximal, Distillation)),
     "protocol": Role(
         Protocol,

@@ -161,6 +161,8 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         if not is_default(role, method):
             default = next(iter(methods(role)))
             yield f"{role}: expected {default} in mode pretrain, found {method.name}"
+    if c.adapter is not None:
+        yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
     if c.select_by:
         yield f"select_by: expected None in mode pretrain, found {c.select_by}"
     if c.gradients != "parameters":

@@ -44,7 +44,10 @@ class AdamW(Optimizer, name="adamw"):
         import torch
 
         groups: list[dict[str, Any]] = []
-        for module, rate in ((model.bi_encoder, self.lr), (model.heads, self.head_lr)):
+        modules = [(model.bi_encoder, self.lr), (model.heads, self.head_lr)]
+        if model.adapter is not None:
+            modules.append((model.adapters, model.adapter.lr or self.head_lr))
+        for module, rate in modules:
             parameters = [p for p in module.parameters() if p.requires_grad]
             for decay, chosen in (
                 (self.weight_decay, [p for p in parameters if p.ndim > 1]),

@@ -108,7 +108,7 @@ def method(
     Missing settings are taken from `base`; those of an object are kept.
     """
     known, absent = methods(role, user_methods), ROLES[role].absent
-    optional = ROLES[role].optional
+    optional = None in ROLES[role].methods
     chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
         chosen = next(iter(known))

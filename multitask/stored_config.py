@@ -41,7 +41,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
         if not any(accepts(one, content[key]) for one in hint):
             raise RunError(f"{key}: expected {expected(hint[0])}, found {short_repr(content[key])}")
     for role in METHODS:
-        known = (*methods(role), *((None,) if ROLES[role].optional else ()))
+        known = (*methods(role), *((None,) if None in ROLES[role].methods else ()))
         if role in content and content[role] not in known and not content.get("use"):
             raise RunError(
                 f"{role}: expected the name of a method, found {short_repr(content[role])}"

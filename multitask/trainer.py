@@ -297,4 +297,4 @@ class Trainer:
             stream.position = (number, taken)
         self.combiner.load_state_dict(state["combiner"])
         self.model.dropout_stream.load_state_dict(state["dropout"])
-        self.model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)
+        self.model.encoder.use_linear(choose_linear(state["linear"]).kernel)

@@ -36,7 +36,8 @@ class ProximalTerm(RegularizerState):
     def after_step(self, model: EncoderWithHeads) -> None:
         pairs = zip(self.teacher.parameters(), model.parameters(), strict=True)
         means, weights = zip(*pairs, strict=True)
-        momentum = 0.0 if model.frozen else self.momentum  # frozen: the teacher copies it
+        # Without training of the encoder the teacher copies it.
+        momentum = 0.0 if model.trains_only_heads else self.momentum
         torch._foreach_lerp_(list(means), list(weights), 1 - momentum)
 
     def state_dict(self) -> dict[str, Any]:
