@@ -86,7 +86,7 @@ class LoRA(Adapter, name="lora"):
         ("query", "value"),
         help="linear layers: query, key, value and output of the attention, up and down of the "
         "feed-forward",
-        source="Hu et al., 2022, section 4.2",
+        source="Hu et al., 2022, section 7.1",
     )
     lr: Positive | None = setting(
         5e-4,

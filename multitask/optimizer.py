@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
+    Adapters have their own, `adapter_lr`.
+
     The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
     BEES fine-tunes BERT base at 2e-5.
     """

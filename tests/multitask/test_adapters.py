@@ -12,6 +12,7 @@ from tolerances import assert_near_in_norm
 from common.errors import RunError
 from multitask.adapters import PAL, LoRA
 from multitask.assembly import assemble, build_model, build_tasks
+from multitask.passes import EncoderPass
 from multitask.run import complete
 from multitask.streams import next_batches
 from tasks import CS224N
@@ -103,6 +104,29 @@ def test_adapters_follow_only_the_loss_of_their_task(make_trainer, adapter, comb
         expected = gradients(trainer.model.adapters[name])
         assert expected.keys() == found[name].keys() == dict(one_adapter(trainer)).keys()
         assert_near_in_norm(flat(found[name]), flat(expected), step_terms(trainer))
+
+
+@pytest.mark.numeric
+@BOTH
+def test_passes_without_a_kept_graph_have_the_same_gradient(make_trainer, adapter):
+    """Gradient caching: each piece is embedded again, with the same dropout and adapter."""
+    trainer = make_trainer(adapter=adapter)
+    as_trained(trainer)
+    model, split = trainer.model.train(), trainer.splits["sts"]["train"]
+    batches = [split.batch(rows) for rows in (np.arange(0, 3), np.arange(3, 8))]
+    texts = [
+        torch.cat(side) for side in zip(*(model.embed(b, "sts") for b in batches), strict=True)
+    ]
+    wanted = [torch.randn_like(text) for text in texts]
+    torch.autograd.backward(texts, wanted)
+    expected = gradients(model.adapters)
+    model.zero_grad(set_to_none=True)
+    model.dropout_stream.reset(model.dropout_stream.seed)
+    cached = EncoderPass(model, batches, 2, "sts")
+    cached.backward(wanted)
+    found = gradients(model.adapters)
+    assert found.keys() == expected.keys()
+    assert_near_in_norm(flat(found), flat(expected), step_terms(trainer))
 
 
 def one_adapter(trainer):
