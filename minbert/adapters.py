@@ -176,8 +176,9 @@ class LowRankAdapter(EncoderAdapter):
                 parts["qkv"] = LowRankQKV(
                     {name: LowRank(hidden, hidden, rank, scale) for name in chosen}
                 )
-            for name in sizes.keys() & targets:
-                parts[name] = LowRank(*sizes[name], rank, scale)
+            for name, size in sizes.items():
+                if name in targets:
+                    parts[name] = LowRank(*size, rank, scale)
             self.layers[str(layer)] = parts
 
     def by_layer(self) -> Iterator[tuple[int, dict[str, LowRank | LowRankQKV]]]:
@@ -208,7 +209,7 @@ class ProjectedAttention(EncoderAdapter):
     layer. With `shared`, the layers share the projections V_E and V_D, as in the paper.
 
     V_D is zero before training, so that the encoder starts unchanged; the authors draw it like the
-    other weights. Their code also applies a GELU to the result, which the paper does not mention.
+    other weights. Their code also applies a GELU to the result, which is not in this formula.
     """
 
     def __init__(

@@ -218,6 +218,18 @@ def test_only_the_chosen_layers_are_changed(encoder):
     assert list(one.deltas()) == ["layers.0.down.weight"]
 
 
+def test_the_weights_of_lora_do_not_depend_on_the_order_of_the_targets(encoder):
+    """Nor on the hash of their names, which differs between processes."""
+    one, other = (
+        low_rank(encoder, targets=order, trained=False) for order in (TARGETS, TARGETS[::-1])
+    )
+    names = [name for name, _ in one.named_parameters()]
+    order = ["qkv.query", "qkv.key", "qkv.value", "output", "up", "down"]
+    assert names == [f"layers.{n}.{name}.{ab}" for n in (0, 1) for name in order for ab in "ab"]
+    for name, value in other.state_dict().items():
+        assert torch.equal(value, one.state_dict()[name])
+
+
 @pytest.mark.parametrize("make", [low_rank, projected])
 def test_a_bi_encoder_may_have_an_adapted_encoder(tiny, encoder, make, tmp_path):
     adapted = AdaptedEncoder(encoder, make(encoder))
