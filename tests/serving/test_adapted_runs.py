@@ -10,10 +10,13 @@ import cli
 from common.errors import RunError, SharedEncoderWarning
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
 from multitask.teachers import computed
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
+from serving.model import of_one_task
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -198,3 +201,26 @@ def test_a_teacher_with_adapters_teaches_with_those_of_the_task(lora):
 def test_weights_with_adapters_are_not_averaged(lora):
     with pytest.raises(RunError, match="expected a run without adapters, whose factors have"):
         soup_config([lora, lora])
+
+
+def test_the_configuration_of_one_task_is_that_of_a_run():
+    config = RunConfig(
+        tasks=("sst", "qqp", "sts"), adapter="lora", combiner="epo", preference=(1, 2, 3),
+        smart_weight={"sts": 1.0}, sampling="hybrid", first_task="qqp", limit={"qqp": 9},
+        task_options={"qqp": {"pair": "joint"}, "sts": {"head": "cosine"}},
+    )  # fmt: skip
+    for task in config.tasks:
+        one = of_one_task(config, task)
+        assert (one.tasks, one.adapter, set(one.task_options) <= {task}) == ((task,), None, True)
+        assert list(build_tasks(one)) == [task]
+        assert RunConfig.from_json(one.to_json()).to_json() == one.to_json()
+
+
+def test_a_bilstm_has_no_adapters(tmp_path, capsys):
+    words = ("--limit", "20", "--embedding-size", "8", "--units", "4", "--output")
+    assert cli.main(["--mode", "bilstm", "--tasks", "sst", *words, str(tmp_path / "words")]) == 0
+    train = ("--mode", "single", "--task", "sst", "--adapter", "lora", "--limit", "20")
+    place = ("--encoder", str(tmp_path / "words"), "--output", str(tmp_path / "run"))
+    assert cli.main([*train, *place]) == 1
+    line = "--adapter lora: expected a transformer, found a BiLSTM"
+    assert line in capsys.readouterr().err
