@@ -49,7 +49,8 @@ GROUPS = {  # of the modes in --help
 }
 MODES = {name: text for modes in GROUPS.values() for name, text in modes.items()}
 TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
-WITH_METHODS = (*TRAINING, "predict", "demo", "export")  # modes with --use
+# Modes with --use.
+WITH_METHODS = (*TRAINING, "predict", "demo", "export", "encode", "mine", "similar")
 DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed training
 ALL = "--help-all"
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import Flags, path
+from cli.settings_flags import USE_AGAIN, Flags, path
 from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
@@ -28,6 +28,28 @@ def add_sentence_file(files: argparse._ArgumentGroup, required: bool = True) -> 
         help="text file with one sentence per line, or a .csv, .tsv or .jsonl file with --column",
     )
     files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
+
+
+def add_run(files: argparse._ArgumentGroup, task_help: str = "") -> None:
+    """Add the flags of a run whose encoder is used; `task_help` is a further use of --task."""
+    files.add_argument(
+        "--run", type=path, metavar="RUN", help="use the encoder of the best epoch of a run"
+    )
+    files.add_argument(
+        "--task",
+        metavar="TASK",
+        help=f"use the adapter of this task of the run (default: the shared encoder){task_help}",
+    )
+    files.add_argument("--use", type=path, action="append", metavar="FILE.py", help=USE_AGAIN)
+
+
+def check_run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Check that the encoder is that of a run or another one."""
+    if args.run and args.encoder:
+        parser.error("--run and --encoder: expected at most one of them")
+    for flag in ("task", "use"):
+        if getattr(args, flag) and not (args.run or getattr(args, "teacher", None)):
+            parser.error(f"--{flag}: expected --run RUN, found none")
 
 
 def check_output(
@@ -55,7 +77,9 @@ def check_output(
         raise UserError(f"{target.parent}: cannot be written")
 
 
-def add_corpus_flags(parser: Any, required: bool = True, further: tuple[str, ...] = ()) -> None:
+def add_corpus_flags(
+    parser: Any, required: bool = True, further: tuple[str, ...] = (), task_help: str = ""
+) -> None:
     """Add the flags of a searched file and its encoder; `further` are settings with a flag."""
     files = parser.add_argument_group("files")
     add_sentence_file(files, required)
@@ -65,41 +89,34 @@ def add_corpus_flags(parser: Any, required: bool = True, further: tuple[str, ...
         metavar="FILE.npy",
         help="embeddings of the sentences, from --mode encode with the same encoder",
     )
-    files.add_argument(
-        "--run", type=path, metavar="RUN", help="use the encoder of the best epoch of a run"
-    )
+    add_run(files, task_help)
     parser.flags = flags = Flags(parser)
     flags.add_config(("encoder", "pooling", "precision", *MACHINE, *further))
 
 
 def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
     """Return the sentences, their embeddings of unit length (n, H), and the encoder."""
-    check_encoder(args, parser)
+    check_run(args, parser)
     from serving.mining import embeddings_of, read_sentence_list
 
     sentences = read_sentence_list(Path(args.input), args.column)
     args.config = config = RunConfig(**parser.flags.given(args, ()))
-    model = load_encoder(args, config)
+    model = load_encoder(args, config, parser, args.task)
     kept = Path(args.embedded) if args.embedded else None
     return sentences, embeddings_of(sentences, model, kept, config.precision), model
 
 
-def check_encoder(args: argparse.Namespace, parser: Any) -> None:
-    """End the program if two encoders are given."""
-    if args.run and args.encoder:
-        parser.error("--run and --encoder: expected at most one of them")
-
-
-def load_encoder(args: argparse.Namespace, config: RunConfig) -> BiEncoder:
-    """Return the encoder of --run or --encoder on its device."""
+def load_encoder(
+    args: argparse.Namespace, config: RunConfig, parser: Any, task: str | None = None
+) -> BiEncoder:
+    """Return the encoder of --run, with the adapter of a task, or of --encoder on its device."""
     from minbert.bi_encoder import BiEncoder
     from minbert.linear import choose_device
     from multitask.run_folder import RunFolder
+    from serving.run_encoder import encoder_of_run
 
-    encoder: str | Path = config.encoder
     if args.run:
-        encoder = RunFolder(Path(args.run)).weights()
         RunFolder(Path(args.run)).check_embeds_texts()
-    model = BiEncoder.from_pretrained(encoder, config.pooling, config.linear)
-    model.to(choose_device(config.device))
-    return model
+        return encoder_of_run(Path(args.run), config, task, parser.outside)
+    model = BiEncoder.from_pretrained(config.encoder, config.pooling, config.linear)
+    return model.to(choose_device(config.device))

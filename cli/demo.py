@@ -58,6 +58,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     if sentences:
         RunFolder(Path(args.run)).check_embeds_texts()
+        if names := ", ".join(model.model.adapters):
+            print(f"search: embeddings of the shared encoder, without the adapters of {names}")
         embeddings = embeddings_of(sentences, model.model.bi_encoder)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import add_sentence_file, check_output
+from cli.corpus import add_run, add_sentence_file, check_output, check_run
 from cli.settings_flags import Flags, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
@@ -24,6 +24,7 @@ def add_flags(parser: Any) -> None:
     files = parser.add_argument_group("files")
     add_sentence_file(files)
     files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="output file")
+    add_run(files)
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
@@ -42,9 +43,10 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from serving.encode_file import encode_file
+    from serving.encode_file import EncoderOfRun, encode_file
     from tasks.tables import read_sentences
 
+    check_run(args, parser)
     config = RunConfig(**parser.flags.given(args, ()))
     source, target = Path(args.input), Path(args.output)
     check_output(args, parser, (".npy",))
@@ -54,7 +56,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")
         with atomic_path(target) as new:
-            further = args.normalize, args.compile, args.verbose
+            run = EncoderOfRun(Path(args.run), args.task, parser.outside) if args.run else None
+            further = args.normalize, args.compile, args.verbose, run
             shown = encode_file(config, source, args.column, total, new, *further)
     except KeyboardInterrupt:
         return print_error(program(), f"interrupted; {target} was not written", 130)

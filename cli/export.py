@@ -28,6 +28,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{name}: {text}" for name, text in FORMATS.items())
         + " (default: sentence-transformers)",
     )
+    parser.add_argument(
+        "--task",
+        metavar="TASK",
+        help="task of a run with adapters: export its head, with its adapter merged into the "
+        "encoder",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing export")
     parser.add_argument("--use", type=path, action="append", metavar="FILE.py", help=USE_AGAIN)
 
@@ -35,6 +41,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.export import export
 
-    export(Path(args.run), Path(args.output), args.format, args.overwrite, parser.outside)
+    run, folder = Path(args.run), Path(args.output)
+    export(run, folder, args.format, args.overwrite, parser.outside, task=args.task)
     print(f"{args.format}: {args.output}, with its model card in README.md")
     return 0

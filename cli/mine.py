@@ -25,7 +25,12 @@ TOP, LOWEST = 100, -1.0
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    add_corpus_flags(parser, required=False, further=("data", "seed"))
+    add_corpus_flags(
+        parser,
+        required=False,
+        further=("data", "seed"),
+        task_help="; with --as-task, the task of --teacher, if it has several",
+    )
     silver.add_silver_flags(parser)
     pairs = parser.add_argument_group("pairs")
     pairs.add_argument(

@@ -18,7 +18,7 @@ from common.errors import SettingsError
 from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES
-from multitask.settings_by_name import FORMER_NAMES, PLAIN
+from multitask.settings_by_name import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
@@ -95,10 +95,11 @@ class Flags:
         for role, several in chosen.items():
             about = known[role].metadata
             if role != "regularizers":
-                optional = None in ROLES[role].methods
-                plain = [PLAIN] if optional and any(map(of_tasks, several.values())) else []
-                default = "" if optional and not plain else f" (default: {[*plain, *several][0]})"
-                self.add_role(role, about, [*plain, *several], default)
+                optional, fits = None in ROLES[role].methods, any(map(of_tasks, several.values()))
+                absent = [ROLES[role].absent] if optional and fits else []
+                names = [*absent, *several]
+                default = "" if optional and not absent else f" (default: {names[0]})"
+                self.add_role(role, about, names, default)
             for method in several.values():
                 for key, one in method.by_key().items():
                     if key in without:

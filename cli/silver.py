@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import check_encoder, check_output, load_encoder
+from cli.corpus import check_output, check_run, load_encoder
 from cli.settings_flags import path, typed
 from common.entry_point import print_error, program
 from common.errors import RunError
@@ -15,7 +15,7 @@ from common.settings import Count
 from multitask.config import RunConfig
 
 PROPOSALS = ("semantic", "random")
-FLAGS = ("task", "proposals", "pairs", "neighbours", "seed", "data")
+FLAGS = ("proposals", "pairs", "neighbours", "seed", "data")
 OTHERS = ("input", "column", "embedded", "top", "threshold", "output")
 PAIRS, NEIGHBOURS = 1000, 5
 
@@ -34,7 +34,6 @@ def add_silver_flags(parser: Any) -> None:
         metavar="FILE",
         help=".csv or .tsv file of the labelled pairs, from which modes single and multitask learn",
     )
-    group.add_argument("--task", metavar="TASK", help="task of --teacher, if it has several")
     group.add_argument(
         "--proposals",
         choices=PROPOSALS,
@@ -69,7 +68,7 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
             if getattr(args, key) is not None:
                 parser.error(f"--{key}: expected --proposals semantic, found random")
     if silver:
-        check_encoder(args, parser)
+        check_run(args, parser)
     return silver
 
 
@@ -85,7 +84,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     teacher, target = Path(args.teacher), Path(args.as_task)
     if (teacher / EXPORTED).exists():
         raise RunError(f"{teacher}: expected the folder of a run, found an export")
-    config = RunFolder(teacher).task_config()
+    config = RunFolder(teacher).task_config(parser.outside)
     changed = {key: getattr(args, key) for key in ("data", "device") if getattr(args, key)}
     config = config.changed(**changed) if changed else config
     task = silver.pair_task(config, args.task, teacher)
@@ -98,7 +97,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         near = args.neighbours or NEIGHBOURS
         name = Path(args.run or given.encoder).name
         how |= {"encoder": name, "neighbours": near}
-        embeddings = embeddings_of(pool.sentences, load_encoder(args, given), None, given.precision)
+        embeddings = embeddings_of(
+            pool.sentences, load_encoder(args, given, parser), None, given.precision
+        )
         found = semantic_pairs(embeddings, pool.gold, near, count, given.seed)
     if not len(found.pairs):
         raise RunError(f"{teacher}: expected pairs of {task.name} that are not gold, found none")

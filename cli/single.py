@@ -9,7 +9,7 @@ from cli.task_names import add_task, only_task
 from cli.training import config_of, train, training_flags
 from tasks import TASK_NAMES
 
-ROLES = ("combiner", "objective", "regularizers")
+ROLES = ("combiner", "objective", "adapter", "regularizers")
 KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing")
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from safetensors import SafetensorError
 
-from common.errors import TextWarning, UserError, one_line, out_of_memory
+from common.errors import Notice, UserError, one_line, out_of_memory
 from common.extras import EXTRAS, missing
 
 INSTALLED, CHECKOUT = "minbert", "run.py"  # names of the program
@@ -47,7 +47,7 @@ def ignore_thread_error(args: threading.ExceptHookArgs) -> None:
 def run_and_report(program: str, work: Callable[[], int | None]) -> int:
     """Return the exit status of `work`; print an error that users can fix in one line."""
     try:
-        with text_warnings_reported(program):
+        with notices_reported(program):
             status = work() or 0
         sys.stdout.flush()  # here a closed pipe is handled
         return status
@@ -87,18 +87,18 @@ def user_error_before(interrupt: BaseException) -> UserError | None:
 
 
 @contextmanager
-def text_warnings_reported(program: str) -> Iterator[None]:
-    """Print each TextWarning as one line on standard error, regardless of filters."""
+def notices_reported(program: str) -> Iterator[None]:
+    """Print each Notice as one line on standard error, regardless of filters."""
     with warnings.catch_warnings():
         show = warnings.showwarning
 
         def report(message: Warning | str, category: type[Warning], *place: Any) -> None:
-            if issubclass(category, TextWarning):
+            if issubclass(category, Notice):
                 print_error(program, str(message), 0)
             else:
                 show(message, category, *place)
 
-        warnings.simplefilter("always", TextWarning)
+        warnings.simplefilter("always", Notice)
         warnings.showwarning = report  # type: ignore[assignment]
         yield
 

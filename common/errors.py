@@ -64,15 +64,19 @@ class UnknownEncoderError(EncoderError):
     status = 2
 
 
-class TextWarning(UserWarning):
-    """Warning about some of many texts, which programs print in one line."""
+class Notice(UserWarning):
+    """Warning that the command line prints as one line."""
 
 
-class TruncationWarning(TextWarning):
+class SharedEncoderWarning(Notice):
+    """Warning that a run has adapters, and that embeddings are those of its shared encoder."""
+
+
+class TruncationWarning(Notice):
     """Warning that texts were longer than the encoder's limit and were cut to it."""
 
 
-class EmptyTextWarning(TextWarning):
+class EmptyTextWarning(Notice):
     """Warning that rows with an empty text have no prediction."""
 
 

@@ -71,6 +71,9 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
     """Return the runs' common configuration; raise RunError if a shared setting differs."""
     configs = [RunFolder(run).task_config() for run in runs]
     for run, config in zip(runs, configs, strict=True):
+        if config.adapter is not None:
+            expected = "a run without adapters, whose factors have no useful mean"
+            raise RunError(f"{run}: expected {expected}, found adapter {config.adapter.name}")
         for key in SHARED:
             mine, theirs = shared(configs[0], key), shared(config, key)
             if mine != theirs:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from common.errors import EncoderError, TruncationWarning
 from common.progress import bar
+from minbert.adapters import AdaptedEncoder
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.config import PRECISIONS, EncoderConfig
 from minbert.encoder import Encoder, random_encoder
@@ -275,8 +276,15 @@ def batch_tokens(device: torch.device) -> int:
     return 2048 if device.type == "cpu" else 65536
 
 
-def in_bfloat16(encoder: AnyEncoder) -> Encoder:
-    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM."""
+def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:
+    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM.
+
+    An adapter is not copied: it computes in the type of its inputs.
+    """
+    if isinstance(encoder, AdaptedEncoder):
+        half = in_bfloat16(encoder.encoder)
+        assert isinstance(half, Encoder)
+        return AdaptedEncoder(half, encoder.adapter)
     if not isinstance(encoder, Encoder):
         raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
     state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minbert.adapters import PLAIN, Additions, EncoderAdapter
 from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
@@ -100,9 +101,9 @@ class SelfAttention(nn.Module):
         self.output = Linear(config.hidden_size, config.hidden_size)
         self.dropout = Dropout(config.attention_dropout, stream)
 
-    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
-        qkv = self.qkv(hidden)  # (T, 3H)
-        return self.output(attend(qkv, layout, self.dropout))  # (T, H)
+    def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions) -> Tensor:
+        qkv = self.qkv(hidden, more.qkv)  # (T, 3H)
+        return self.output(attend(qkv, layout, self.dropout), more.output)  # (T, H)
 
 
 class Layer(nn.Module):
@@ -119,17 +120,25 @@ class Layer(nn.Module):
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
         self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
-    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
-        attended = self.attention(hidden, layout)  # (T, H)
-        if self.compiled is not None and not self.training:
+    def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions = PLAIN) -> Tensor:
+        attended = self.attention(hidden, layout, more)  # (T, H)
+        if self.compiled is not None and not self.training and more is PLAIN:
             return self.compiled(hidden, attended)
-        return self.after_attention(hidden, attended)
+        parallel = None if more.parallel is None else more.parallel(hidden, layout)  # (T, H)
+        return self.after_attention(hidden, attended, more, parallel)
 
-    def after_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
+    def after_attention(
+        self,
+        hidden: Tensor,
+        attended: Tensor,
+        more: Additions = PLAIN,
+        parallel: Tensor | None = None,
+    ) -> Tensor:
         """Apply both residual connections and norms and the feed-forward: two (T, H) -> (T, H)."""
         hidden = self.attention_norm(self.dropout.add(hidden, attended))
-        wide = self.activation(self.up(hidden))  # (T, 4H)
-        return self.output_norm(self.dropout.add(hidden, self.down(wide)))
+        wide = self.activation(self.up(hidden, more.up))  # (T, 4H)
+        output = self.dropout.add(hidden, self.down(wide, more.down))
+        return self.output_norm(output if parallel is None else output + parallel)
 
 
 class Encoder(TokenEncoder):
@@ -142,14 +151,16 @@ class Encoder(TokenEncoder):
         self.embeddings = Embeddings(config, self.stream)
         self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: Batch, adapter: EncoderAdapter | None = None) -> Tensor:
+        """Return the hidden states (T, H), with the additions of an adapter to the layers."""
         self.begin_pass(batch)
+        additions = [PLAIN] * len(self.layers) if adapter is None else adapter.additions()
         hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
-        for layer in self.layers:
-            hidden = layer(hidden, layout)
+        for layer, addition in zip(self.layers, additions, strict=True):
+            hidden = layer(hidden, layout, addition)
         return hidden[: batch.tokens] if more else hidden
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:

@@ -12,6 +12,7 @@ from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json, write_json
 from minbert import bilstm
+from minbert.adapters import AdaptedEncoder
 from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder
@@ -126,7 +127,7 @@ def write_limit(folder: Path, max_tokens: int | None, lower: bool) -> None:
     write_json(folder / "sentence_bert_config.json", limit)
 
 
-AnyEncoder = Encoder | BiLSTM
+AnyEncoder = Encoder | AdaptedEncoder | BiLSTM
 AnyConfig = EncoderConfig | BiLSTMConfig
 
 
@@ -142,7 +143,7 @@ def read_config(folder: Path) -> AnyConfig:
         raise EncoderError(f"{file}: {error}") from error
 
 
-def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]]:
+def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, list[str]]:
     """Return an encoder with the weights of `folder`, and the names of ignored tensors."""
     if isinstance(config, EncoderConfig):
         return load_transformer(folder, config)
@@ -169,7 +170,11 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[AnyEncoder, list[str]
 
 
 def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
-    """Write `config.json` and `model.safetensors`; transformers opens those of a transformer."""
+    """Write `config.json` and `model.safetensors`; transformers opens those of a transformer.
+
+    An adapter is merged into the weights; raise EncoderError for one that cannot be merged.
+    """
+    encoder = encoder.merged() if isinstance(encoder, AdaptedEncoder) else encoder
     if isinstance(encoder, Encoder):
         config, tensors = config_to_transformers(encoder.config), to_checkpoint(encoder)
     else:

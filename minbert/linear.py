@@ -35,12 +35,13 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
         self.kernel = "mkl"
 
-    def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight, self.bias, self.kernel)
+    def forward(self, x: Tensor, addition: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        output = linear(x, self.weight, self.bias, self.kernel)
+        return output if addition is None else output + addition(x)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor, kernel: str) -> Tensor:
-    """Compute x W^T + b: x (T, in), weight (out, in), bias (out,) -> (T, out).
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, kernel: str) -> Tensor:
+    """Compute x W^T + b: x (T, in), weight (out, in), bias (out,) or None -> (T, out).
 
     `kernel` is the float32 kernel on a CPU. On a CPU without bfloat16 instructions, bfloat16 layers
     use float32 products of the rounded numbers, which are three times faster than PyTorch's.
@@ -101,7 +102,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, kernel: Callable[..., Tensor]
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, kernel: Callable[..., Tensor]
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.kernel = kernel
@@ -120,7 +121,7 @@ class Product(torch.autograd.Function):
         )
 
 
-def rounded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def rounded(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Compute the bfloat16 linear layer with products in float32.
 
     The product of two bfloat16 numbers is exact in float32, and bfloat16 instructions also sum in
@@ -128,7 +129,8 @@ def rounded(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     half = torch.bfloat16
     with torch.autocast("cpu", enabled=False):
-        return Product.apply(x.to(half), weight.to(half), bias.to(half), widened)
+        bias = None if bias is None else bias.to(half)
+        return Product.apply(x.to(half), weight.to(half), bias, widened)
 
 
 def widened(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

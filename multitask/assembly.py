@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -154,11 +154,12 @@ def build_model(
     if bi_encoder.skipped_tensors and verbose:
         skipped = ", ".join(bi_encoder.skipped_tensors)
         print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
-    model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision)
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision, config.adapter)
     if config.objective is not None and getattr(config.objective, "initializes_from_names", False):
         init_labels_from_names(model, chosen)
     if config.init is not None:
-        theirs = RunFolder(Path(config.init)).stored_config().get("own_tasks", {})
+        stored = RunFolder(Path(config.init)).stored_config()
+        theirs = stored.get("own_tasks", {})
         own = config.own_tasks  # a task of this name may have other classes there
         names = [
             n
@@ -167,9 +168,23 @@ def build_model(
         ]
         heads = model.load_matching_heads(Path(source), names)
         print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
+        if config.adapter is not None or stored.get("adapter"):
+            alike = same_adapter(config, stored)
+            adapters = model.load_matching_adapters(Path(source), names if alike else ())
+            line = f"adapters initialised from {config.init}: {', '.join(adapters) or 'none'}"
+            print(line, flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
+
+
+def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:
+    """Return whether a stored run's adapters compute the same as those of a configuration.
+
+    Their learning rate may differ.
+    """
+    mine = {key: one for key, one in config.to_json().items() if key.startswith("adapter")}
+    return all(stored.get(key) == one for key, one in mine.items() if key != "adapter_lr")
 
 
 def load_trained(
@@ -183,7 +198,7 @@ def load_trained(
     bi_encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
     with settings_of(folder):
         tasks = build_tasks(config)
-        model = EncoderWithHeads(bi_encoder, tasks, config.seed)
+        model = EncoderWithHeads(bi_encoder, tasks, config.seed, adapter=config.adapter)
         model.load_heads(best)
     return config, tasks, model.to(choose_device(device))
 

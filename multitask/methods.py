@@ -22,6 +22,7 @@ from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
 from common.json_files import digest
 from common.settings import Settings, default_of, hints_of
+from multitask.adapters import PAL, Adapter, LoRA
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.famo import FAMO
@@ -68,12 +69,14 @@ UserMethods = Iterable[type[Settings]]
 class Role:
     """A part of a configuration: the base class of its methods, and the built-in methods.
 
-    The first method is the default; None in the list means that the part is optional. Methods of
-    packages that depend on this one are given as `module:Class` and imported only when needed.
+    The first method is the default; None in the list means that the part is optional, and `absent`
+    is then the name for none. Methods of packages that depend on this one are given as
+    `module:Class` and imported only when needed.
     """
 
     base: type[Settings] | str
     methods: tuple[type[Settings] | str | None, ...]
+    absent: str = "none"
 
 
 ROLES: dict[str, Role] = {
@@ -106,6 +109,7 @@ ROLES: dict[str, Role] = {
             "pretrain.objectives:ClassTriplet",
             "pretrain.objectives:NPair",
         ),
+        absent="ce",  # the cross-entropy of the tasks
     ),
     "projection_head": Role(
         "pretrain.projection_heads:ProjectionHead",
@@ -113,6 +117,7 @@ ROLES: dict[str, Role] = {
             f"pretrain.projection_heads:{one}Projection" for one in ("No", "Linear", "Nonlinear")
         ),
     ),
+    "adapter": Role(Adapter, (None, LoRA, PAL)),
     "regularizers": Role(Regularizer, (Smart, RDrop, Proximal, Distillation)),
     "protocol": Role(
         Protocol,

@@ -2,48 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 
+from common.errors import RunError
+from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder, autocast
+from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.dropout import Dropout, DropoutStream
-from minbert.folder import load_encoder
+from minbert.encoder import Encoder
+from minbert.folder import AnyEncoder, load_encoder
 from minbert.pooling import Pool
 from minbert.weights import check_weights, read_tensors, save_tensors
+from multitask.adapters import Adapter
 from multitask.checkpoint_folders import CheckpointError
 from tasks.base import Task
 from tasks.heads import PoolsTokens
 
 
 class EncoderWithHeads(nn.Module):
-    """One encoder for all sentences, and one head for each task in `heads`."""
+    """One encoder for all sentences, and one head for each task in `heads`.
+
+    With an `adapter`, each task also has its own low-rank parts of the encoder in `adapters`.
+    """
 
     def __init__(
-        self, bi_encoder: BiEncoder, tasks: Mapping[str, Task], seed: int, precision: str = "fp32"
+        self,
+        bi_encoder: BiEncoder,
+        tasks: Mapping[str, Task],
+        seed: int,
+        precision: str = "fp32",
+        adapter: Adapter | None = None,
     ) -> None:
         super().__init__()
-        self.bi_encoder, self.precision = bi_encoder, precision
+        self.bi_encoder, self.precision, self.adapter = bi_encoder, precision, adapter
         self.frozen = False
-        # A head's initial weights depend on seed and name, not on the other tasks of the run.
-        self.heads = nn.ModuleDict()
+        self.heads, self.adapters = nn.ModuleDict(), nn.ModuleDict()
         for name, task in tasks.items():
-            with torch.random.fork_rng(devices=[]):
-                # The generator takes at most 32 bits.
-                torch.manual_seed(crc32(f"{seed} {name}".encode()))
+            with initial_weights(f"{seed} {name}"):
                 self.heads[name] = task.build_head(bi_encoder.width)
-        for module in self.heads.modules():
+        if adapter is not None:
+            config = self.encoder.config
+            if isinstance(config, BiLSTMConfig):
+                raise RunError(f"--adapter {adapter.name}: expected a transformer, found a BiLSTM")
+            for name in tasks:
+                with initial_weights(f"{seed} adapter of {name}"):
+                    self.adapters[name] = adapter.build(config)
+        for module in (*self.heads.modules(), *self.adapters.modules()):
             if isinstance(module, Dropout):
                 module.stream = self.dropout_stream
 
     @property
+    def encoder(self) -> Encoder | BiLSTM:
+        """The shared encoder, without adapters."""
+        encoder = self.bi_encoder.encoder
+        assert not isinstance(encoder, AdaptedEncoder), "adapters are kept by task"
+        return encoder
+
+    def adapted(self, encoder: AnyEncoder, task: str | None) -> AnyEncoder:
+        """Return the shared encoder, or a copy in another precision, with the adapter of a task.
+
+        Return the encoder itself for None, and without adapters.
+        """
+        if task is None or task not in self.adapters:
+            return encoder
+        adapter = self.adapters[task]
+        assert isinstance(encoder, Encoder)
+        assert isinstance(adapter, EncoderAdapter)
+        return AdaptedEncoder(encoder, adapter)
+
+    def bi_encoder_of(self, task: str | None) -> BiEncoder:
+        """Return the bi-encoder with the adapter of a task; the shared one for None."""
+        shared = self.bi_encoder
+        encoder = self.adapted(shared.encoder, task)
+        return BiEncoder(encoder, shared.tokenizer, shared.pooling, shared.normalize)
+
+    @property
     def dropout_stream(self) -> DropoutStream:
-        """The random stream of the dropout in encoder and heads."""
-        return self.bi_encoder.encoder.stream
+        """The random stream of the dropout in encoder, adapters and heads."""
+        return self.encoder.stream
+
+    @property
+    def trains_only_heads(self) -> bool:
+        """Whether no gradient is needed below the embeddings of sentences."""
+        return self.frozen and not self.adapters
+
+    def task_parameters(self, task: str) -> list[nn.Parameter]:
+        """Return the parameters of a single task: those of its head and of its adapter."""
+        parts = [modules[task] for modules in (self.heads, self.adapters) if task in modules]
+        return [parameter for part in parts for parameter in part.parameters()]
+
+    def parameter_counts(self) -> dict[str, Any]:
+        """Return the number of shared parameters, and of those of each task by part."""
+        parts = {"head": self.heads, "adapter": self.adapters}
+        return {
+            "shared": count_parameters(self.bi_encoder),
+            "tasks": {
+                task: {
+                    n: count_parameters(several[task]) for n, several in parts.items() if several
+                }
+                for task in self.heads
+            },
+        }
 
     def pooling_of(self, task: str | None) -> Pool | None:
         """Return the pooling of a task's head, or None if it has none."""
@@ -58,47 +125,53 @@ class EncoderWithHeads(nn.Module):
     def embed(self, batch: Batch, task: str | None = None) -> tuple[Tensor, ...]:
         """Return float32 embeddings (B, H), one tensor for each text of an example.
 
-        The pooling is that of the head of `task`, or by default that of the encoder.
+        The pooling is that of the head of `task`, or by default that of the encoder. The encoder
+        has the adapter of `task`, if there is one.
         """
-        if self.training and self.frozen:  # for the dropout of heads; the encoder begins no pass
+        only_heads = self.trains_only_heads
+        encoder = self.adapted(self.encoder, task)
+        if self.training and only_heads:  # for the dropout of heads; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, self.precision),
-            torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen),
+            torch.set_grad_enabled(torch.is_grad_enabled() and not only_heads),
         ):
-            return batch.split(self.bi_encoder.embed(batch, self.pooling_of(task)))
+            return batch.split(self.bi_encoder.pooled(encoder, batch, self.pooling_of(task)))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """Return the shared parameters by the part of the encoder, from the input to the output."""
-        encoder = self.bi_encoder.encoder
+        encoder = self.encoder
         layers = {f"layer {i}": layer for i, layer in enumerate(encoder.layers, 1)}
         parts = {"embeddings": encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
 
     def check_sections(self) -> None:
-        """Raise ValueError for a trained parameter that is in no section and no head."""
+        """Raise ValueError for a trained parameter that is in no section, head or adapter."""
         known = {id(p) for several in self.sections().values() for p in several}
-        known |= {id(p) for p in self.heads.parameters()}
+        known |= {id(p) for name in self.heads for p in self.task_parameters(name)}
         for name, parameter in self.named_parameters():
             if parameter.requires_grad and id(parameter) not in known:
                 raise ValueError(f"expected {name} in a section of the encoder or in a head")
 
     def make_words_sparse(self) -> nn.Parameter:
         """Make the gradients of the word embeddings sparse, and return these embeddings."""
-        lookup = self.bi_encoder.encoder.embeddings.word
+        lookup = self.encoder.embeddings.word
         lookup.sparse = True
         weight = lookup.weight
         assert isinstance(weight, nn.Parameter)
         return weight
 
     def freeze_encoder(self, frozen: bool = True) -> None:
-        """Train only the heads (BEES, M1): no gradient and no dropout in the encoder."""
+        """Train only the heads (BEES, M1): no gradient and no dropout in the encoder.
+
+        Adapters are trained, too (Hu et al., 2022), through an encoder with dropout.
+        """
         self.frozen = frozen
         self.bi_encoder.requires_grad_(not frozen)
 
     def train(self, mode: bool = True) -> EncoderWithHeads:
         super().train(mode)
-        if self.frozen:
+        if self.trains_only_heads:
             self.bi_encoder.eval()
         return self
 
@@ -108,47 +181,79 @@ class EncoderWithHeads(nn.Module):
         return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
 
     def save(self, folder: Path) -> None:
-        """Save the encoder in the format of transformers, and the heads in the same folder."""
+        """Save the encoder in the format of transformers, heads and adapters in the same folder."""
         self.bi_encoder.save_pretrained(folder)
         self.save_heads(folder)
 
     def save_heads(self, folder: Path) -> None:
-        """Save only the heads."""
-        heads = {name: value.contiguous() for name, value in self.heads.state_dict().items()}
-        save_tensors(heads, folder / "heads.safetensors")
+        """Save only what belongs to single tasks: heads, and adapters if there are any."""
+        for file, modules in self.files_of_tasks().items():
+            tensors = {name: value.contiguous() for name, value in modules.state_dict().items()}
+            save_tensors(tensors, folder / file)
+
+    def files_of_tasks(self) -> dict[str, nn.ModuleDict]:
+        """Return the modules of single tasks by the name of their file."""
+        adapters = {ADAPTERS: self.adapters} if self.adapters else {}
+        return {HEADS: self.heads, **adapters}
 
     def load(self, folder: Path) -> None:
-        """Load weights that `save` wrote for the same encoder and heads."""
-        saved, _ = load_encoder(folder, self.bi_encoder.encoder.config)
-        self.bi_encoder.encoder.load_state_dict(saved.state_dict())
+        """Load weights that `save` wrote for the same encoder, heads and adapters."""
+        saved, _ = load_encoder(folder, self.encoder.config)
+        self.encoder.load_state_dict(saved.state_dict())
         self.load_heads(folder)
 
     def load_heads(self, folder: Path) -> None:
-        """Load only the heads."""
-        self.heads.load_state_dict(self.saved_heads(folder))
-
-    def saved_heads(self, folder: Path) -> dict[str, Tensor]:
-        """Return the tensors of `save_heads`; raise CheckpointError if unusable."""
-        file = folder / "heads.safetensors"
-        saved = read_tensors(file, CheckpointError)
-        weights = [n for n, value in self.heads.state_dict().items() if value.is_floating_point()]
-        check_weights({n: saved[n] for n in weights if n in saved}, file, CheckpointError)
-        return saved
+        """Load only heads and adapters."""
+        for file, modules in self.files_of_tasks().items():
+            modules.load_state_dict(read_modules(modules, folder / file))
 
     def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
         """Load these heads of another run if their shapes match; return the loaded names."""
-        saved = self.saved_heads(folder)
-        taken = []
-        for name, head in self.heads.items():
-            if name not in names:
-                continue
-            own = {
-                key.removeprefix(f"{name}."): value
-                for key, value in saved.items()
-                if key.startswith(f"{name}.")
-            }
-            shapes = {key: value.shape for key, value in head.state_dict().items()}
-            if own and {key: value.shape for key, value in own.items()} == shapes:
-                head.load_state_dict(own)
-                taken.append(name)
-        return taken
+        return load_matching(self.heads, folder / HEADS, names)
+
+    def load_matching_adapters(self, folder: Path, names: Container[str]) -> list[str]:
+        """Load these adapters of another run as `load_matching_heads` does."""
+        file = folder / ADAPTERS
+        return load_matching(self.adapters, file, names) if file.exists() else []
+
+
+HEADS, ADAPTERS = "heads.safetensors", "adapters.safetensors"
+
+
+@contextmanager
+def initial_weights(purpose: str) -> Iterator[None]:
+    """Draw weights from a generator of their own, whatever the other tasks of the run are."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(crc32(purpose.encode()))  # the generator takes at most 32 bits
+        yield
+
+
+def count_parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def read_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file of modules by task; raise CheckpointError if unusable."""
+    saved = read_tensors(file, CheckpointError)
+    weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
+    check_weights({n: saved[n] for n in weights if n in saved}, file, CheckpointError)
+    return saved
+
+
+def load_matching(modules: nn.ModuleDict, file: Path, names: Container[str]) -> list[str]:
+    """Load the modules of these tasks if their shapes match; return the tasks."""
+    saved = read_modules(modules, file)
+    taken = []
+    for name, module in modules.items():
+        if name not in names:
+            continue
+        own = {
+            key.removeprefix(f"{name}."): value
+            for key, value in saved.items()
+            if key.startswith(f"{name}.")
+        }
+        shapes = {key: value.shape for key, value in module.state_dict().items()}
+        if own and {key: value.shape for key, value in own.items()} == shapes:
+            module.load_state_dict(own)
+            taken.append(name)
+    return taken

@@ -195,6 +195,8 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
             yield f"{role}: expected {default} in mode pretrain, found {method.name}"
     if c.label_smoothing:
         yield f"label_smoothing: expected 0 in mode pretrain, found {c.label_smoothing}"
+    if c.adapter is not None:
+        yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
     if c.select_by:
         yield f"select_by: expected None in mode pretrain, found {c.select_by}"
     if c.gradients != "parameters":

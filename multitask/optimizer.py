@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
+    Adapters have their own, `adapter_lr`.
+
     The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
     BEES fine-tunes BERT base at 2e-5. `of_encoder` names the settings that act on the encoder only.
     """
@@ -78,6 +80,8 @@ class AdamW(Optimizer, name="adamw"):
             for below, section in enumerate(reversed(model.sections().values())):
                 yield section, self.lr * self.layer_decay**below
         yield model.heads.parameters(), self.head_lr
+        if model.adapter is not None:
+            yield model.adapters.parameters(), model.adapter.lr or self.head_lr
 
 
 class LrSchedule(Settings):

@@ -104,7 +104,7 @@ class EncoderPass:
 
     def backward(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
         """Propagate gradients of `texts` through the encoder; `keep` the graph for further ones."""
-        if self.model.frozen:
+        if self.model.trains_only_heads:
             return
         if not self.cached:
             torch.autograd.backward(self.outputs, gradients, retain_graph=keep)

@@ -66,7 +66,9 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     if hard_after and hard_after >= c.epochs:
         yield f"hard_after: expected fewer than epochs {c.epochs}, found {hard_after}"
     yield from filter(None, (one.precision_fault(c.precision) for one in c.regularizers))
-    if c.freeze_encoder:
+    if c.adapter is not None and c.probe_epochs:
+        yield f"adapter and probe_epochs: {ONE}"
+    if c.freeze_encoder and c.adapter is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
 
 

@@ -177,6 +177,7 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         | {"date": trainer.began, "processes": trainer.processes.count},
         # Per task: training texts truncated to the encoder's limit, and all training texts.
         "cut_texts": {name: splits["train"].cut for name, splits in trainer.splits.items()},
+        "parameters": trainer.model.parameter_counts(),
         "history": progress.history,
     }
     if trainer.control.command:

@@ -64,6 +64,8 @@ def default_folder(config: RunConfig) -> Path:
         parts += [config.sampling.name, config.combiner.name]
     if not config.pretrains and config.objective is not None:
         parts += [config.objective.name]
+    if config.adapter is not None:
+        parts += [config.adapter.name]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
     return Path("runs") / "-".join(parts)
 

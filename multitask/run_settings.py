@@ -14,6 +14,7 @@ from common.errors import RunError
 from common.settings import Count, Name, NonNegativeInt, Positive, Seed, Settings, setting
 from minbert.config import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
+from multitask.adapters import Adapter
 from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
@@ -115,7 +116,9 @@ class RunSettings(Settings):
         group="data",
         path=True,
     )
-    freeze_encoder: bool = setting(False, help="train only the heads", group="training")
+    freeze_encoder: bool = setting(
+        False, help="train only the heads, and adapters if there are any", group="training"
+    )
     probe_epochs: NonNegativeInt = setting(
         0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
     )
@@ -221,6 +224,9 @@ class RunSettings(Settings):
         None,
         help="layer between embeddings and an objective of classes, in training only",
         group="training",
+    )
+    adapter: Adapter | None = setting(
+        None, help="low-rank parts of the encoder, own ones for each task", group="training"
     )
     regularizers: tuple[Regularizer, ...] = setting(
         (), help="terms beside the tasks' losses", group="training"

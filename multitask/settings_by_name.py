@@ -31,7 +31,6 @@ from tasks.custom_tasks import CustomTask
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 FORMER_NAMES = {"class_balanced": "per_class"}  # of settings in older versions
 SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
-PLAIN = "ce"  # name for no objective: the cross-entropy of the tasks
 
 
 def resolved(
@@ -108,22 +107,22 @@ def method(
 
     Missing settings are taken from `base`; those of an object are kept.
     """
-    known = methods(role, user_methods)
+    known, absent = methods(role, user_methods), ROLES[role].absent
     optional = None in ROLES[role].methods
     chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
         chosen = next(iter(known))
-    if optional and (chosen is None or (isinstance(chosen, str) and chosen == PLAIN)):
+    if optional and (chosen is None or (isinstance(chosen, str) and chosen == absent)):
         return None
     if isinstance(chosen, str) and chosen in known:
         return build_method(known[chosen], {**base, **given})
     if isinstance(chosen, bases(role)):
         return with_settings(chosen, given)
-    names = list(known)
+    names = [absent] * optional + list(known)
     if role == "objective":  # suggest only objectives of the mode
         of_tasks, of_pretraining = bases(role)
         fits = of_pretraining if requested_mode(given, user_methods) == "pretrain" else of_tasks
-        names = [PLAIN] * (fits is of_tasks)
+        names = [absent] * (fits is of_tasks)
         names += [name for name, one in known.items() if issubclass(one, fits)]
     line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
     raise SettingsError(line + suggestion(chosen, names))

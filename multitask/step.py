@@ -42,8 +42,8 @@ class StepResult:
 class StepGradient:
     """The computation of a step's combined gradient, which it stores in the parameters.
 
-    The combiner's weights apply to the shared encoder; every head follows only its own losses. With
-    several processes, a loss over a batch uses the texts of all processes.
+    The combiner's weights apply to the shared encoder; heads and adapters follow only the losses of
+    their task. With several processes, a loss over a batch uses the texts of all processes.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class StepGradient:
             self.sync_dropout()
             raise
         self.sync_dropout()
-        self.reduce_head_gradients(batches)
+        self.reduce_task_gradients(batches)
         return result
 
     def summed(self, batches: Batches, step: int) -> StepResult:
-        """Differentiate all objectives at once; with a frozen encoder only down to the heads."""
+        """Differentiate all objectives at once; with a frozen encoder only heads and adapters."""
         values = self.no_losses(batches)
         for name, several in batches.items():
             for part in self.parts(name, several):
@@ -214,7 +214,7 @@ class StepGradient:
 
     def regularizers_of(self, task: Task) -> list[RegularizerState]:
         """Return the regularisers of a task; none if only the heads are trained."""
-        every = [] if self.model.frozen else self.regularizers.values()
+        every = [] if self.model.trains_only_heads else self.regularizers.values()
         return [one for one in every if task.name in one.weights]
 
     def no_losses(self, batches: Batches) -> dict[str, Tensor]:
@@ -270,10 +270,13 @@ class StepGradient:
             passes = torch.tensor([stream.passes], device=device)
             stream.passes = int(self.processes.all_reduce_max(passes))
 
-    def reduce_head_gradients(self, batches: Batches) -> None:
-        """Sum the heads' gradients over the processes; one without a share contributes zeros."""
+    def reduce_task_gradients(self, batches: Batches) -> None:
+        """Sum the gradients of heads and adapters over the processes.
+
+        A process without a share contributes zeros.
+        """
         for name in batches:
-            for parameter in self.model.heads[name].parameters():
+            for parameter in self.model.task_parameters(name):
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 self.processes.all_reduce_sum(parameter.grad)

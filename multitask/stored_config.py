@@ -14,7 +14,7 @@ from common.json_files import read_json
 from common.settings import accepts, convert, expected, hints_of, short_repr
 from multitask.checkpoint_folders import CONFIG, CheckpointError
 from multitask.config import RunConfig, difference, path_settings
-from multitask.methods import UserMethods, methods, owners
+from multitask.methods import ROLES, UserMethods, methods, owners
 from multitask.run_settings import MACHINE
 from multitask.settings_by_name import METHODS
 from tasks import TASKS
@@ -41,7 +41,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
         if not any(accepts(one, content[key]) for one in hint):
             raise RunError(f"{key}: expected {expected(hint[0])}, found {short_repr(content[key])}")
     for role in METHODS:
-        known = (*methods(role), *((None,) if role == "objective" else ()))
+        known = (*methods(role), *((None,) if None in ROLES[role].methods else ()))
         if role in content and content[role] not in known and not content.get("use"):
             raise RunError(
                 f"{role}: expected the name of a method, found {short_repr(content[role])}"

@@ -136,7 +136,8 @@ def computed(
         if theirs.joint or model.pooling_of(name) is not None:
             line = f"expected a teacher with sentence embeddings of {name}"
             raise RunError(f"--distillation-embeddings: {line}, found {folder}")
-        columns = [model.bi_encoder.encode(texts, normalize=False) for texts in examples.texts]
+        encode = model.bi_encoder_of(name).encode
+        columns = [encode(texts, normalize=False) for texts in examples.texts]
         result["embeddings"] = np.stack(columns, 1).astype(np.float16)
     return result
 

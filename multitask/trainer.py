@@ -299,4 +299,4 @@ class Trainer:
         self.combiner.load_state_dict(state["combiner"])
         self.model.dropout_stream.load_state_dict(state["dropout"])
         for model in (self.model, self.scored):
-            model.bi_encoder.encoder.use_linear(choose_linear(state["linear"]).kernel)
+            model.encoder.use_linear(choose_linear(state["linear"]).kernel)

@@ -6,11 +6,22 @@ import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
 from minbert.sources import find_folder
 from multitask.config import RunConfig
+from multitask.methods import UserMethods
+
+
+@dataclass(frozen=True)
+class EncoderOfRun:
+    """A trained run whose encoder is used, and the task with the adapter, if any."""
+
+    folder: Path
+    task: str | None = None
+    use: UserMethods = ()
 
 
 def encode_file(
@@ -22,15 +33,20 @@ def encode_file(
     normalize: bool | None = None,
     compiled: bool = False,
     verbose: bool = False,
+    run: EncoderOfRun | None = None,
 ) -> str:
-    """Write the embeddings of `total` sentences to `target`; return a line with the speed."""
+    """Write the embeddings of `total` sentences to `target`; return a line with the speed.
+
+    The encoder is that of `config`, or of a `run`.
+    """
     import numpy as np
 
     from tasks.tables import read_sentences
 
     with ThreadPoolExecutor(1) as meanwhile:
-        # Check the weights' hash while PyTorch is imported.
-        meanwhile.submit(find_folder, config.encoder)
+        if run is None:  # check the weights' hash while PyTorch is imported
+            meanwhile.submit(find_folder, config.encoder)
+        from minbert.adapters import AdaptedEncoder
         from minbert.bi_encoder import BiEncoder
         from minbert.linear import choose_device, choose_linear, warn_if_slow
 
@@ -39,9 +55,17 @@ def encode_file(
     choice = choose_linear(config.linear)
     if verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
-    model = BiEncoder.from_pretrained(config.encoder, config.pooling, choice.kernel)
-    model.to(device)
+    if run is None:
+        model = BiEncoder.from_pretrained(config.encoder, config.pooling, choice.kernel)
+        model.to(device)
+    else:
+        from serving.run_encoder import encoder_of_run
+
+        model = encoder_of_run(run.folder, config, run.task, run.use)
     if compiled:
+        if isinstance(model.encoder, AdaptedEncoder):
+            expected = "expected an encoder without an adapter; --mode export --task merges it"
+            raise UserError(f"--compile: {expected}")
         compiler = (os.environ.get("CXX") or "g++").split()[0]  # CXX may contain flags
         if device.type == "cpu" and shutil.which(compiler) is None:
             raise UserError("--compile: expected a C++ compiler such as g++, found none")

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.atomic_files import atomic_path, recover
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.extras import missing
 from common.hub import upload
 from common.json_files import write_json
@@ -93,6 +93,7 @@ def push_to_hub(
     private: bool = False,
     token: str | None = None,
     use: UserMethods = (),
+    task: str | None = None,
 ) -> str:
     """Upload an export of a run to `owner/name` on the Hugging Face hub; return its address.
 
@@ -100,7 +101,7 @@ def push_to_hub(
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "export"
-        export(run, folder, kind, use=use, repo=repo)
+        export(run, folder, kind, use=use, repo=repo, task=task)
         return upload(folder, repo, private, token, f"Upload of {run.name}")
 
 
@@ -111,13 +112,15 @@ def export(
     overwrite: bool = False,
     use: UserMethods = (),
     repo: str | None = None,
+    task: str | None = None,
 ) -> None:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
     `model.onnx`, from ids and mask (B, T) to embeddings (B, H). A folder that a killed export was
-    replacing is restored first. `repo` is the name on the hub, for the card. Raises RunError, or
-    UserError if the folder has other content.
+    replacing is restored first. `repo` is the name on the hub, for the card. `task` is required for
+    a run with adapters: the export has its head, and its adapter merged into the encoder. Raises
+    RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -127,9 +130,24 @@ def export(
     if kind == "onnx" and util.find_spec("onnx") is None:
         raise UserError(f"--format onnx: {missing('onnx')}")
     metrics = read_metrics(run) or {}
+    if task is not None or model.model.adapters:
+        model, metrics = merged(model, metrics, task)
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         write(model, metrics, new, kind, repo)
+
+
+def merged(
+    model: MultiTaskModel, metrics: Mapping[str, Any], task: str | None
+) -> tuple[MultiTaskModel, dict[str, Any]]:
+    """Return the model of one task with its adapter merged, and the metrics of this task."""
+    if task is None:
+        names = ", ".join(model.tasks)
+        raise RunError(f"--task: expected the task whose adapter is merged, {names}, found none")
+    by_split = {split: metrics[split] for split in ("dev", "test") if split in metrics}
+    only = {split: {task: found[task]} for split, found in by_split.items() if task in found}
+    cut = {"cut_texts": {n: c for n, c in metrics.get("cut_texts", {}).items() if n == task}}
+    return model.merged(task), {**metrics, **only, **cut}
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:

@@ -12,15 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import EmptyTextWarning, RunError
+from common.errors import EmptyTextWarning, EncoderError, RunError
+from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
-from minbert.bi_encoder import WINDOW, in_bfloat16, warn_of_truncation
+from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16, warn_of_truncation
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
 from multitask.assembly import build_tasks, load_trained
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
+from serving.run_encoder import bi_encoder_of
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
@@ -134,10 +136,40 @@ class MultiTaskModel:
         return result
 
     def encode(
-        self, sentences: Sequence[str], precision: str = "fp32", normalize: bool | None = None
+        self,
+        sentences: Sequence[str],
+        precision: str = "fp32",
+        normalize: bool | None = None,
+        task: str | None = None,
     ) -> np.ndarray:
-        """Return embeddings (n, H) in float32; see `BiEncoder.encode`."""
-        return self.model.bi_encoder.encode(sentences, precision, normalize)
+        """Return embeddings (n, H) in float32; see `BiEncoder.encode`.
+
+        The encoder is the one of `task`, with its adapter. Warn with a SharedEncoderWarning if the
+        run has adapters and `task` is None, and raise RunError for a task without an adapter.
+        """
+        encode = bi_encoder_of(self.model, task, "task").encode
+        return encode(sentences, precision, normalize)
+
+    def merged(self, task: str) -> MultiTaskModel:
+        """Return a model of one task, whose adapter is merged into the weights of the encoder.
+
+        Raise RunError for a task without an adapter or an adapter that cannot be merged.
+        """
+        shared = bi_encoder_of(self.model, task, "task")
+        assert isinstance(shared.encoder, AdaptedEncoder)
+        assert self.config.adapter is not None
+        try:
+            encoder = shared.encoder.merged()
+        except EncoderError as error:
+            raise RunError(
+                "--task: expected adapters that can be merged into weights, found "
+                f"{self.config.adapter.name}; --mode predict and --mode encode with --run use them"
+            ) from error
+        config = of_one_task(self.config, task)
+        bi_encoder = BiEncoder(encoder, shared.tokenizer, shared.pooling, shared.normalize)
+        model = EncoderWithHeads(bi_encoder, build_tasks(config), config.seed)
+        model.heads[task] = self.model.heads[task]
+        return MultiTaskModel(model, config)
 
     def predict_stream(
         self,
@@ -256,17 +288,27 @@ def joined(parts: Sequence[Prediction]) -> Prediction:
     )
 
 
+def of_one_task(config: RunConfig, task: str) -> RunConfig:
+    """Return the configuration of a run, reduced to one of its tasks and without adapters."""
+    content = config.to_json() | {"adapter": None, "tasks": [task]}
+    for key in ("task_options", "own_tasks"):
+        content[key] = {name: one for name, one in content[key].items() if name == task}
+    return RunConfig.from_json(content, config.user_methods)
+
+
 def embed_tasks(
     model: EncoderWithHeads, encoder: AnyEncoder, tokens: Mapping[str, Sequence[TokenLists]]
 ) -> dict[str, tuple[Tensor, ...]]:
     """Map the tokens of each task's texts, of n examples, to embeddings, each (n, H).
 
-    A task whose head pools the tokens itself is encoded in a separate pass.
+    A task is encoded in a separate pass if its head pools the tokens itself, or if it has an
+    adapter.
     """
     found: dict[str, tuple[Tensor, ...]] = {}
     groups: dict[tuple[str | None, bool], list[str]] = {}
     for name, texts in tokens.items():
-        separate = name if model.pooling_of(name) is not None else None
+        own = model.pooling_of(name) is not None or name in model.adapters
+        separate = name if own else None
         groups.setdefault((separate, texts[0].segments is not None), []).append(name)
     for (separate, _), names in groups.items():
         texts = [one for name in names for one in tokens[name]]
@@ -283,7 +325,7 @@ def embed_once(
     rows, which = tokens.distinct()
     pooling = model.pooling_of(task), model.embedding_width(task)
     vectors = model.bi_encoder.encode_window(
-        encoder, tokens.select(rows), False, lambda done: None, *pooling
+        model.adapted(encoder, task), tokens.select(rows), False, lambda done: None, *pooling
     )
     spread = torch.from_numpy(vectors[which]).to(model.bi_encoder.device)
     return list(spread.split([len(one) for one in several]))

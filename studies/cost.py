@@ -108,7 +108,9 @@ def cost_of(config: RunConfig, known: dict[str, Counts] | None = None) -> Cost:
     passes = 1.0 + sum(one.extra_passes() for one in config.regularizers)
     passes += config.combiner.extra_passes
     weights = encoder_weights(config.encoder)
-    share = 1 / 3 if config.freeze_encoder else 1.0  # only the forward pass
+    share = 1.0
+    if config.freeze_encoder:  # without the gradients of weights; below heads without any
+        share = 1 / 3 if config.adapter is None else 2 / 3
     examples, operations = 0, 0.0
     for batch_count, (size, tokens) in zip(batches, counts, strict=True):
         per_pass = ceil(size / config.batch_size)

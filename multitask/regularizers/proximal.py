@@ -34,8 +34,8 @@ class ProximalTerm(RegularizerState):
         return Term(self.weights[clean.task.name] * divergence)
 
     def after_step(self, model: EncoderWithHeads) -> None:
-        # While the encoder is frozen, the teacher copies the model.
-        self.mean.update(model, 0.0 if model.frozen else self.momentum)
+        # Without training of the encoder the teacher copies the model.
+        self.mean.update(model, 0.0 if model.trains_only_heads else self.momentum)
 
     def state_dict(self) -> dict[str, Any]:
         return self.teacher.state_dict()

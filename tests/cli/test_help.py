@@ -11,6 +11,7 @@ from run_files import ROOT
 
 import cli
 from common.settings import hints_of, names_of
+from multitask.adapters import LoRA
 from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.regularizers import Smart
@@ -32,11 +33,15 @@ FLAGS = {  # the modes whose complete help shows them
     "--objective": ("single", "multitask", "pretrain"),
     "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe", "bilstm"),
     "--pair --init": (*TRAINING, "probe"),
-    "--use": (*TRAINING, "probe", "bilstm", "predict", "demo", "export"),
+    "--use": (
+        *(*TRAINING, "probe", "bilstm", "predict", "demo", "export"),
+        *("encode", "mine", "similar"),
+    ),
+    "--adapter --adapter-rank --adapter-targets --adapter-own-projections": ("single", "multitask"),
     "--seed": (*TRAINING, "ensemble", "probe", "bilstm", "mine"),
     "--tasks": ("multitask", "pareto", "pretrain", "bilstm", "evaluate", "predict", "download"),
     "--input": ("encode", "predict", "mine", "similar", "demo"),
-    "--run": ("predict", "export", "demo", "mine", "similar"),
+    "--run": ("predict", "export", "demo", "mine", "similar", "encode"),
     "--linear": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
     "--device": (
         *(*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
@@ -68,6 +73,7 @@ def choices(settings, name):
 def test_choices_of_settings_equal_the_registries():
     """The settings load no torch, so they repeat the names of the registries."""
     from losses.super_loss import VARIANTS
+    from minbert.adapters import QKV, WEIGHTS
     from minbert.batching import NOISE_PLACES
     from minbert.bi_encoder import PRECISIONS
     from minbert.config import LINEARS
@@ -82,6 +88,7 @@ def test_choices_of_settings_equal_the_registries():
         (RunConfig, "pooling"): POOLINGS,
         (RunConfig, "precision"): PRECISIONS,
         (RunConfig, "linear"): {"auto", *LINEARS},
+        (LoRA, "targets"): {*QKV, *WEIGHTS} - {"qkv"},
         (Smart, "place"): NOISE_PLACES,
         (SuperLoss, "super_loss"): VARIANTS,
         (TASKS["qqp"], "loss"): QQP_LOSSES,

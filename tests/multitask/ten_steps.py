@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from multitask.adapters import LoRA
 from multitask.assembly import assemble
 from multitask.config import RunConfig
 from multitask.distributed import Processes, process_group
@@ -74,6 +75,7 @@ CHANGES = {
     "pcgrad-representation": REPRESENTATION,
     "simcse": PRETRAINING,
     "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
+    "lora": {"combiner": "pcgrad", "adapter": LoRA(), "micro_batch": 2},
     "smart": {"combiner": "pcgrad", "smart_weight": {"sst": 1.0, "sts": 3.0}},
     "smart-projected": {
         "smart_weight": {"sst": 1.0, "sts": 3.0},

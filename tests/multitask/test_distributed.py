@@ -36,6 +36,7 @@ def flat(tensors, kind):
 KINDS = (
     "superloss",
     "lacon-fusion",
+    "lora",
     *("sum", "pcgrad", "epo", "famo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
     *("contrastive", "contrastive-representation"),

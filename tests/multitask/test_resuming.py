@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from common.errors import RunError
+from multitask.adapters import PAL, LoRA
 from multitask.checkpoint_folders import CheckpointError, newest_first
 from multitask.control import ECHO, Every, Interrupts, RunControl, parse_every
 from multitask.methods import methods
@@ -87,6 +88,9 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"layer_decay": 0.8},
         {"average_weights": 0.9, "proximal_weight": {"sst": 1.0}},
         {"freeze_encoder": True, "combiner": "sum"},
+        {"adapter": LoRA(), "smart_weight": {"sst": 1.0}, "micro_batch": 3},
+        {"adapter": PAL(), "proximal_weight": {"sts": 1.0}, "precision": "bf16"},
+        {"adapter": LoRA(), "freeze_encoder": True, "combiner": "sum"},
         {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},

@@ -54,6 +54,18 @@ VALUES = [
     ({"data": " "}, "data: expected a name, found ' '"),
     ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
     ({"objective": "lacon", "label_terms": ("icl",), "label_spread": 0.7}, "label_spread: exp"),
+    ({"adapter": "lore"}, "adapter: expected one of none, lora, pal, found 'lore'; did you mean"),
+    ({"adapter": "lora", "adapter_rank": 0}, "adapter_rank: expected a whole number from 1"),
+    (
+        {"adapter": "lora", "adapter_targets": ("keys",)},
+        "adapter_targets: expected (one|some) of query",
+    ),
+    ({"adapter": "lora", "adapter_targets": ()}, "adapter_targets: expected one or more, found n"),
+    ({"adapter": "pal", "adapter_layers": (1, 1)}, "adapter_layers: expected each layer once"),
+    (
+        {"adapter": "pal", "adapter_layers": (1,), "adapter_top_layers": 1},
+        "adapter_layers and adapter_top_layers: expected at most one",
+    ),
     ({"protocol": "few-shot"}, "protocol few-shot: expected shots, found none"),
 ]
 TOGETHER = [  # values that contradict each other
@@ -102,6 +114,8 @@ TOGETHER = [  # values that contradict each other
     ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
     ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
     ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
+    ({"adapter_alpha": 4.0}, "adapter_alpha: expected adapter lora, found 4.0 without it"),
+    ({"adapter": "lora", "epochs": 2, "probe_epochs": 1}, "adapter and probe_epochs: expected"),
 ]
 SIMCSE = {"mode": "pretrain", "objective": "simcse", "tasks": ("sst",)}
 TEXT = SIMCSE | {"tasks": (), "text": "lines.txt"}
@@ -109,6 +123,7 @@ PRETRAINING = [
     (SIMCSE | {"objective": "supcon", "tasks": ("sts",)}, "supcon: expected tasks with classes"),
     (SIMCSE | {"objective": "superloss", "tasks": ("qqp",)}, "superloss: expected single texts or"),
     (SIMCSE | {"objective": "pairs"}, "tasks: expected qqp or sts with"),
+    (SIMCSE | {"adapter": "lora"}, "adapter: expected none in mode pretrain, found lora"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
     (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected sum in mode pretrain, found pcgrad"),
     (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected 0 in mode pretrain, found 0.1"),
@@ -160,7 +175,8 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
         key: value for key, value in content.items() if key in made
     }
     left_out = content.keys() - made.keys()
-    assert left_out <= {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
+    dropped = {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
+    assert left_out <= {*dropped, "adapter_alpha"}
 
 
 def test_an_incomplete_configuration_is_refused_before_a_folder_is_made(tmp_path):

@@ -51,6 +51,8 @@ def test_a_combiner_that_compares_losses_takes_a_further_forward_pass():
 def test_a_frozen_encoder_needs_only_the_forward_pass():
     frozen = cost_of(BASE.changed(freeze_encoder=True))
     assert 3 * frozen.operations == pytest.approx(cost_of(BASE).operations)
+    adapted = cost_of(BASE.changed(freeze_encoder=True, adapter="lora"))
+    assert 3 * adapted.operations == pytest.approx(2 * cost_of(BASE).operations)
 
 
 def test_hours_are_those_of_operations_and_steps():

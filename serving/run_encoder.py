@@ -1,0 +1,55 @@
+"""The encoder of a trained run, with the adapter of a task."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from common.errors import RunError, SharedEncoderWarning
+from minbert.bi_encoder import BiEncoder
+from minbert.linear import choose_device
+from multitask.assembly import load_trained
+from multitask.config import RunConfig
+from multitask.methods import UserMethods
+from multitask.model import EncoderWithHeads
+from multitask.run_folder import RunFolder
+
+
+def encoder_of_run(
+    run: Path, config: RunConfig, task: str | None = None, use: UserMethods = ()
+) -> BiEncoder:
+    """Return the encoder of a run's best epoch, or of an export, with the adapter of `task`.
+
+    `config` has the pooling, the device and the kernel; the run may `use` a user's own methods.
+    Warn and raise as `bi_encoder_of` does.
+    """
+    folder = RunFolder(run)
+    if folder.stored_config().get("adapter") is None:
+        check_task(task, (), "--task")
+        model = BiEncoder.from_pretrained(folder.weights(), config.pooling, config.linear)
+        return model.to(choose_device(config.device))
+    _, _, trained = load_trained(run, config.device, config.linear, use)
+    model = bi_encoder_of(trained, task, "--task")
+    model.pooling = config.pooling or model.pooling
+    return model
+
+
+def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEncoder:
+    """Return the bi-encoder of a run with the adapter of a task; the shared one for None.
+
+    Warn with a SharedEncoderWarning for None if there are adapters. Raise RunError for a task that
+    has none. `name` is that of the argument that chooses the task.
+    """
+    check_task(task, tuple(model.adapters), name)
+    if task is None and model.adapters:
+        names = ", ".join(model.adapters)
+        line = f"embeddings of the shared encoder, without an adapter; {name} chooses one: {names}"
+        warnings.warn(line, SharedEncoderWarning, stacklevel=3)
+    return model.bi_encoder_of(task)
+
+
+def check_task(task: str | None, known: tuple[str, ...], name: str) -> None:
+    """Raise RunError for a task that is not among those with adapters."""
+    if task is not None and task not in known:
+        expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
+        raise RunError(f"{name}: expected {expected}, found {task}")
