@@ -151,7 +151,7 @@ def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
     files += [word.partition("=")[2] for word in rest if word.startswith("--use=")]
     if not files or name not in WITH_METHODS:
         return ()
-    from multitask.methods import load_methods
+    from multitask.user_methods import load_methods
 
     return tuple(method for file in files for method in load_methods(file))
 

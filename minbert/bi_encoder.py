@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.errors import EncoderError, TruncationWarning
+from common.errors import EncoderError
 from common.progress import bar
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
@@ -32,7 +31,7 @@ from minbert.pooling import POOLINGS, Pool
 from minbert.sentences import check_column, check_texts
 from minbert.sharing import push_encoder
 from minbert.sources import find_folder
-from minbert.tokenizer import Tokenizer, load_tokenizer
+from minbert.tokenizer import Tokenizer, load_tokenizer, warn_of_truncation
 
 
 class BiEncoder(nn.Module):
@@ -294,15 +293,3 @@ def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:
     if encoder.compiled:
         half.compile_layers(encoder.compiled)
     return half.eval()
-
-
-def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:
-    """Return `12 of 8,544 train texts are longer than 256 tokens and were cut`."""
-    longer, were = ("is", "was") if cut == 1 else ("are", "were")
-    return f"{cut:,} of {total:,} {texts} {longer} longer than {max_tokens} tokens and {were} cut"
-
-
-def warn_of_truncation(cut: int, total: int, texts: str, max_tokens: int) -> None:
-    """Warn the caller's caller if any texts were cut."""
-    if cut:
-        warnings.warn(truncation(cut, total, texts, max_tokens), TruncationWarning, stacklevel=3)

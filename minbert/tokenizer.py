@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,7 +15,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from common.atomic_files import atomic_write_text, check_regular
-from common.errors import EncoderError
+from common.errors import EncoderError, TruncationWarning
 from common.json_files import read_json
 from minbert.batching import TokenLists
 from minbert.sentences import check_texts
@@ -209,3 +210,15 @@ class GrowingArray:
         self.file.flush()
         mapped = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
         return np.frombuffer(mapped, self.dtype)
+
+
+def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:
+    """Return `12 of 8,544 train texts are longer than 256 tokens and were cut`."""
+    longer, were = ("is", "was") if cut == 1 else ("are", "were")
+    return f"{cut:,} of {total:,} {texts} {longer} longer than {max_tokens} tokens and {were} cut"
+
+
+def warn_of_truncation(cut: int, total: int, texts: str, max_tokens: int) -> None:
+    """Warn the caller's caller if any texts were cut."""
+    if cut:
+        warnings.warn(truncation(cut, total, texts, max_tokens), TruncationWarning, stacklevel=3)

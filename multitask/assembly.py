@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from common.errors import RunError, one_line
-from minbert.bi_encoder import BiEncoder, truncation
+from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
+from minbert.tokenizer import truncation
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
-from multitask.methods import UserMethods, check_use, defaults_of, methods, owners, sources
+from multitask.methods import UserMethods, defaults_of, methods, owners
 from multitask.rules import faults
 from multitask.run_settings import RunSettings, legacy_config, upgraded
 from multitask.sampling import FirstTask
@@ -26,6 +26,7 @@ from multitask.settings_by_name import (
     resolved,
     user_methods_in,
 )
+from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.described import from_json
 

@@ -7,12 +7,13 @@ sparse gradient: a batch uses a few hundred of 30,000 words, and only their embe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from common.errors import NotFiniteError
 from multitask.distributed import Processes
 
 CHUNK = 1 << 16  # columns multiplied in float32 before they are added up in float64
@@ -175,3 +176,13 @@ def empty_sparse(parameter: Tensor) -> Tensor:
     return torch.sparse_coo_tensor(
         index, parameter.new_empty(0, parameter.shape[1]), parameter.shape, check_invariants=False
     )
+
+
+def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:
+    """Raise NotFiniteError for the first value that is infinite or NaN."""
+    for name, value in zip(names, values, strict=True):
+        if not np.isfinite(value):
+            raise NotFiniteError(
+                f"expected a finite {what} of {name}, found {value}; "
+                "a new run with a lower --lr, --head-lr or --clip may help"
+            )

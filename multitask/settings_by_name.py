@@ -23,8 +23,9 @@ from common.settings import (
     short_repr,
     suggestion,
 )
-from multitask.methods import ROLES, Owners, UserMethods, bases, check_names, methods, owners
+from multitask.methods import ROLES, Owners, UserMethods, bases, methods, owners
 from multitask.presets import preset_values
+from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import CustomTask
 

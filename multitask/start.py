@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from common.errors import RunError
 from common.json_files import write_json
 from multitask.config import RunConfig, path_settings
-from multitask.methods import source_of
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import as_paths, belongs_to_run
+from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:

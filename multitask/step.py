@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
 from multitask.config import RunConfig
 from multitask.distributed import Processes
-from multitask.gradients import GradientRows, whole_gram
+from multitask.gradients import GradientRows, check_finite, whole_gram
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, LeafLosses, Part, parts_of, whole_part
 from multitask.regularizers.base import CleanPass, RegularizerState
@@ -290,13 +290,3 @@ def add_values(values: dict[str, Tensor], losses: LeafLosses) -> None:
 
 def examples_of(batches: Batches) -> int:
     return sum(len(indices) for several in batches.values() for indices in several)
-
-
-def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:
-    """Raise NotFiniteError for the first value that is infinite or NaN."""
-    for name, value in zip(names, values, strict=True):
-        if not np.isfinite(value):
-            raise NotFiniteError(
-                f"expected a finite {what} of {name}, found {value}; "
-                "a new run with a lower --lr, --head-lr or --clip may help"
-            )

@@ -23,11 +23,12 @@ from multitask.config import RunConfig
 from multitask.control import Interrupts, RunControl, now
 from multitask.distributed import Processes
 from multitask.evaluation import Metrics, counted, evaluate, selection_score
+from multitask.gradients import check_finite
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers
 from multitask.sampling import build_plan
-from multitask.step import Batches, StepGradient, StepResult, check_finite, examples_of
+from multitask.step import Batches, StepGradient, StepResult, examples_of
 from multitask.streams import make_streams, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.time_left import time_left
@@ -54,8 +55,7 @@ class Trainer:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
         self.processes, self.control = processes, control
-        self.names = list(tasks)
-        train = [splits[name]["train"] for name in self.names]
+        train = [splits[name]["train"] for name in tasks]
         self.plan = build_plan(
             config,
             [len(split.examples) for split in train],
@@ -126,7 +126,7 @@ class Trainer:
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
-        dev = {name: self.splits[name]["dev"] for name in self.names}
+        dev = {name: self.splits[name]["dev"] for name in self.tasks}
         return evaluate(self.scored, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
@@ -225,10 +225,8 @@ class Trainer:
             score, progress = selection_score(metrics, self.tasks), self.progress
             points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
             self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
-            last = self.config.keep == "last"
-            better = progress.add_score(
-                score, metrics | overall(counted(metrics, self.tasks)), keep_last=last
-            )
+            found = metrics | overall(counted(metrics, self.tasks))
+            better = progress.add_score(score, found, keep_last=self.config.keep == "last")
             if better and self.processes.first:
                 self.checkpoints.save_best(self.scored.save)
             if self.control.every_epoch:
@@ -251,8 +249,8 @@ class Trainer:
         with self.interrupts.deferred():
             self.telemetry.flush()
             tensors = {name: one.state_dict() for name, one in self.followers.items()}
-            state, step = self.state_dict(), self.progress.step
-            self.checkpoints.save(step, self.model, self.optimizer, state, tensors)
+            state = self.state_dict()
+            self.checkpoints.save(self.progress.step, self.model, self.optimizer, state, tensors)
         self.saved_position, self.saved_at = self.position, time.monotonic()
 
     def resume(self) -> bool:

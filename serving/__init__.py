@@ -13,7 +13,8 @@ from minbert_multitask import check_packages
 check_packages(__name__)
 
 if TYPE_CHECKING:
-    from serving.model import MultiTaskModel, Prediction
+    from serving.model import MultiTaskModel
+    from serving.prediction import Prediction
 
 __all__ = ["MultiTaskModel", "Prediction"]
 
@@ -22,6 +23,6 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that importing the package does not load PyTorch."""
     if name not in __all__:
         raise AttributeError(f"module 'serving' has no attribute {name!r}")
-    from serving import model
+    from serving import model, prediction
 
-    return getattr(model, name)
+    return getattr(model if name == "MultiTaskModel" else prediction, name)

@@ -18,7 +18,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from serving.card import scores, settings
 from serving.examples import examples_of
 from serving.mining import nearest
-from serving.model import MultiTaskModel, Prediction
+from serving.model import MultiTaskModel
+from serving.prediction import Prediction
 from serving.refusals import BusyError, InvalidRequestError, add_refusals
 from tasks.base import Task
 

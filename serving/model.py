@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,43 +10,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import EmptyTextWarning, EncoderError, RunError
+from common.errors import EncoderError, RunError
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
-from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16, warn_of_truncation
+from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
+from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
+from serving.prediction import Prediction, count_empty, joined, prediction, warn_of_empty_texts
 from serving.run_encoder import bi_encoder_of
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
 Texts = Sequence[str] | Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Predictions of one head for n texts or pairs.
-
-    `values` (n,) are class indices, similarities on the scale of the task's files, or 0 and 1 for
-    each of several labels (n, C); `labels` are
-    the same as text. `probabilities` (n, C) are those of the classes in `class_names`, or None for
-    similarities. `empty` (n,) is true for rows with an empty text that the head reads: their label
-    is empty, and their value and probabilities mean nothing. `cut` (n,) is true for rows with a
-    text that is longer than the encoder's limit: the head has read only its beginning.
-    """
-
-    task: str
-    values: np.ndarray
-    labels: list[str]
-    empty: np.ndarray
-    cut: np.ndarray
-    class_names: tuple[str, ...] = ()
-    probabilities: np.ndarray | None = None
 
 
 class MultiTaskModel:
@@ -241,51 +220,6 @@ class MultiTaskModel:
         if precision not in self.encoders:
             self.encoders[precision] = in_bfloat16(self.model.bi_encoder.encoder)
         return self.encoders[precision]
-
-
-def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarray) -> Prediction:
-    """Convert scores (n, C) or (n,) to values and labels; rows that are `empty` have no label."""
-    values, names = task.kind.predictions(scores), task.kind.class_names
-    show = task.output.show if task.output else str
-    shares: np.ndarray | None = scores
-    if task.kind.labels is not None:
-        labels = [show(one) for one in values]
-    elif task.kind.classes is None:
-        labels, shares = [show(value) for value in values], None
-        values = np.array([float(one) for one in labels])
-    else:
-        names = names or tuple(show(value) for value in range(task.kind.classes))
-        labels = [names[int(value)] for value in values]
-    labels = ["" if nothing else label for nothing, label in zip(empty, labels, strict=True)]
-    return Prediction(task.name, values, labels, empty, cut, names, shares)
-
-
-def count_empty(found: Mapping[str, Prediction]) -> int:
-    """Return the number of rows with an empty text that a head reads."""
-    return int(np.sum(np.any([one.empty for one in found.values()], axis=0)))
-
-
-def warn_of_empty_texts(empty: int, total: int) -> None:
-    """Warn the caller's caller if rows have an empty text."""
-    if empty:
-        line = f"{empty:,} of {total:,} rows have an empty text, and no prediction from it"
-        warnings.warn(line, EmptyTextWarning, stacklevel=3)
-
-
-def joined(parts: Sequence[Prediction]) -> Prediction:
-    """Concatenate the predictions of all windows."""
-    first = parts[0]
-    probabilities = None
-    if first.probabilities is not None:
-        probabilities = np.concatenate([one.probabilities for one in parts])
-    return replace(
-        first,
-        values=np.concatenate([one.values for one in parts]),
-        labels=[label for one in parts for label in one.labels],
-        empty=np.concatenate([one.empty for one in parts]),
-        cut=np.concatenate([one.cut for one in parts]),
-        probabilities=probabilities,
-    )
 
 
 def of_one_task(config: RunConfig, task: str) -> RunConfig:

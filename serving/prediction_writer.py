@@ -23,7 +23,8 @@ from tasks.text_files import DataError
 if TYPE_CHECKING:
     from common.settings import Settings
     from multitask.config import RunConfig
-    from serving.model import MultiTaskModel, Prediction
+    from serving.model import MultiTaskModel
+    from serving.prediction import Prediction
     from serving.row_file import RowFile
     from tasks.base import Task
 

@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 from common.entry_point import run_and_report
-from common.errors import UnknownEncoderError, UserError
-from minbert.bi_encoder import TruncationWarning, warn_of_truncation
+from common.errors import TruncationWarning, UnknownEncoderError, UserError
+from minbert.tokenizer import warn_of_truncation
 
 
 def fail(error):

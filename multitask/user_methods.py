@@ -1,0 +1,131 @@
+"""A user's own methods: the file they come from, their names, and the checksums of their code.
+
+No torch is imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from common.atomic_files import check_regular
+from common.errors import RunError, SettingsError, one_line
+from common.json_files import digest
+from common.settings import Settings, hints_of
+from multitask.methods import UserMethods, built_in, role_of
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
+
+
+def load_methods(file: str) -> tuple[type[Settings], ...]:
+    """Execute a Python file and return its methods; raise RunError if it fails or has none."""
+    path = Path(file)
+    check_regular(path, RunError)
+    if path.suffix != ".py" or not path.exists():
+        raise RunError(f"--use: expected a Python file, found {file}")
+    name = f"used_{path.stem}_{digest(path)[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None, "a file that ends in .py has a loader"
+    assert spec.loader is not None, "a file that ends in .py has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # data classes look up the types of their fields there
+    try:
+        spec.loader.exec_module(module)
+        methods = methods_of(module)
+        for one in methods:
+            hints_of(one)
+    except (Exception, SystemExit) as error:  # a user's code may raise anything
+        shown = f"{type(error).__name__}: {error}"
+        raise RunError(one_line(f"--use {file}: expected methods, found {shown}")) from error
+    if not methods:
+        raise RunError(f"--use {file}: expected a class of a method, found none")
+    check_names(methods)
+    return methods
+
+
+def methods_of(module: ModuleType) -> tuple[type[Settings], ...]:
+    """Return the methods that a module itself defines."""
+    classes = [one for one in vars(module).values() if isinstance(one, type)]
+    mine = [one for one in classes if one.__module__ == module.__name__]
+    return tuple(one for one in mine if issubclass(one, Settings) and role_of(one))
+
+
+def check_names(methods: UserMethods) -> None:
+    """Raise SettingsError for an invalid name, or one that another method of the role has."""
+    seen: dict[tuple[str, str], type[Settings]] = {}
+    for one in methods:
+        role = role_of(one)
+        if role is None:
+            line = f'expected a name, class {one.__name__}(..., name="..."), found none'
+            raise SettingsError(line)
+        if not NAME.fullmatch(one.name):
+            expected = "a name of lower-case letters, digits and hyphens"
+            raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
+        if one.name in built_in(role):
+            line = f"{role}: expected another name than {one.name}, which is built in"
+            raise SettingsError(line)
+        if seen.setdefault((role, one.name), one) is not one:
+            raise SettingsError(f"{role}: expected one method {one.name}, found two")
+
+
+def source_of(method: type[Settings]) -> Path | None:
+    """Return the file of a method's class; None for an interactive session."""
+    try:
+        found = inspect.getsourcefile(method)
+    except (OSError, TypeError):
+        return None
+    return Path(found) if found and Path(found).is_file() else None
+
+
+def sources(methods: UserMethods) -> dict[str, str]:
+    """Return the checksums of methods by file name; without a file, of the code by class name."""
+    found: dict[str, str] = {}
+    for one in methods:
+        file = source_of(one)
+        name, checksum = (file.name, digest(file)) if file else (one.__qualname__, code_of(one))
+        if found.setdefault(name, checksum) != checksum:
+            raise RunError(f"use: expected files of different names, found two of name {name}")
+    return found
+
+
+def code_of(method: type[Settings]) -> str:
+    """Return a checksum of the compiled functions and plain values of a class without a file."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, CodeType):
+            return value.co_code, value.co_names, [plain(one) for one in value.co_consts]
+        if isinstance(value, property):
+            return plain(value.fget)
+        function = getattr(value, "__func__", value)
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            return plain(code), repr(function.__defaults__)
+        if isinstance(value, frozenset):
+            return sorted(map(repr, value))  # the order of a set differs between processes
+        return repr(value) if isinstance(value, int | float | str | tuple) else None
+
+    own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
+    values = sorted((key, plain(one)) for key, one in own.items())
+    return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
+def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
+    """Raise RunError if a file of methods of a stored run is missing or has changed."""
+    here = sources(methods)
+    for name, checksum in stored.items():
+        # Older versions stored no checksum of a class without a file.
+        if name in here and checksum in ("", here[name]):
+            continue
+        if name.endswith(".py"):
+            found = f"another one, {here[name][:12]}" if name in here else "none"
+            expected = f"--use {name} with checksum {checksum[:12]}, whose methods the run has"
+        else:
+            found = "another one" if name in here else "none"
+            expected = f"the method {name} of a Python session, with which the run began"
+        raise RunError(f"expected {expected}, found {found}")
