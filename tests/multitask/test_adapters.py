@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize("adapter", [LORA, PALS], ids=["lora", "pal"])
 
 
 def batches_of(trainer, *tasks):
-    return next_batches(trainer.streams, np.array([trainer.names.index(task) for task in tasks]))
+    return next_batches(trainer.streams, np.array([[*trainer.tasks].index(task) for task in tasks]))
 
 
 def as_trained(trainer):
@@ -79,7 +79,9 @@ def test_only_the_adapters_of_the_trained_tasks_move(make_trainer, adapter):
     as_trained(trainer)
     before = copied(trainer.model.adapters)
     for _ in range(2):
-        trainer.train_step(np.array([trainer.names.index(task) for task in ("sst", "sst", "sts")]))
+        trainer.train_step(
+            np.array([[*trainer.tasks].index(task) for task in ("sst", "sst", "sts")])
+        )
     for name, value in trainer.model.adapters.state_dict().items():
         assert torch.equal(value, before[name]) == name.startswith("qqp."), name
 

@@ -53,7 +53,9 @@ def plain_gradient(trainer, name, rows, objective=None):
 
 def drawn(trainer, *tasks):
     """Batches of a step, without moving the streams."""
-    batches = next_batches(trainer.streams, np.array([trainer.names.index(task) for task in tasks]))
+    batches = next_batches(
+        trainer.streams, np.array([[*trainer.tasks].index(task) for task in tasks])
+    )
     for stream in trainer.streams:
         stream.position = (0, 0)
     return batches
@@ -211,10 +213,10 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
 )
 def test_each_loss_of_a_task_is_an_objective(make_trainer, combiner, micro_batch, settings, count):
     trainer = make_trainer(combiner=combiner, micro_batch=micro_batch, **settings, dropout=False)
-    batches = drawn(trainer, *trainer.names)
+    batches = drawn(trainer, *trainer.tasks)
     rows = [
         plain_gradient(trainer, task, batches[task][0], name)[0]
-        for task in trainer.names
+        for task in trainer.tasks
         for name in trainer.tasks[task].objectives
     ]
     result = trainer.gradient(batches)

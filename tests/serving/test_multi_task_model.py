@@ -5,8 +5,7 @@ import pytest
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import RunError
-from minbert.bi_encoder import TruncationWarning
+from common.errors import RunError, TruncationWarning
 from serving import MultiTaskModel
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
