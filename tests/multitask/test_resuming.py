@@ -20,6 +20,7 @@ from multitask.checkpoint_folders import CheckpointError, newest_first
 from multitask.control import ECHO, Every, Interrupts, RunControl, parse_every
 from multitask.methods import methods
 from multitask.run import figures_of
+from multitask.step import StepGradient
 from multitask.telemetry import read_steps
 from multitask.trainer import SKIPPED, Trainer
 from tasks.data import fingerprint
@@ -233,15 +234,15 @@ def test_a_run_does_not_resume_with_other_examples(make_trainer, monkeypatch):
 
 def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
     """Let the gradient of these steps be infinite."""
-    gradient = trainer.gradient
+    gradient = StepGradient.__call__
 
-    def call(batches, measure=False, step=0):
-        result = gradient(batches, measure, step)
+    def call(self, batches, measure=False, step=0):
+        result = gradient(self, batches, measure, step)
         if step + 1 in steps:
             next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
         return result
 
-    monkeypatch.setattr(trainer, "gradient", call)
+    monkeypatch.setattr(StepGradient, "__call__", call)
 
 
 def test_a_step_that_is_not_finite_is_skipped_and_counted(make_trainer, monkeypatch, capsys):

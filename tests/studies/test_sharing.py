@@ -10,7 +10,7 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
-from studies.sharing import CROSSED, SEEDS, TOGETHER, cells, systems, within
+from studies.sharing import CROSSED, SEEDS, TEACHING, TOGETHER, cells, systems, within
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
@@ -25,10 +25,14 @@ def every(tmp_path) -> dict[str, Cell]:
 
 def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, tmp_path):
     config = every[TOGETHER].run_config(2, tmp_path)
-    names = [f"{name}-seed11711" for name in (*CS224N, *(f"cross-{task}" for task in CROSSED))]
+    names = [f"{name}-seed11711" for name in TEACHING]
     assert config.teacher == tuple(str(tmp_path / name) for name in names)
     assert every[TOGETHER].config.teacher == tuple(names)
-    assert [one.name for one in every[f"{TOGETHER}-sts"].teachers] == ["sts", "cross-sts"]
+    assert [one.name for one in every[f"{TOGETHER}-qqp"].teachers] == ["qqp", "cross-qqp"]
+    assert [one.name for one in every["cross-teachers"].teachers] == [
+        "sst",
+        *(f"cross-{task}" for task in CROSSED),
+    ]
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
     assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
@@ -39,7 +43,7 @@ def test_teachers_are_run_first_and_once(every, tmp_path):
     assert [one.name for one, _ in left][-2:] == [TOGETHER, "teachers"]
     counts = {one.name: len(seeds) for one, seeds in left}
     assert counts == {
-        **dict.fromkeys((*CS224N, "cross-qqp", "cross-sts"), 1),
+        **dict.fromkeys(TEACHING, 1),
         **dict.fromkeys((TOGETHER, "teachers"), len(SEEDS)),
     }
 
@@ -61,7 +65,6 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
     assert status == 0, shown.err
     text = (tmp_path / "sharing.md").read_text()
     assert text.count("| singles |") == text.count("| one-task-per-step |") == 2
-    assert text.count("| cross-encoders | 1 |") == 2
     cell = json.loads((tmp_path / "sharing" / f"{TOGETHER}.json").read_text())
     assert cell["config"]["teacher"][0] == "sst-seed11711"
     assert cell["seeds"]["11711"]["encode_ms"] > 0
