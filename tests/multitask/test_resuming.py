@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-import threading
-import time
 from dataclasses import replace
-from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 
-from common.errors import RunError
 from multitask.adapters import PAL, LoRA
 from multitask.checkpoint_folders import CheckpointError, newest_first
-from multitask.control import ECHO, Every, Interrupts, RunControl, parse_every
+from multitask.control import Every, RunControl
 from multitask.methods import methods
 from multitask.run import figures_of
-from multitask.step import StepGradient
 from multitask.telemetry import read_steps
-from multitask.trainer import SKIPPED, Trainer
+from multitask.trainer import Trainer
 from tasks.data import fingerprint
 
 INF = float("inf")
@@ -159,30 +152,6 @@ def test_without_checkpoints_per_epoch_a_run_resumes_from_a_signal_or_restarts(
         assert torch.equal(value, last.model.state_dict()[name]), name
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """`clock[0]` is the time: it passes only where a test lets it."""
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("200", Every(200)), ("90s", Every(None, 90)), ("10m", Every(None, 600))]
-    + [(text, None) for text in ("", "0", "-1", "1d", "1.5h", "1" * 20)],
-)
-def test_an_interval_is_a_number_of_steps_or_a_time(clock, text, expected):
-    if expected is None:
-        with pytest.raises(ValueError, match="expected a number of steps such as 200, or a time"):
-            parse_every(text)
-    else:
-        assert parse_every(text) == expected
-        last = 100 - (expected.seconds or 0)
-        assert expected.due(expected.steps or 1, since=last)
-        assert not expected.due((expected.steps or 10**6) - 1, since=last + 0.5)
-
-
 def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer, capsys):
     make_trainer("whole", epochs=1, steps_per_epoch=STEPS).fit()
     broken = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
@@ -227,155 +196,3 @@ def test_a_run_does_not_resume_with_other_examples(make_trainer, monkeypatch):
     other.data = fingerprint(other.splits)
     with pytest.raises(CheckpointError, match="expected the examples of the run's first start"):
         other.resume()
-
-
-# Steps that are not finite
-
-
-def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
-    """Let the gradient of these steps be infinite."""
-    gradient = StepGradient.__call__
-
-    def call(self, batches, measure=False, step=0):
-        result = gradient(self, batches, measure, step)
-        if step + 1 in steps:
-            next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
-        return result
-
-    monkeypatch.setattr(StepGradient, "__call__", call)
-
-
-def test_a_step_that_is_not_finite_is_skipped_and_counted(make_trainer, monkeypatch, capsys):
-    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, weight_decay=0.5)
-    poisoned(trainer, monkeypatch, (2,))
-    take, weights = trainer.train_step, []
-
-    def kept(drawn):
-        result = take(drawn)
-        weights.append(torch.cat([p.detach().flatten() for p in trainer.model.parameters()]))
-        return result
-
-    monkeypatch.setattr(trainer, "train_step", kept)
-    trainer.train_epoch(1)
-    assert [torch.equal(*pair) for pair in pairwise(weights)] == [True, False, False]
-    assert trainer.progress.statuses[SKIPPED] == 1
-    assert trainer.progress.step == STEPS
-    assert all(p.isfinite().all() for p in trainer.model.parameters())
-    assert "skipped step 2: expected a finite gradient of this step, found" in (
-        capsys.readouterr().out
-    )
-    trainer.telemetry.close()
-    lines = list(read_steps(trainer.telemetry.file))
-    assert [line["status"] == SKIPPED for line in lines] == [False, True, False, False]
-
-
-@pytest.mark.parametrize("combiner", ["sum", "pcgrad", "uncertainty"])
-def test_a_step_with_a_nan_loss_is_skipped(make_trainer, monkeypatch, combiner):
-    """The combiner never sees it, and the step after it begins as any other."""
-    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, combiner=combiner)
-    loss = trainer.tasks["sst"].kind.loss
-    kind = replace(
-        trainer.tasks["sst"].kind,
-        loss=lambda outputs, targets: (
-            loss(outputs, targets) * (float("nan") if trainer.progress.step == 2 else 1.0)
-        ),
-    )
-    trainer.gradient.tasks["sst"] = replace(trainer.tasks["sst"], kind=kind)
-    trainer.plan = Always()
-    trainer.train_epoch(1)
-    assert trainer.progress.statuses[SKIPPED] == 1
-    assert str(trainer.combiner.state_dict()).find("nan") == -1
-
-
-class Always:
-    """A plan in which every step has every task."""
-
-    def steps(self, epoch):
-        return [np.arange(3)] * STEPS
-
-
-def test_too_many_skipped_steps_end_the_run_with_a_checkpoint(make_trainer, monkeypatch):
-    trainer = make_trainer(steps_per_epoch=9, epochs=1)
-    trainer.control = RunControl(skip_limit=3)
-    poisoned(trainer, monkeypatch, (2, 3, 5, 6, 7, 8))
-    with pytest.raises(RunError, match="3 steps in a row were skipped; step 7: expected a finite"):
-        trainer.fit()
-    other = make_trainer(steps_per_epoch=9, epochs=1)
-    assert other.resume()
-    assert other.progress.step == 7
-    for one, two in zip(trainer.model.parameters(), other.model.parameters(), strict=True):
-        assert torch.equal(one, two)
-
-
-def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, capsys):
-    trainer = make_trainer(steps_per_epoch=3, epochs=1)
-    trainer.control = RunControl(checkpoint_every=Every(steps=1), skip_limit=1)
-    step = trainer.train_step
-
-    def take(drawn):
-        result = step(drawn)
-        if trainer.progress.step == 2:
-            with torch.no_grad():
-                trainer.model.bi_encoder.encoder.layers[0].down.bias.fill_(INF)
-        return result
-
-    monkeypatch.setattr(trainer, "train_step", take)
-    with pytest.raises(RunError):
-        trainer.fit()
-    assert [p.name for p in newest_first(trainer.checkpoints.folder)] == ["step-00000001"]
-    assert "the weights are not finite; the last one stays" in capsys.readouterr().out
-
-
-# Signals
-
-
-def test_a_signal_is_deferred_to_the_end_of_the_context():
-    one, done = Interrupts(), []
-    with one.deferred():
-        with one.deferred():
-            signal.raise_signal(signal.SIGINT)
-        done.append(True)
-    assert done
-    assert one.stop_requested
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock, processes):
-    """But for the one that torchrun sends on to each of its processes."""
-    killed = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
-    one, before = Interrupts(processes), signal.getsignal(signal.SIGTERM)
-    with one.deferred():
-        signal.raise_signal(signal.SIGTERM)
-        if processes == 2:
-            signal.raise_signal(signal.SIGTERM)
-            clock[0] += ECHO
-        assert not killed
-        signal.raise_signal(signal.SIGTERM)
-        assert killed == [signal.SIGTERM]
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_ignored_signals_and_other_threads_are_not_changed():
-    found = []
-
-    def work():
-        with Interrupts().deferred():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGINT)]
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        one = Interrupts()
-        with one.deferred():
-            signal.raise_signal(signal.SIGINT)
-        assert not one.stop_requested
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
