@@ -137,6 +137,9 @@ def test_a_run_on_silver_pairs_is_used_without_their_file(teacher, tmp_path, run
     single = ("--mode", "single", "--task", "sts", *SMALL, "--silver", target)
     run_ok(*single, "--output", run)
     target.unlink()
+    shutil.copytree(run, tmp_path / "copy")
+    soup = ("--mode", "ensemble", "--method", "soup", "--runs", run, tmp_path / "copy")
+    run_ok(*soup, "--output", tmp_path / "soup")
     run_ok("--mode", "export", "--run", run, "--output", tmp_path / "out")
     assert str(tmp_path) not in (tmp_path / "out" / "run.json").read_text()
     pairs = [("A cat sleeps.", "The sun is up.")]
