@@ -116,7 +116,7 @@ def load_encoder(
     from serving.run_encoder import encoder_of_run
 
     if args.run:
-        RunFolder(Path(args.run)).check_embeds_texts()
+        RunFolder(Path(args.run)).check_embeds_texts(task)
         return encoder_of_run(Path(args.run), config, task, parser.outside)
     model = BiEncoder.from_pretrained(config.encoder, config.pooling, config.linear)
     return model.to(choose_device(config.device))

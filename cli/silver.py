@@ -119,5 +119,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         print(f"only {len(found.pairs):,} of {count:,} pairs found{more}")
     own = silver.description(target, task, scale)
     print(f"\n{target}: more examples of {task.name} with --silver {shlex.quote(str(target))}")
-    print(f"or a task of its own, beside {task.name}: --task {shlex.quote(own)}")
+    # Auxiliary: no label of the teacher selects the epoch.
+    print(f"or a task of its own, beside {task.name}: --auxiliary {shlex.quote(own)}")
     return 0

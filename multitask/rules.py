@@ -102,6 +102,11 @@ def task_rules(c: RunConfig) -> Iterator[str]:
         yield f"auxiliary: expected mode multitask, found {c.mode}"
     elif c.tasks and not c.main_tasks:
         yield f"auxiliary: expected a task that is not auxiliary, found only {tasks}"
+    for key, what in (("auxiliary", "task"), ("silver", "file")):
+        several = getattr(c, key)
+        for one in several:
+            if several.count(one) > 1:
+                yield f"{key}: expected each {what} once, found {one} twice"
     by_task = {**weights_by_task(c), "task_options": c.task_options, "own_tasks": c.own_tasks}
     by_task["auxiliary"] = dict.fromkeys(c.auxiliary)
     for key, values in by_task.items():

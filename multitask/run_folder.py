@@ -180,15 +180,18 @@ class RunFolder:
             )
         return best
 
-    def check_embeds_texts(self) -> None:
+    def check_embeds_texts(self, task: str | None = None) -> None:
         """Raise RunError if every task of the run, or of the export, reads pairs as one sequence.
 
-        The encoder of such a run has not learnt to embed single texts.
+        The encoder of such a run has not learnt to embed single texts; neither has the adapter of
+        such a `task`.
         """
         exported = self.path / EXPORTED
         content = read_json(exported, RunError) if exported.exists() else self.stored_config()
         with settings_of(self.path):
             tasks, own = content.get("tasks", ()), content.get("own_tasks", {})
+            if task in tasks:
+                tasks = [task]
             options = content.get("task_options", {})
             joint = [
                 name
@@ -196,7 +199,8 @@ class RunFolder:
                 if own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
             ]
         if joint and len(joint) == len(tasks):
-            line = "expected a run that embeds single texts, found only pairs in one sequence"
+            what = "run" if task is None else "task"
+            line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
             raise RunError(f"{self.path}: {line}: {', '.join(joint)}")
 
     def published_weights(self) -> Path:

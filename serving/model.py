@@ -224,7 +224,9 @@ class MultiTaskModel:
 
 def of_one_task(config: RunConfig, task: str) -> RunConfig:
     """Return the configuration of a run, reduced to one of its tasks and without adapters."""
-    content = config.to_json() | {"adapter": None, "tasks": [task]}
+    # The metric that selects an epoch may be one of another task.
+    content = config.to_json() | {"adapter": None, "auxiliary": [], "select_by": None}
+    content["tasks"] = [task]
     for key in ("task_options", "own_tasks"):
         content[key] = {name: one for name, one in content[key].items() if name == task}
     return RunConfig.from_json(content, config.user_methods)

@@ -150,11 +150,11 @@ def joined(gold: Examples, silver: Examples) -> Examples:
     assert gold.targets is not None, "training examples have labels"
     assert silver.targets is not None, "silver pairs have labels"
     counted = None if gold.drawn_from is None else gold.drawn_from + len(silver)
-    return Examples(
+    return replace(
+        gold,
         ids=[*gold.ids, *(f"silver-{one}" for one in silver.ids)],
         texts=tuple([*a, *b] for a, b in zip(gold.texts, silver.texts, strict=True)),
         targets=np.concatenate([gold.targets, silver.targets]),
-        blank_rows=gold.blank_rows,
         leaked=gold.leaked + silver.leaked,
         drawn_from=counted,
     )

@@ -50,6 +50,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"**{spread(every)}** overall on dev (three seeds)"
     yield "README.md", f"parameters, {overall} from one model per task"
     yield from quoted_of_bees()
+    yield from quoted_of_sharing()
 
 
 def quoted_of_bees() -> Iterator[tuple[str, str]]:
@@ -73,6 +74,24 @@ def quoted_of_bees() -> Iterator[tuple[str, str]]:
     for name, cells in places.items():
         found = [spread(dev(f"smart-place/{one}.json", "sts", "pearson"), 2) for one in cells]
         yield page, f"| {name} | {' | '.join([*found, ''][:2])} |".replace(" |  |", " | |")
+
+
+def quoted_of_sharing() -> Iterator[tuple[str, str]]:
+    """Yield the lines of docs/sharing.md about cross-encoders and the best shared model."""
+    page, score = "docs/sharing.md", dict(OVERALL)
+    for prefix, what in (("cross-", "cross-encoders"), ("", "bi-encoders")):
+        qqp, sts = (
+            mean(dev(f"sharing/{prefix}{task}.json", task, score[task])[:1])
+            for task in ("qqp", "sts")
+        )
+        yield page, f"QQP {qqp} and STS {sts} as {what}" if prefix else f"{qqp} and {sts} as {what}"
+    together = [
+        run["dev"] for run in read_cell(RESULTS / "sharing/together.json")["seeds"].values()
+    ]
+    singles = [dev(f"sharing/{task}.json", task, metric)[0] for task, metric in OVERALL]
+    whole = (singles[0] + singles[1] + (singles[2] + 100) / 2) / 3
+    shared = spread([100 * one["overall"] for one in together])
+    yield page, f"yet: {shared} over two seeds against {whole:.1f} with one"
 
 
 @pytest.mark.parametrize(("page", "line"), quoted())

@@ -84,6 +84,17 @@ def test_its_encoder_is_not_searched(mode, joint, tmp_path, error_line):
     assert line in error_line(1, *command)
 
 
+def test_the_adapter_of_joint_pairs_is_not_searched(tmp_path, run_ok, error_line):
+    """The adapter of sst has learnt to embed single texts, that of sts has not."""
+    (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
+    command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)
+    run_ok(*command, "--adapter", "lora", "--output", tmp_path / "run")
+    search = ("--mode", "mine", "--input", tmp_path / "s.txt", "--run", tmp_path / "run", "--task")
+    assert "A cat." in run_ok(*search, "sst").stdout
+    line = "expected a task that embeds single texts, found only pairs in one sequence: sts"
+    assert line in error_line(1, *search, "sts")
+
+
 def test_a_run_with_single_texts_is_searched(tmp_path, run_ok):
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
     command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)

@@ -118,7 +118,7 @@ def test_both_ways_to_train_on_them_run_as_printed(name, teacher, tmp_path, run_
     target = Path("silver pairs.csv")
     text = run_ok(*mine(teacher(name), target, "--pairs", "40", "--seed", "3")).stdout
     (more,) = re.findall(r"with (--silver .*)$", text, re.MULTILINE)
-    (own,) = re.findall(r": (--task .*)$", text, re.MULTILINE)
+    (own,) = re.findall(r": (--auxiliary .*)$", text, re.MULTILINE)
     words = [one.removesuffix(",pair=joint") for one in TEACHERS[name][:2]]
     count = len(rows_of(target)) - 1
     # With --teacher, the silver pairs have soft labels of the same run.
@@ -128,7 +128,10 @@ def test_both_ways_to_train_on_them_run_as_printed(name, teacher, tmp_path, run_
     assert metrics(Path("more"))["steps"] == -(-(24 + count) // 8)
     beside = ("--mode", "multitask", "--tasks", "sst", *shlex.split(own), *SMALL)
     run_ok(*beside, "--output", "own")
-    assert any(task.endswith("-silver") for task in metrics(Path("own"))["dev"])
+    found = metrics(Path("own"))
+    assert any(task.endswith("-silver") for task in found["dev"])
+    # No label of the teacher selects the epoch.
+    assert found["history"][0]["selection_score"] == found["dev"]["sst"]["accuracy"]
 
 
 def test_a_run_on_silver_pairs_is_used_without_their_file(teacher, tmp_path, run_ok):
@@ -137,6 +140,9 @@ def test_a_run_on_silver_pairs_is_used_without_their_file(teacher, tmp_path, run
     single = ("--mode", "single", "--task", "sts", *SMALL, "--silver", target)
     run_ok(*single, "--output", run)
     target.unlink()
+    shutil.copytree(run, tmp_path / "copy")
+    soup = ("--mode", "ensemble", "--method", "soup", "--runs", run, tmp_path / "copy")
+    run_ok(*soup, "--output", tmp_path / "soup")
     run_ok("--mode", "export", "--run", run, "--output", tmp_path / "out")
     assert str(tmp_path) not in (tmp_path / "out" / "run.json").read_text()
     pairs = [("A cat sleeps.", "The sun is up.")]

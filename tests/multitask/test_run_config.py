@@ -102,6 +102,8 @@ TOGETHER = [  # values that contradict each other
         "label_smoothing and objective lacon: expected at most one of them",
     ),
     ({"auxiliary": ("cola",)}, "auxiliary: expected one of sst, qqp, sts, found 'cola'"),
+    ({"auxiliary": ("sts", "sts")}, "auxiliary: expected each task once, found sts twice"),
+    ({"silver": ("a.csv", "a.csv")}, "silver: expected each file once, found a.csv twice"),
     ({"auxiliary": ("sts", "sst", "qqp")}, "auxiliary: expected a task that is not auxiliary"),
     (
         {"mode": "pareto", "tasks": ("sst", "sts"), "auxiliary": ("sst",), "combiner": "epo"},

@@ -62,6 +62,13 @@ def test_silver_pairs_follow_the_gold_ones(silver):
     # A limit counts gold examples; the silver ones are added to those.
     limited = train_of(config_of(silver(), limit=10), "sts")
     assert (len(limited), limited.available) == (12, len(both))
+    # What there is to say about the gold examples is still said.
+    implied = {"tasks": ("qqp",), "task_options": {"qqp": {"closure": "all"}}}
+    header = ["sentence1", "sentence2", "is_duplicate"]
+    questions = silver([["why a cow ?", "why a goat ?", "0.0"]], "qqp", header, "questions.csv")
+    one, other = (train_of(config_of(*files, **implied), "qqp") for files in ((), (questions,)))
+    assert len(one.notices) == 1
+    assert other.notices == one.notices
     for split in ("dev", "test"):
         sources = [plain_tasks(config_of(*f))["sts"] for f in ((), (silver(),))]
         one, other = (task.read(data_folder("sample"), split) for task in sources)

@@ -207,11 +207,13 @@ def test_the_configuration_of_one_task_is_that_of_a_run():
     config = RunConfig(
         tasks=("sst", "qqp", "sts"), adapter="lora", combiner="epo", preference=(1, 2, 3),
         smart_weight={"sts": 1.0}, sampling="hybrid", first_task="qqp", limit={"qqp": 9},
+        auxiliary=("qqp",), select_by="pearson",
         task_options={"qqp": {"pair": "joint"}, "sts": {"head": "cosine"}},
     )  # fmt: skip
     for task in config.tasks:
         one = of_one_task(config, task)
         assert (one.tasks, one.adapter, set(one.task_options) <= {task}) == ((task,), None, True)
+        assert one.main_tasks == (task,)
         assert list(build_tasks(one)) == [task]
         assert RunConfig.from_json(one.to_json()).to_json() == one.to_json()
 
