@@ -14,7 +14,10 @@ from pathlib import Path
 
 from cli.settings_flags import path
 from common.errors import one_line
+from multitask.run_folder import RunFolder
 from tasks import CS224N, build_task, data_folder
+
+SAMPLE = "sample"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +32,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--data",
         "--gold",
         type=path,
-        default="sample",
         metavar="DIR",
-        help="folder with the CS224N files (default: the bundled sample)",
+        help="folder with the CS224N files (default: that of the run in --predictions, else the "
+        "bundled sample)",
     )
     parser.add_argument(
         "--tasks",
@@ -76,23 +79,41 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     folder = Path(args.predictions)
     if (folder / "predictions").is_dir():
         folder = folder / "predictions"
+    elif folder.is_file():
+        parser.error(f"--predictions: expected a folder, found a file; its folder: {folder.parent}")
     wanted = CS224N if args.zip else args.tasks
     tasks = {name: build_task(name) for name in CS224N}
-    checked = check_folder(folder, data_folder(args.data), tasks, wanted, bool(args.zip))
+    data = data_of(args)
+    checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
     if not checked:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
+    print(
+        f"data: {'the bundled sample' if data == SAMPLE else data}; --data DIR reads other files\n"
+    )
     print(score_table(checked))
     for note in [note for one in checked for note in one.notes]:
         print(one_line(note))
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
+    if problems and args.zip:
+        print(f"{args.zip} was not written", file=sys.stderr)
     if problems:
         return 1
     if args.zip:
         pack([one.checked.file for one in checked], Path(args.zip))
         print(f"\n{len(checked)} files: {args.zip}")
+        if data == SAMPLE:
+            print("they are predictions of the bundled sample, not of the course's files")
     return 0
+
+
+def data_of(args: argparse.Namespace) -> str:
+    """Return the folder of --data, else that of the run in --predictions, else the sample."""
+    if args.data is not None:
+        return args.data
+    stored = RunFolder(Path(args.predictions)).stored() or {}
+    return str(stored.get("data", SAMPLE))
 
 
 def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -101,7 +122,7 @@ def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.diagnosis_tables import diagnosis_table, findings_text
 
     folder = Path(args.predictions)
-    found = diagnose(folder, data_folder(args.data), args.subset, args.tasks)
+    found = diagnose(folder, data_folder(data_of(args)), args.subset, args.tasks)
     if not found:
         parser.error(f"--predictions: expected files with a column Predicted_... in {folder}")
     print(diagnosis_table(found, folder))

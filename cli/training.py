@@ -195,6 +195,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     control = run_control(args)
     if args.dry_run:
         return show_plan(config)
+    if args.resume and not folder.exists():
+        print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     try:
         from multitask.run import complete
 

@@ -229,14 +229,14 @@ def step_batches(content: Mapping[str, Any]) -> int:
 
 def check_complete(config: RunConfig) -> None:
     """Raise SettingsError for a configuration without a mode or tasks."""
+    if not config.tasks and config.text_file is None:
+        raise SettingsError('tasks: expected one or more, such as ("sst", "sts"), found none')
     if config.mode not in TRAINED:
         raise SettingsError(
             f"mode: expected one of {', '.join(TRAINED)}, found {config.mode or 'none'}"
         )
     if config.pretrains and config.objective is None:
         raise SettingsError("objective: expected one in mode pretrain, found none")
-    if not config.tasks and config.text_file is None:
-        raise SettingsError("tasks: expected one or more, found none")
 
 
 def difference(

@@ -16,6 +16,7 @@ from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
+from minbert.sentences import check_texts
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
 from multitask.config import RunConfig
@@ -95,8 +96,12 @@ class MultiTaskModel:
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
-        pairs = [(one,) if isinstance(one, str) else tuple(one) for one in texts]
+        single = (str, int, float, type(None))  # the last three are refused below, with their row
+        pairs = [(one,) if isinstance(one, single) else tuple(one) for one in texts]
         width = len(pairs[0]) if pairs else 1
+        for number, pair in enumerate(pairs):
+            for text in pair:
+                check_texts([text], number)
         if any(len(row) != width for row in pairs) or width not in (1, 2):
             raise ValueError("texts: expected only texts or only pairs, found both")
         columns = [[row[place] for row in pairs] for place in range(width)]

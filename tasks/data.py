@@ -112,8 +112,8 @@ def small_split_notices(task: Task, splits: Mapping[str, Split]) -> Iterator[str
     assert train is not None, "train has labels"
     assert dev is not None, "dev has labels"
     if len(dev) < FEW:
-        points = 100 / len(dev)
-        yield f"scores on {len(dev)} dev examples are rough: one of them is {points:.1f} points"
+        points = f": one of them is {100 / len(dev):.1f} points" if task.kind.columns else ""
+        yield f"scores on {len(dev)} dev examples are rough{points}"
     if task.kind.classes is not None:
         counts = [np.bincount(one, minlength=task.kind.classes) for one in (train, dev)]
         titles = task.kind.class_names

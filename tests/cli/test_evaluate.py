@@ -1,5 +1,7 @@
 """Mode evaluate: leaderboard files are checked, scored and packed."""
 
+import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -89,6 +91,7 @@ def test_wrong_values_are_not_packed(value, expected, run, run_ok, evaluate, pre
     if expected:
         result = run(*evaluate, "--zip", tmp_path / "one.zip")
         assert (result.returncode, expected in result.stderr) == (1, True)
+        assert "one.zip was not written" in result.stderr
         assert not (tmp_path / "one.zip").exists()
         return
     result = run_ok(*evaluate)
@@ -141,6 +144,23 @@ def test_wrong_folders_and_archives_are_refused(error_line, evaluate, cwd, flags
     for name in ("nothing", "folder.zip"):
         (cwd / name).mkdir()
     assert expected in error_line(status, *evaluate, *flags.split())
+
+
+def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_path):
+    """The folder of the data is that of the run; the sample's files are no submission."""
+    shutil.copytree(data_folder("sample"), tmp_path / "course")
+    (predictions.parent / "config.json").write_text(json.dumps({"data": str(tmp_path / "course")}))
+    found = run_ok("--mode", "evaluate", "--predictions", predictions.parent)
+    assert f"data: {tmp_path / 'course'};" in found.stdout
+    shown = run_ok(*evaluate, "--zip", tmp_path / "a.zip").stdout
+    assert "data: the bundled sample;" in shown
+    assert shown.endswith("predictions of the bundled sample, not of the course's files\n")
+
+
+def test_a_file_in_place_of_its_folder_is_refused(error_line, predictions):
+    file = predictions / "sst-dev-output.csv"
+    line = error_line(2, "--mode", "evaluate", "--predictions", file)
+    assert f"expected a folder, found a file; its folder: {predictions} " in line
 
 
 def test_all_files_of_a_submission_are_required(run, run_ok, evaluate, predictions, tmp_path):

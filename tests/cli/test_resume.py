@@ -204,3 +204,9 @@ def test_init_loads_encoder_and_fitting_heads(flags, heads, finished, small, run
     if heads == "sst":  # nothing was learnt
         assert metrics(tmp_path / "run")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
         assert predictions(tmp_path / "run", "sst", "test") == predictions(folder, "sst", "test")
+
+
+def test_resuming_nothing_is_said(run_ok, tmp_path):
+    flags = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 8, "--epochs", 1)
+    shown = run_ok(*flags, "--dev-limit", 8, "--output", tmp_path / "new", "--resume").stdout
+    assert f"--resume: found no run in {tmp_path / 'new'}; it starts from the beginning" in shown

@@ -90,6 +90,10 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
         model.predict(["a"], ["qqp"])
     with pytest.raises(TypeError, match="found one string"):
         model.predict("a")
+    with pytest.raises(TypeError, match="expected strings, found nan at index 1"):
+        model.predict(["a", float("nan")])
+    with pytest.raises(TypeError, match="expected strings, found None at index 0"):
+        model.predict([("a", None)])
     with pytest.raises(ValueError, match="found both"):
         model.predict(["a", ("b", "c")])
     with pytest.raises(ValueError, match="precision"):

@@ -102,6 +102,9 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
         "scores on 4 dev examples are rough: one of them is 25.0 points",
         "classes with one example only, to be merged with others: b, c",
     ]
+    pairs = task([("a", "b")] * 9, [0.5, 1.0, 2.0] * 3, name="n", folder=tmp_path)
+    similar = find_task("n", {"n": pairs.described.to_json()})
+    assert list(small_split_notices(similar, splits)) == ["scores on 4 dev examples are rough"]
     enough = {name: Split(Examples([], (), np.arange(300) % 3), ()) for name in parts}
     assert not list(small_split_notices(found, enough))
 
