@@ -208,8 +208,10 @@ def make_trainer(
 
 def trained(trainer: Trainer) -> str:
     """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
-    config, several = trainer.config, list(trainer.tasks)
+    config = trainer.config
+    several = [one for one in trainer.tasks if one not in config.auxiliary]
     names = " and ".join(filter(None, (", ".join(several[:-1]), several[-1])))
+    names += f" beside {', '.join(config.auxiliary)} (auxiliary)" if config.auxiliary else ""
     epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
     steps = f"{trainer.total_steps:,} step{'s' if trainer.total_steps > 1 else ''}"
     return (

@@ -126,7 +126,7 @@ def method(
         names = [absent] * (fits is of_tasks)
         names += [name for name, one in known.items() if issubclass(one, fits)]
     line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
-    raise SettingsError(line + suggestion(chosen, names))
+    raise SettingsError(line + (suggestion(chosen, names) or "; --use FILE.py adds methods"))
 
 
 def build_method(cls: type[Settings], given: Mapping[str, Any]) -> Any:
