@@ -26,7 +26,7 @@ def test_examples_and_steps_are_those_of_the_run(make_trainer, base_config, chan
     trainer = make_trainer(**changes)
     found = []
     for epoch in range(1, config.epochs + 1):
-        before = dict.fromkeys(trainer.names, 0)
+        before = dict.fromkeys(trainer.tasks, 0)
         steps = trainer.plan.steps(epoch)
         for step in steps:
             for name, batches in next_batches(trainer.streams, step).items():
