@@ -58,8 +58,8 @@ def long_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run whose folder is kept; return the content of its metrics.json."""
     complete(config, folder, RunControl(resume=True))
     found = cell_of_run(folder)
-    del found["config"]
-    return found
+    # The cell has the configuration; a command, of a run that was made by hand, has paths.
+    return {key: value for key, value in found.items() if key not in ("config", "command")}
 
 
 def mean_weights(folder: Path) -> dict[str, float]:
