@@ -24,7 +24,7 @@ from tasks.base import (
     similarity,
 )
 from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS
-from tasks.closure import Closure, WithClosure
+from tasks.closure import Closure, with_closure
 from tasks.heads import (
     CosineSimilarity,
     HiddenClassifier,
@@ -153,7 +153,7 @@ def qqp(
         losses=QQP_LOSSES[loss],
         texts=2,
         joint=joint,
-        extend=None if closure == "none" else partial(WithClosure, closure=closure),
+        extend=None if closure == "none" else partial(with_closure, closure=closure),
     )
 
 

@@ -6,49 +6,33 @@ component differs from all of its members. No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, combinations, product
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from tasks.labelled_files import Source
-from tasks.readers import Examples, Limit, normalise_text
-from tasks.splits import held_out, keys
+from tasks.readers import Examples, normalise_text
+from tasks.splits import ChangedTrain, keys
 
 Closure = Literal["none", "positives", "negatives", "all"]
 Pair = tuple[str, str, int]  # two texts, and whether they are duplicates (1) or not (0)
 
 
-@dataclass(frozen=True)
-class WithClosure:
-    """A source of pairs with two classes, whose train split has further pairs.
+def with_closure(source: Source, others: tuple[Source, ...], closure: Closure) -> ChangedTrain:
+    """Return a source of pairs with two classes, whose train split has further pairs.
 
-    A pair in dev or test, of this source or of `others`, is left out, in either order; only letters
-    and digits are compared. A limit applies to all training pairs.
+    A pair in dev or test, of the source or of `others`, is left out, in either order; only letters
+    and digits are compared.
     """
-
-    source: Source
-    others: tuple[Source, ...]
-    closure: Closure
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.source.splits
-
-    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        if split != "train":
-            return self.source.read(folder, split, limit)
-        held = {key for source in (self.source, *self.others) for key in held_out(source, folder)}
-        return extended(self.source.read(folder, "train"), held, self.closure).sample(limit)
-
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, split)
+    return ChangedTrain(
+        source, others, lambda examples, held, where: extended(examples, held, closure)
+    )
 
 
-def extended(examples: Examples, held: set[frozenset[str]], closure: Closure) -> Examples:
+def extended(examples: Examples, held: Container[frozenset[str]], closure: Closure) -> Examples:
     """Return the pairs and those that follow from them, each once, without the pairs in `held`."""
     assert examples.targets is not None, "train has labels"
     rows = zip(*examples.texts, examples.targets.tolist(), strict=True)

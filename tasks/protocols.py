@@ -16,7 +16,7 @@ from common.errors import UserError
 from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.labelled_files import Source
 from tasks.readers import Examples
-from tasks.splits import DerivedSource, PartedSource, WithoutLeaks, random_split
+from tasks.splits import DerivedSource, PartedSource, random_split, without_leaks
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -164,9 +164,9 @@ def apply_protocol(
     if others is None:
         found = protocol.source(task.source, task, seed)
     elif protocol.removes_leaks_first:
-        found = protocol.source(WithoutLeaks(task.source, others), task, seed)
+        found = protocol.source(without_leaks(task.source, others), task, seed)
     else:
-        found = WithoutLeaks(protocol.source(task.source, task, seed), others)
+        found = without_leaks(protocol.source(task.source, task, seed), others)
     return found if task.extend is None else task.extend(found, others or ())
 
 

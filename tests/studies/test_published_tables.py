@@ -18,6 +18,7 @@ NOT_IN_PAPER = {
     "bees": ("M4", ("epochs",)),
     "mixing": ("round-robin-joint-sum", ("limit",)),
     "regularisation": ("sts-plain", ("limit",)),
+    "sharing": ("sst", ()),
     "similarity-scale": ("0-1", ()),
     "smart-place": ("plain", ()),
     "supercontext": ("small-sst-ce", ("limit", "dev_limit")),

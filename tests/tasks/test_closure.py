@@ -11,7 +11,7 @@ from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.run import make_trainer
 from tasks import build_task, data_folder
-from tasks.closure import WithClosure, extended
+from tasks.closure import extended, with_closure
 from tasks.protocols import FewShots, HeldOutTenth, apply_protocol
 from tasks.readers import Examples
 from tasks.splits import keys
@@ -97,7 +97,7 @@ def test_a_component_that_contradicts_itself_is_not_extended_and_counted():
 def test_pairs_of_dev_and_test_are_left_out_in_either_order_and_counted():
     train = examples("who=which", "which=what", "what!why")
     texts = {"train": train.texts, "dev": (["What?"], ["WHO"]), "test": (["why"], ["which"])}
-    source = WithClosure(Given(texts), (Given({"test": (["Why"], ["who."])}),), "all")
+    source = with_closure(Given(texts), (Given({"test": (["Why"], ["who."])}),), "all")
     found = replace(source.source.read(FOLDER, "train"), targets=train.targets)
     held = {key for split in ("dev", "test") for key in keys(source.read(FOLDER, split))}
     assert len(extended(found, set(), "all")) == 6
@@ -105,7 +105,7 @@ def test_pairs_of_dev_and_test_are_left_out_in_either_order_and_counted():
     assert "without 2 of dev or test" in extended(found, held, "all").notices[0]
     labelled = Labelled(texts, targets=train.targets)
     assert len(replace(source, source=labelled).read(FOLDER, "train")) == 3, "also of others"
-    assert len(WithClosure(labelled, (), "all").read(FOLDER, "train")) == 4
+    assert len(with_closure(labelled, (), "all").read(FOLDER, "train")) == 4
 
 
 class Labelled(Given):
