@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from reports.comparison import paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.bees.cells import TUNED
-from studies.claims import between
+from studies.claims import between, shared_seeds
 from studies.results import Cell, Content
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
@@ -146,8 +146,7 @@ def systems(report: Report) -> dict[str, System]:
     found: dict[str, System] = {}
     for title, members in parts.items():
         figures = [report.results.figures_by_seed(report.cell(name)) for name in members]
-        seeds = set.intersection(*map(set, figures))
-        if seeds:
+        if seeds := shared_seeds(figures):
             found[title] = {seed: [one[seed] for one in figures] for seed in sorted(seeds)}
     return found
 

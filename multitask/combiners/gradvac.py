@@ -26,7 +26,7 @@ def gradvac_weights(
         p + |p| (t sqrt(1 - c^2) - c sqrt(1 - t^2)) / (|g_j| sqrt(1 - t^2)) g_j
 
     p remains a combination of the original gradients, so that only their inner products are needed.
-    A gradient opposite to g_j (c = -1) becomes zero, for it cannot reach a target.
+    A gradient opposite to g_j (c = -1) becomes zero, because it cannot reach a target.
 
     Args:
         gram: (m, m) inner products of the m gradients; array or tensor.
