@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "results/*.md")
+SHIM = "https://unpkg.com/iframe-worker/shim"
 LINKED = re.compile(r"\]\(\.\./([^)]+)\)")
 
 
@@ -29,3 +31,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.generated_by:
         return markdown.replace("](docs/", "](")
     return LINKED.sub(r"](\1)", markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Load the script for search in pages opened as files from the site, not from the network."""
+    return output.replace(SHIM, get_relative_url("assets/iframe-worker.js", page.url))
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """Do the same in the page for missing pages."""
+    return output_content.replace(SHIM, "assets/iframe-worker.js")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from multitask.combiners.epo import non_uniformity
 from reports.cells import read_cell
 from reports.figures import SOFT, blank_figure, heading, save_figure, styled
 from reports.tables import text_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -114,33 +117,36 @@ def label(front: Front, objective: int) -> str:
     return name if front.reference[objective] == 1 else f"{name} / before training"
 
 
+def draw_points(axis: Axes, front: Front, x: int, y: int, marker: str = "o") -> None:
+    """Draw the points of two objectives and the rays of their preferences, in the same colours."""
+    from matplotlib import colormaps
+
+    colors = colormaps["cividis"](np.linspace(0, 0.9, len(front.losses)))  # in order
+    for wish, color in zip(front.preferences, colors, strict=True):
+        ends = 1 / wish[[x, y]]
+        axis.axline((0, 0), (ends[0], ends[1]), ls="--", color=color, linewidth=0.8, zorder=2)
+    first, second = front.relative[:, [x, y]].T
+    axis.scatter(first, second, c=colors, s=30, zorder=3, clip_on=False, marker=marker)
+    axis.set_xlabel(label(front, x))
+    axis.set_ylabel(label(front, y))
+
+
 @styled
 def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = None) -> None:
     """Draw a panel per method and pair of objectives: points, their rays, and `curve` behind."""
-    from matplotlib import colormaps
-
     inside = reachable(fronts)
     pairs = list(combinations(range(len(fronts[0].objectives)), 2))
     figure = blank_figure(4.1 * len(fronts), 3.8 * len(pairs))
     axes = figure.subplots(len(pairs), len(fronts), squeeze=False, sharex="row", sharey="row")
     for row, (x, y) in zip(axes, pairs, strict=True):
-        top = 1.08 * max(front.relative[:, [x, y]].max(0).max() for front in fronts)
         limit = 1.08 * np.max([front.relative[:, [x, y]].max(0) for front in fronts], axis=0)
         for axis, front in zip(row, fronts, strict=True):
             if curve is not None:
                 axis.plot(curve[:, x], curve[:, y], color=SOFT, linewidth=1.5, zorder=1)
-            colors = colormaps["cividis"](np.linspace(0, 0.9, len(front.losses)))  # in order
-            for wish, color in zip(front.preferences, colors, strict=True):
-                ray = 1 / wish[[x, y]]
-                ends = 4 * top * ray / ray.max()
-                axis.plot([0, ends[0]], [0, ends[1]], "--", color=color, linewidth=0.8, zorder=2)
-            points = front.relative[:, [x, y]].T
-            axis.scatter(*points, c=colors, s=30, zorder=3, clip_on=False)
+            draw_points(axis, front, x, y)
             axis.set(xlim=(0, limit[0]), ylim=(0, limit[1]))
             rays = f"{len(front.losses)} preferences, one run each; {distance_text(front, inside)}"
             heading(axis, front.method, rays)
-            axis.set_xlabel(label(front, x))
-            axis.set_ylabel(label(front, y))
     save_figure(figure, file)
 
 

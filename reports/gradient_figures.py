@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from reports.figures import heading, new_figure, styled, wrapped
 from reports.store import StoredRun
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 POINTS = 60  # per curve over steps; each is the mean of nearby steps
@@ -22,34 +25,72 @@ def telemetry_of(run: StoredRun) -> list[dict[str, Any]]:
     return list(read_steps(file)) if file.exists() else []
 
 
+@dataclass(frozen=True)
+class PartCosines:
+    """Mean cosines (P, K) of the gradients of K pairs of objectives, in P parts of the encoder."""
+
+    parts: tuple[str, ...]
+    pairs: tuple[str, ...]
+    means: np.ndarray
+    detail: str  # number of steps, seed
+
+    @classmethod
+    def of_run(cls, run: StoredRun) -> PartCosines | None:
+        """Compute them from a run's telemetry; return None if it has none by part."""
+        found: dict[str, dict[str, list[float]]] = {}
+        steps = 0
+        for line in telemetry_of(run):
+            steps += "layers" in line
+            for part, by_pair in line.get("layers", {}).items():
+                for pair, cosine in by_pair.items():
+                    found.setdefault(part, {}).setdefault(pair, []).append(cosine)
+        if not found:
+            return None
+        pairs = tuple(sorted({pair for several in found.values() for pair in several}))
+        means = [
+            [np.mean(several.get(pair, [np.nan])) for pair in pairs] for several in found.values()
+        ]
+        detail = f"mean of {steps:,} steps, seed {run.config.get('seed')}"
+        return cls(tuple(found), pairs, np.array(means), detail)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> PartCosines:
+        means = np.array(content["means"], np.float64)
+        return cls(tuple(content["parts"]), tuple(content["pairs"]), means, content["detail"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields, the means rounded to four digits."""
+        fields: dict[str, Any] = {"parts": list(self.parts), "pairs": list(self.pairs)}
+        return fields | {"means": self.means.round(4).tolist(), "detail": self.detail}
+
+    def draw(self, axis: Axes) -> None:
+        """Draw them as a map, red where the gradients are in conflict."""
+        limit = max(0.05, float(np.nanmax(np.abs(self.means))))
+        image = axis.imshow(self.means, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+        pairs = [pair.replace(" and ", "\nand ") for pair in self.pairs]
+        axis.set_xticks(range(len(pairs)), pairs)
+        axis.set_yticks(range(len(self.parts)), self.parts)
+        axis.grid(visible=False)
+        for (row, column), value in np.ndenumerate(self.means):
+            colour = "white" if abs(value) > 0.6 * limit else "black"
+            axis.text(
+                column, row, f"{value:z.2f}", ha="center", va="center", fontsize=9, color=colour
+            )
+        bar = axis.figure.colorbar(image, ax=axis, label="mean cosine")
+        bar.outline.set_visible(False)
+        detail = f"{self.detail}\nbelow 0: in conflict"
+        heading(axis, "Cosines of the tasks' gradients", detail)
+
+
 @styled
 def conflict_map(run: StoredRun) -> Figure | None:
     """Draw the mean cosine of gradients, by pair of objectives and part of the encoder."""
-    found: dict[str, dict[str, list[float]]] = {}
-    steps = 0
-    for line in telemetry_of(run):
-        steps += "layers" in line
-        for layer, pairs in line.get("layers", {}).items():
-            for pair, cosine in pairs.items():
-                found.setdefault(layer, {}).setdefault(pair, []).append(cosine)
-    if not found:
+    cosines = PartCosines.of_run(run)
+    if cosines is None:
         return None
-    pairs = sorted({pair for several in found.values() for pair in several})
-    means = np.array(
-        [[np.mean(several.get(pair, [np.nan])) for pair in pairs] for several in found.values()]
-    )
-    figure, axis = new_figure(max(4.1, 1.8 + 0.75 * len(pairs)), 1.7 + 0.32 * len(found))
-    limit = max(0.05, float(np.nanmax(np.abs(means))))
-    image = axis.imshow(means, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-    axis.set_xticks(range(len(pairs)), [pair.replace(" and ", "\nand ") for pair in pairs])
-    axis.set_yticks(range(len(found)), list(found))
-    axis.grid(visible=False)
-    for (row, column), value in np.ndenumerate(means):
-        colour = "white" if abs(value) > 0.6 * limit else "black"
-        axis.text(column, row, f"{value:z.2f}", ha="center", va="center", fontsize=9, color=colour)
-    figure.colorbar(image, ax=axis, label="mean cosine").outline.set_visible(False)
-    detail = f"mean of {steps:,} steps, seed {run.config.get('seed')}\nbelow 0: in conflict"
-    heading(axis, "Cosines of the tasks' gradients", detail)
+    width = max(4.1, 1.8 + 0.75 * len(cosines.pairs))
+    figure, axis = new_figure(width, 1.7 + 0.32 * len(cosines.parts))
+    cosines.draw(axis)
     return figure
 
 

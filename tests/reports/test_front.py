@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from reports.front import Front, draw_fronts, front_table, main, reachable
+from reports.figures import new_figure
+from reports.front import Front, draw_fronts, draw_points, front_table, main, reachable
 
 
 def front(losses, preferences=((0.5, 0.5), (0.2, 0.8)), method="EPO"):
@@ -79,3 +80,12 @@ def test_sweeps_of_the_same_preferences_are_drawn_side_by_side(tmp_path, monkeyp
     monkeypatch.setattr(sys, "argv", ["front", folders[0], other, "--output", str(output)])
     with pytest.raises(UserError, match=r"other/front\.json: expected the preferences of"):
         main()
+
+
+def test_the_points_of_a_front_stand_on_an_axis_with_their_rays():
+    one = front([(0.3, 0.3), (0.4, 0.1)])
+    _, axis = new_figure(3, 3)
+    draw_points(axis, one, 0, 1)
+    assert axis.collections[0].get_offsets().tolist() == one.losses.tolist()
+    slopes = [line.get_xy2()[1] / line.get_xy2()[0] for line in axis.lines]
+    assert slopes == pytest.approx([1, 0.25])  # rays along 1 / preference
