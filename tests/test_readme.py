@@ -93,22 +93,43 @@ def test_every_command_of_the_readme_runs(place, monkeypatch, capsys):
     assert "overall" in capsys.readouterr().out
 
 
-def shape_of(printed):
-    """Return the header, the (task, metric) rows and the steps by status of a printed result."""
+def result_of(printed):
+    """Return the header, the value of each (task, metric), and the steps of each status."""
     header = re.search(r"^ *task +metric.*$", printed, re.MULTILINE)
-    rows = re.findall(r"^ *(\w+) +(\w+) +-?[01]\.\d{4}\b", printed, re.MULTILINE)
+    rows = re.findall(r"^ *(\w+) +(\w+) +(-?[01]\.\d{4})\b", printed, re.MULTILINE)
     steps = {status: int(n) for n, status in re.findall(r"^(\d+) steps: (.+)$", printed, re.M)}
-    return header[0].split(), rows, steps
+    return header[0].split(), {row[:2]: float(row[2]) for row in rows}, steps
+
+
+def quoted_results():
+    """Return the results of the main command in the README and in the first steps."""
+    pages = README, PAGES["first-steps.md"]
+    texts = ["\n".join(re.findall(r"```text\n(.*?)```", one, re.DOTALL)) for one in pages]
+    assert f"{sum(result_of(texts[1])[2].values())} steps in all" in texts[1]
+    return map(result_of, texts)
 
 
 def test_the_output_in_the_readme_is_an_excerpt_of_that_in_the_first_steps():
-    pages = README, PAGES["first-steps.md"]
-    texts = ["\n".join(re.findall(r"```text\n(.*?)```", one, re.DOTALL)) for one in pages]
-    (header, rows, steps), (whole_header, every, whole_steps) = map(shape_of, texts)
+    (header, values, steps), (whole_header, every, whole_steps) = quoted_results()
     assert (header, steps) == (whole_header, whole_steps)
-    assert len(rows) == 4
-    assert [row for row in every if row in rows] == rows
-    assert f"{sum(steps.values())} steps in all" in texts[1]
+    assert len(values) == 4
+    assert list((every | values).items()) == list(every.items())
+
+
+@pytest.mark.slow
+def test_the_main_command_prints_what_the_first_steps_quote(place, capsys):
+    _, (header, values, steps) = quoted_results()
+    assert main(shlex.split(MAIN_COMMAND)) == 0
+    printed_header, printed, printed_steps = result_of(capsys.readouterr().out)
+    assert printed_header == header
+    assert printed.keys() == values.keys()
+    # Kernels round differently. Two standard deviations of a share of 100 dev examples are 0.1.
+    assert printed == pytest.approx(values, abs=0.1)
+    alone = "one objective"  # decided by the sampler, not by arithmetic
+    assert printed_steps.keys() == steps.keys()
+    assert printed_steps[alone] == steps[alone]
+    assert sum(printed_steps.values()) == sum(steps.values())
+    assert abs(printed_steps["projected"] - steps["projected"]) <= 0.2 * sum(steps.values())
 
 
 @pytest.mark.slow
