@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
 from common.settings import short_repr
-from common.suggestions import suggestion
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
@@ -25,7 +24,7 @@ from multitask.objective_rules import (
 )
 from multitask.regularizers import Distillation
 from multitask.settings_by_name import UNSCALED, owner_of
-from tasks import TaskOptions
+from tasks import TaskOptions, task_suggestion
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -131,7 +130,8 @@ def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:
     """Yield a sentence for each name that is not one of the run's tasks."""
     for name in names:
         if c.tasks and name not in c.tasks:
-            yield f"{key}: expected one of {', '.join(c.tasks)}, found {short_repr(name)}"
+            line = f"{key}: expected one of {', '.join(c.tasks)}, found {short_repr(name)}"
+            yield line + task_suggestion(name, c.tasks)
 
 
 def mixing_rules(c: RunConfig) -> Iterator[str]:
@@ -180,7 +180,7 @@ def task_name_rules(c: RunConfig) -> Iterator[str]:
     for name in c.tasks:
         if name not in known:
             line = f"tasks: expected one of {', '.join(known)}, found {name!r}"
-            yield line + suggestion(name, known)
+            yield line + task_suggestion(name, known)
         if c.tasks.count(name) > 1:
             yield f"tasks: expected each task once, found {name} twice"
     for task, options in c.task_options.items():

@@ -207,6 +207,23 @@ def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
     assert same.model.encode(["a film"]).shape == (1, 32)
 
 
+@pytest.mark.parametrize("form", ["--use {0} {1}", "--use {0} --use {1}", "--use={0} --use {1}"])
+def test_several_files_after_one_flag_or_several(form, own, tmp_path, run_ok, error_line):
+    other = tmp_path / "other.py"
+    code = (
+        CLASS.replace("class A", "class Other") + "name='second'):\n  'Second.'\n  slope: float = 2"
+    )
+    other.write_text(code, "utf-8")
+    flags = form.format(own, other).split()
+    text = run_ok("--mode", "multitask", "--help-all", *flags, "--data", tmp_path).stdout
+    assert "tilted: Weight the first" in text
+    assert "second: Second." in text
+    line = error_line(2, "--mode", "multitask", *flags, "--combiner", "second", "--slope", "abc")
+    assert line == "run.py: --slope: expected a number, found 'abc' (see --help)"
+    for mode in ("single", "predict"):
+        assert "--use: expected at least one" in error_line(2, "--mode", mode, "--use")
+
+
 def test_flags_of_users_methods_are_documented_and_checked(own, run_ok, error_line):
     loaded = load_methods(str(own))
     assert len(loaded) == 8
