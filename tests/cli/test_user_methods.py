@@ -39,6 +39,7 @@ from tasks.protocols import Protocol
 class Tilted(Combiner, name="tilted"):
     """Weight the first objective by --tilt, the others by 1."""
 
+    for_one_objective = True
     tilt: float = 2.0
 
     def combine(self, gram, losses, drawn):
