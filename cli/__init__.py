@@ -47,6 +47,22 @@ GROUPS = {  # of the modes in --help
         "download": "download data from the hub as files of CS224N and GLUE",
     },
 }
+# Modes, and other words for what they do, with underscores, for suggestions.
+OTHER_MODES = {
+    "single": "train training fit finetune fine_tune tune learn",
+    "multitask": "train training fit finetune fine_tune tune learn mtl multi",
+    "ensemble": "vote average soup merge",
+    "pareto": "sweep",
+    "evaluate": "test eval evaluation score validate check diagnose",
+    "compare": "report comparison significance",
+    "runs": "list ls",
+    "predict": "infer inference prediction classify",
+    "demo": "serve server serving ui web gui",
+    "encode": "embed embedding embeddings encoding vectors",
+    "similar": "search query retrieve retrieval nearest",
+    "export": "save convert onnx",
+    "tasks": "data datasets",
+}
 MODES = {name: text for modes in GROUPS.values() for name, text in modes.items()}
 TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
 # Modes with --use.
@@ -68,7 +84,11 @@ class Parser(argparse.ArgumentParser):
         unknown = re.match(r"unrecognized arguments: --?([\w-]+)", message)
         if unknown:
             known = [flag.lstrip("-") for flag in self._option_string_actions]
-            message += suggestion(unknown[1], known).replace("mean ", "mean --")
+            message += re.sub("(mean|or) ", r"\1 --", suggestion(unknown[1], known))
+        elif wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            from tasks import task_suggestion
+
+            message += task_suggestion(wrong[1], [one.strip("'") for one in wrong[2].split(", ")])
         self.exit(2, f"{program()}: {one_line(message)} (see --help)\n")
 
 
@@ -96,7 +116,7 @@ def main(argv: list[str]) -> int:
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
-        front.error(line + suggestion(chosen.mode, MODES))
+        front.error(line + suggestion(chosen.mode, MODES, OTHER_MODES))
     return run_and_report(program(), lambda: run_mode(chosen.mode, rest))
 
 
@@ -147,10 +167,13 @@ def run_mode(name: str, rest: list[str]) -> int:
 
 def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
     """Load the methods in the files of `--use`, if the mode supports it."""
-    files = [after for flag, after in pairwise(rest) if flag == "--use"]
-    files += [word.partition("=")[2] for word in rest if word.startswith("--use=")]
-    if not files or name not in WITH_METHODS:
+    if name not in WITH_METHODS or not any(word.partition("=")[0] == "--use" for word in rest):
         return ()
+    from cli.settings_flags import USE
+
+    parser = Parser(prog=f"{program()} --mode {name}", add_help=False, allow_abbrev=False)
+    parser.add_argument("--use", **USE)
+    files = parser.parse_known_args(rest)[0].use
     from multitask.user_methods import load_methods
 
     return tuple(method for file in files for method in load_methods(file))

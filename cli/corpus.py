@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import USE_AGAIN, Flags, path
+from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
@@ -40,7 +40,7 @@ def add_run(files: argparse._ArgumentGroup, task_help: str = "") -> None:
         metavar="TASK",
         help=f"use the adapter of this task of the run (default: the shared encoder){task_help}",
     )
-    files.add_argument("--use", type=path, action="append", metavar="FILE.py", help=USE_AGAIN)
+    files.add_argument("--use", help=USE_AGAIN, **USE)
 
 
 def check_run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

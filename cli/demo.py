@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from cli.settings_flags import USE_AGAIN, Flags, path, typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
 
@@ -38,7 +38,7 @@ def add_flags(parser: Any) -> None:
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(MACHINE)
-    flags.add("use", "training", USE_AGAIN, type=path, action="append", metavar="FILE.py")
+    flags.add("use", "training", USE_AGAIN, **USE)
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli.settings_flags import USE_AGAIN, path
+from cli.settings_flags import USE, USE_AGAIN, path
 
 FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) returns the same embeddings",
@@ -35,7 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "encoder",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing export")
-    parser.add_argument("--use", type=path, action="append", metavar="FILE.py", help=USE_AGAIN)
+    parser.add_argument("--use", help=USE_AGAIN, **USE)
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from cli.settings_flags import Flags
-from cli.single import KEYS, ROLES, add_pcgrad
+from cli.single import COMMON, KEYS, ROLES, add_pcgrad
 from cli.task_names import add_own_task, name_of, resolve_tasks, task
 from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
@@ -14,7 +14,7 @@ from tasks import CS224N, TASK_NAMES
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
-        parser, ("sampling", "schedule", *ROLES), ("batches_per_step", *KEYS)
+        parser, ("sampling", "schedule", *ROLES), ("batches_per_step", *KEYS), common=COMMON
     )
     add_task_list(flags, CS224N)
     flags.add(

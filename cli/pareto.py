@@ -26,6 +26,7 @@ def add_flags(parser: Any) -> None:
         ("batches_per_step", "select_by", "label_smoothing"),
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
+        common=("test_limit",),
     )
     add_task_list(flags, ("sst", "sts"))
     flags.add_task_options(TASK_NAMES)

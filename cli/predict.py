@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.corpus import check_output
-from cli.settings_flags import USE_AGAIN, Flags, path, typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Name
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
@@ -73,7 +73,7 @@ def add_flags(parser: Any) -> None:
     )
     parser.flags = flags = Flags(parser)
     flags.add_config(("precision", *MACHINE))
-    flags.add("use", "training", USE_AGAIN, type=path, action="append", metavar="FILE.py")
+    flags.add("use", "training", USE_AGAIN, **USE)
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
@@ -18,18 +18,20 @@ from common.errors import SettingsError
 from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES
+from multitask.repeated_flags import flag
 from multitask.settings_by_name import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
-USE_AGAIN = "file with the user-defined methods that the run was trained with"
+USE_AGAIN = "files with the user-defined methods that the run was trained with"
 Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role and name
 
 
 class Flags:
     """The flags of a mode, in groups; without `everything`, help shows only the common ones.
 
-    `defaults` replace the defaults of the settings in this mode.
+    `defaults` replace the defaults of the settings in this mode, and `common` are settings that are
+    common in this mode only.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class Flags:
         parser: argparse.ArgumentParser,
         everything: bool = True,
         defaults: Mapping[str, Any] = MappingProxyType({}),
+        common: Collection[str] = (),
     ) -> None:
         self.parser, self.everything, self.defaults = parser, everything, defaults
+        self.common = common
         self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
         self.hints: dict[str, Any] = {}  # types of the settings with a flag
         self.methods: dict[str, list[str]] = {}  # names of the mode's methods by role
@@ -48,9 +52,10 @@ class Flags:
         """Add a flag to a group; flags that are not common are shown only by --help-all."""
         if group not in self.groups:
             self.groups[group] = self.parser.add_argument_group(group)
-        shown = help.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
+        shown = common or key in self.common or self.everything
+        text = help.replace("%", "%%") if shown else argparse.SUPPRESS
         try:
-            return self.groups[group].add_argument(flag(key), dest=key, help=shown, **more)
+            return self.groups[group].add_argument(flag(key), dest=key, help=text, **more)
         except argparse.ArgumentError as error:  # a user-defined method has the same setting
             line = "expected another name for a setting, because the mode has this flag"
             raise SettingsError(f"{key}: {line}") from error
@@ -148,10 +153,6 @@ class Flags:
 def of_tasks(method: type[Settings]) -> bool:
     """Return whether a method is not one of pre-training, which sets `tasks` itself."""
     return not hasattr(method, "tasks")
-
-
-def flag(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
 
 
 def summary(method: type[Settings]) -> str:
@@ -271,6 +272,9 @@ def path(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
     return os.path.expanduser(text)
+
+
+USE: dict[str, Any] = {"type": path, "nargs": "+", "action": "extend", "metavar": "FILE.py"}
 
 
 def typed(hint: Any) -> Callable[[str], Any]:

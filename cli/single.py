@@ -10,11 +10,12 @@ from cli.training import config_of, train, training_flags
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
+COMMON = ("test_limit", "freeze_encoder")  # further settings in --help
 KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing")
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, ROLES, KEYS)
+    parser.flags = flags = training_flags(parser, ROLES, KEYS, common=COMMON)
     add_task(flags, "task to train", TASK_NAMES)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)

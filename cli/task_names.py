@@ -10,8 +10,7 @@ from typing import Any
 from cli.settings_flags import Flags
 from cli.training import settings_file
 from common.errors import SettingsError, UserError
-from common.suggestions import suggestion
-from tasks import TASK_NAMES
+from tasks import TASK_NAMES, task_suggestion
 from tasks.described import NAME, parse_description
 
 FORM = "NAME=FILE:type=...,text=...,label=..."
@@ -38,6 +37,7 @@ def task(text: str) -> str | OwnTask:
     if "=" not in text:
         raise argparse.ArgumentTypeError(
             f"expected the name of a task, or an own task {FORM}, found {text!r}"
+            f"{task_suggestion(text, TASK_NAMES)}"
         )
     try:
         return OwnTask(text.partition("=")[0], parse_description(text))
@@ -101,7 +101,7 @@ def resolve_tasks(
         if isinstance(one, str) and one not in known:
             expected = f"one of {', '.join(TASK_NAMES)}, or an own task {FORM}"
             raise SettingsError(
-                f"{flag}: expected {expected}, found {one!r}{suggestion(one, known)}"
+                f"{flag}: expected {expected}, found {one!r}{task_suggestion(one, known)}"
             )
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None

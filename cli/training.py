@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cli.next_commands import next_commands
-from cli.settings_flags import Flags, of_tasks, path, typed
+from cli.settings_flags import USE, Flags, of_tasks, path, typed
 from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
 from common.progress import is_main_process
@@ -54,12 +54,14 @@ def training_flags(
     fits: Fits = of_tasks,
     without: tuple[str, ...] = (),
     defaults: Mapping[str, Any] | None = None,
+    common: tuple[str, ...] = (),
 ) -> Flags:
     """Add the flags of a training mode: settings, and methods of some `roles` that fit.
 
-    `without` are settings of methods that get no flag, because the mode sets them.
+    `without` are settings of methods that get no flag, because the mode sets them; `common` are
+    further settings that `--help` shows.
     """
-    flags = Flags(parser, parser.everything, defaults or {})
+    flags = Flags(parser, parser.everything, defaults or {}, common)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))
@@ -74,9 +76,9 @@ def training_flags(
 
 
 def add_use(flags: Flags) -> None:
-    """Add `--use`, whose file is read before the flags are parsed."""
-    text = "file with user-defined methods, which get names and flags like built-in methods"
-    flags.add("use", "training", text, metavar="FILE.py", action="append")
+    """Add `--use`, whose files are read before the flags are parsed."""
+    text = "files with user-defined methods, which get names and flags like built-in methods"
+    flags.add("use", "training", text, common=True, **USE)
 
 
 def add_output_flags(flags: Flags) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
-# Names here, and those of the same settings in other libraries.
+# Names here, and those of the same settings in other libraries, with underscores.
 OTHER_NAMES = {
     "lr": "learning_rate lr_rate encoder_lr",
     "epochs": "num_epochs num_train_epochs max_epochs n_epochs",
@@ -26,17 +26,26 @@ OTHER_NAMES = {
 }
 
 
-def suggestion(value: Any, names: Iterable[str]) -> str:
+def suggestion(
+    value: Any,
+    names: Iterable[str],
+    others: Mapping[str, str] = OTHER_NAMES,
+    cutoff: float = CUTOFF,
+) -> str:
     """Return the end of a message with the name that was meant; empty if no name is similar.
 
-    That is the name here of a setting of other libraries, the same name with other hyphens, or the
-    most similar name.
+    That is the same name in other letters or with other hyphens, else the names for which `others`
+    has this word, else the most similar name, if the similarity is at least `cutoff`.
     """
     if not isinstance(value, str):
         return ""
-    known = {name.replace("-", "_"): name for name in names}
-    word = value.replace("-", "_").lower()
-    meant = [word, *(here for here, others in OTHER_NAMES.items() if word in others.split())]
-    near = [known[one] for one in meant if one in known]
-    near = near or get_close_matches(value, [*known.values()], 1, CUTOFF)
-    return f"; did you mean {near[0]}?" if near else ""
+    known, word = {normal(name): name for name in names}, normal(value)
+    meant = [word, *(here for here, words in others.items() if word in words.split())]
+    near = [one for one in (meant[:1] if word in known else meant) if one in known]
+    near = near or get_close_matches(word, known, 1, cutoff)
+    return f"; did you mean {' or '.join(known[one] for one in near)}?" if near else ""
+
+
+def normal(name: str) -> str:
+    """Return a name in lower case, with underscores in place of hyphens."""
+    return name.replace("-", "_").lower()

@@ -6,12 +6,11 @@ A method's class checks its own settings. Rules about objectives and pre-trainin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
-from common.settings import short_repr
-from common.suggestions import suggestion
+from common.settings import default_of, short_repr
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
@@ -23,9 +22,10 @@ from multitask.objective_rules import (
     task_training_rules,
     weights_by_task,
 )
+from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings_by_name import UNSCALED, owner_of
-from tasks import TaskOptions
+from tasks import TaskOptions, task_suggestion
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -68,8 +68,29 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     yield from filter(None, (one.precision_fault(c.precision) for one in c.regularizers))
     if c.adapter is not None and c.probe_epochs:
         yield f"adapter and probe_epochs: {ONE}"
+    yield from frozen_rules(c, further_rates(c))
     if c.freeze_encoder and c.adapter is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
+
+
+def further_rates(c: RunConfig) -> list[str]:
+    """Return the settings that change the rates of an encoder's parts, if they are not defaults.
+
+    The rate `lr` itself is that of every run.
+    """
+    values, known = c.optimizer.values(), c.optimizer.by_key()
+    return [
+        key
+        for key in c.optimizer.of_encoder
+        if key not in Optimizer.of_encoder and values[key] != default_of(known[key])
+    ]
+
+
+def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
+    """Settings of the encoder's optimiser among those `given`, if the encoder is not trained."""
+    for key in c.optimizer.of_encoder:
+        if c.freeze_encoder and key in given:
+            yield f"freeze_encoder and {key}: expected only head_lr"
 
 
 def example_rules(c: RunConfig) -> Iterator[str]:
@@ -131,7 +152,8 @@ def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:
     """Yield a sentence for each name that is not one of the run's tasks."""
     for name in names:
         if c.tasks and name not in c.tasks:
-            yield f"{key}: expected one of {', '.join(c.tasks)}, found {short_repr(name)}"
+            line = f"{key}: expected one of {', '.join(c.tasks)}, found {short_repr(name)}"
+            yield line + task_suggestion(name, c.tasks)
 
 
 def mixing_rules(c: RunConfig) -> Iterator[str]:
@@ -162,9 +184,7 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
     The command line refuses such a flag even with its default value. A configuration that is
     copied from another one may hold settings that it does not use.
     """
-    for key in c.optimizer.of_encoder:
-        if c.freeze_encoder and key in given:
-            yield f"freeze_encoder and {key}: expected only head_lr"
+    yield from frozen_rules(c, given)
     own_pooling = getattr(c.objective, "own_pooling", False)
     if own_pooling and "pooling" in given and all(has_classes(c, task) for task in c.tasks):
         yield f"pooling: expected another objective, for {c.objective.name} has its own"
@@ -180,7 +200,7 @@ def task_name_rules(c: RunConfig) -> Iterator[str]:
     for name in c.tasks:
         if name not in known:
             line = f"tasks: expected one of {', '.join(known)}, found {name!r}"
-            yield line + suggestion(name, known)
+            yield line + task_suggestion(name, known)
         if c.tasks.count(name) > 1:
             yield f"tasks: expected each task once, found {name} twice"
     for task, options in c.task_options.items():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from common.errors import RunError
 from common.json_files import write_json
 from multitask.config import RunConfig, path_settings
+from multitask.repeated_flags import flags_to_repeat
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import as_paths, belongs_to_run
 from multitask.user_methods import source_of
@@ -51,6 +52,11 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     if stored is None or overwrite or not folder.has_results():
         return False
     if difference := config.difference(stored):
+        if resume and (flags := flags_to_repeat(config, folder.config(config.user_methods))):
+            raise RunError(
+                f"{folder.path}: expected the settings with which the run began, found others: "
+                f"{flags}; or choose another --output, or --overwrite it"
+            )
         raise RunError(
             f"{folder.path}: expected this run's configuration, found another: {difference}; "
             "choose another --output, or --overwrite it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,7 +124,7 @@ class StepGradient:
         found, combiner = self.reduced(values), self.combiner
         assert isinstance(combiner, WeighsLosses)
         drawn = [self.objective_index[name] for name in values]
-        combined = checked(lambda: combiner.weigh(found, drawn), self.objective_index, len(drawn))
+        combined = self.checked(lambda: combiner.weigh(found, drawn), len(drawn))
         weights = dict(zip(values, combined.weights, strict=True))
         for losses, rows in kept:
             own = rows.new_tensor([weights[name] for name in losses.by_objective])
@@ -241,7 +241,12 @@ class StepGradient:
         check_finite("gradient", np.diag(gram), names)
         drawn = [self.objective_index[name] for name in names]
         combine = self.combiner.combine
-        return checked(lambda: combine(gram, losses, drawn), self.objective_index, len(drawn))
+        return self.checked(lambda: combine(gram, losses, drawn), len(drawn))
+
+    def checked(self, combine: Callable[[], Combined], m: int) -> Combined:
+        """Return the checked result of the combiner for m objectives."""
+        alone = m == 1 and not self.config.combiner.for_one_objective
+        return checked(combine, self.objective_index, m, alone)
 
     def after_step(self, batches: Batches, step: int, result: StepResult) -> None:
         """Show a combiner that compares losses those of a step's batches after the step.

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from common.progress import with_bar
 from ensemble.alignment import aligned
 from reports.systems import ScoredSystem
 from tasks.metrics import LEADERBOARD, METRICS, overall_share
@@ -210,9 +211,18 @@ class Comparison:
 def compare(systems: Sequence[ScoredSystem]) -> Comparison:
     """Compare each system with the first one on their common tasks and, if all three, overall."""
     first, found = systems[0], []
+    pairs = [
+        (other, task)
+        for other in systems[1:]
+        for task in first.system.tasks
+        if task in other.system.tasks
+    ]
+    by_system: dict[str, list[Difference]] = {}
+    for other, task in with_bar("compare", "task", pairs):
+        difference = compare_on_task(first, other, task)
+        by_system.setdefault(other.system.name, []).append(difference)
     for other in systems[1:]:
-        common = [task for task in first.system.tasks if task in other.system.tasks]
-        several = [compare_on_task(first, other, task) for task in common]
+        several = by_system.get(other.system.name, [])
         if has_overall(first) and has_overall(other):
             found.append(overall_difference(several))
         found += several

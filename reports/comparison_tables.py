@@ -218,17 +218,22 @@ def left_out_section(one: ScoredSystem) -> Section:
     )
 
 
+CLEAR = "A difference is clear if its 95 % interval over examples and seeds excludes 0."
+CELLS = (
+    "A cell is the main metric of one task with one seed; Wilcoxon's signed-rank test asks whether "
+    "one system is above the other over all cells that both have, and needs six of them."
+)
 NOTES = (
     "Mean ± standard deviation over the seeds (their number); the best mean of a column is bold. "
     "The relative gain is the mean over the tasks of the main metric's relative change (Maninis et "
     "al., 2019). Training per seed is the time of all runs of a seed, without dev scores; times of "
     "other machines or numbers of threads cannot be compared. Intervals: paired bootstrap over the "
-    "examples and the seeds, 2,000 samples, of the difference of the means over the seeds; a "
-    "difference is clear if its interval excludes 0. With one seed they do not contain the "
+    "examples and the seeds, 2,000 samples, of the difference of the means over the seeds. "
+    f"{CLEAR} With one seed they do not contain the "
     "variation of seeds, with two or three they are rough. McNemar's exact test compares one run "
     "of each system, with the given seeds; this test "
-    "and the intervals are not adjusted for multiple tests. Wilcoxon's signed-rank test needs six "
-    "pairs; p is Holm-adjusted, and too small for cells that come from one multi-task run or "
+    "and the intervals are not adjusted for multiple tests. "
+    f"{CELLS} Its p is Holm-adjusted, and too small for cells that come from one multi-task run or "
     "pre-training."
 )
 
@@ -253,7 +258,8 @@ def as_latex(comparison: Comparison) -> str:
 
 def as_text(comparison: Comparison) -> str:
     tables = [f"{one.title}\n\n{text_table(*one.table)}" for one in sections(comparison)]
-    return "\n\n".join([*verdicts(comparison), *tables])
+    notes = [f"{CLEAR} {CELLS}"] if comparison.differences else []
+    return "\n\n".join([*verdicts(comparison), *tables, *notes])
 
 
 def compared(folders: Sequence[Path]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from common.errors import UserError
+from common.progress import with_bar
 from multitask.run_folder import RunFolder
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
 from reports.store import StoredRun
@@ -25,7 +26,7 @@ TITLES = {"pca": "PCA", "tsne": "t-SNE"}
 def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Drawing]:
     """Draw one map per system, from its first run with sentiment, weights and data."""
     found = []
-    for number, one in enumerate(systems, 1):
+    for number, one in with_bar("draw maps", "system", list(enumerate(systems, 1))):
         maps = (embedding_map(one.system.name, run, method) for run in one.system.runs)
         if (figure := next((figure for figure in maps if figure is not None), None)) is not None:
             what = f"{TITLES[method]} of {TASK} sentences, {one.system.name}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import UserError
+from common.progress import with_bar
 from ensemble.alignment import aligned
 from multitask.methods import methods
 from multitask.run_folder import RunFolder
@@ -195,10 +196,10 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
         file = folder / "predictions" / scores_name(name, "dev")
         return read_scores_of(file, kind.columns, several=kind.labels is not None)
 
+    cells = [(system, *cell) for system in systems for cell in system.cells.items()]
     scores = {
         (task, seed, folder): read(folder, task, system.task(task).kind)
-        for system in systems
-        for (task, seed), folder in system.cells.items()
+        for system, (task, seed), folder in with_bar("read scores", "cell", cells)
     }
     seen: dict[str, set[str]] = {}
     for (task, _, _), found in scores.items():

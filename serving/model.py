@@ -24,6 +24,7 @@ from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from serving.prediction import Prediction, count_empty, joined, prediction, warn_of_empty_texts
 from serving.run_encoder import bi_encoder_of
+from tasks import task_suggestion
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
@@ -190,7 +191,8 @@ class MultiTaskModel:
         able = self.readers(columns)
         for name in tasks or ():
             if name not in self.tasks_by_name:
-                raise RunError(f"expected tasks of {', '.join(self.tasks)}, found {name}")
+                meant = task_suggestion(name, self.tasks)
+                raise RunError(f"expected tasks of {', '.join(self.tasks)}, found {name}{meant}")
             if name not in able:
                 raise RunError(f"{name}: expected pairs of texts, found single ones")
         if not able:

@@ -17,7 +17,7 @@ import numpy as np
 
 from common.errors import escape_unsafe
 from tasks.labelled_files import files_of
-from tasks.readers import to_number
+from tasks.readers import label_fault, to_number
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
             try:
                 label_number = files.parse_label(text)
             except ValueError as error:
-                raise DataError(f"{where}: {error}, found {text!r}") from error
+                raise DataError(f"{where}: {label_fault(error, text, names)}") from error
             left_out = classes is not None and label_number >= classes
             found.append(np.nan if left_out else label_number)
     targets = np.array(found, np.float64)

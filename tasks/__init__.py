@@ -25,6 +25,7 @@ from tasks.registry import (
     TASKS,
     TaskOptions,
     build_task,
+    task_suggestion,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ __all__ = [
     "TASK_NAMES",
     "TaskOptions",
     "build_task",
+    "task_suggestion",
 ]
 CustomTasks = Mapping[
     str, Mapping[str, Any]

@@ -18,11 +18,10 @@ import numpy as np
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
 from common.settings import plain, short_repr
-from common.suggestions import suggestion
 from tasks.described import NAME, TaskDescription, checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import named_label, score_label
-from tasks.registry import TASKS, TaskOptions
+from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.task_inference import complete_description
 
@@ -79,7 +78,7 @@ def task(
         return TASKS[first](**options)
     if "=" not in first:
         line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
-        raise SettingsError(line + suggestion(first, TASKS))
+        raise SettingsError(line + task_suggestion(first, TASKS))
     if options:
         line = f"expected inside the description, found {next(iter(options))} outside of it"
         raise SettingsError(f"options: {line}")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tasks.readers import Examples, Limit, text_hash
+from tasks.readers import Examples, Limit, label_fault, text_hash
 from tasks.tables import rows_by_name
 from tasks.text_files import DataError
 
@@ -132,7 +132,8 @@ class LabelledFiles:
             found: Label = self.parse_label(label)
             return found
         except ValueError as error:
-            raise DataError(f"{where}: {self.label_column}: {error}, found {label!r}") from error
+            fault = label_fault(error, label)
+            raise DataError(f"{where}: {self.label_column}: {fault}") from error
 
     def file(self, folder: Path, split: str) -> Path:
         """Return the file of a split, in the first place that has any file of the task."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from common.suggestions import suggestion
+
+ONE_OF_THREE = 0.6  # minimum similarity of a label: one letter of three is wrong
 Limit = int | float | None  # number of examples, or a share below 1; None for all
 Limits = int | float | Mapping[str, int | float] | None  # of every task, or by task
 
@@ -101,12 +104,26 @@ def class_label(classes: int) -> Callable[[str], float]:
     return parse
 
 
+class UnknownLabelError(ValueError):
+    """A label that is not one of `names`; the message says what was expected."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+        super().__init__(f"expected {', '.join(self.names)}")
+
+
+def label_fault(error: ValueError, label: str, names: Iterable[str] = ()) -> str:
+    """Return what a parser of labels expected and found, and the label or name that was meant."""
+    known = () if to_number(label) is not None else (*getattr(error, "names", ()), *names)
+    return f"{error}, found {label!r}{suggestion(label, known, {}, ONE_OF_THREE)}"
+
+
 def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
     """Return a parser of labels by name, numbered in this order."""
 
     def parse(label: str) -> float:
         if label not in names:
-            raise ValueError(f"expected {', '.join(names)}")
+            raise UnknownLabelError(names)
         return names.index(label)
 
     return parse
@@ -117,7 +134,7 @@ def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
 
     def parse(label: str) -> float:
         if label.lower() not in classes:
-            raise ValueError(f"expected {', '.join(classes)}")
+            raise UnknownLabelError(classes)
         return classes[label.lower()]
 
     return parse

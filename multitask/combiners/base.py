@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -90,7 +90,8 @@ class Combiner(Settings):
     A method that depends only on the current step overrides `combine`. A method with a state or
     random draws overrides `build`, which returns an object with `combine`, `state_dict` and
     `load_state_dict` for one run. If `needs_rows` is False, all weights are 1. If
-    `for_one_objective` is True, the method also has an effect on a single objective. If
+    `for_one_objective` is True, the method also has an effect on a single objective; otherwise the
+    status of a step with a single objective is `ALONE`. If
     `for_balanced` is False, it cannot combine tasks whose objectives are combined before.
     `extra_passes` counts further passes of a step, forward and backward, to estimate times.
     """
@@ -151,10 +152,13 @@ class WithPreference(Combiner):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
 
 
-def checked(combine: Callable[[], Combined], indices: Mapping[str, int], m: int) -> Combined:
+def checked(
+    combine: Callable[[], Combined], indices: Mapping[str, int], m: int, alone: bool = False
+) -> Combined:
     """Return what `combine` finds for m objectives; `indices` are those of the run, by name.
 
-    Raise RunError for anything but m finite weights; an ObjectiveError gets the objective's name.
+    With `alone`, the status says that there was only one objective. Raise
+    RunError for anything but m finite weights; an ObjectiveError gets the objective's name.
     """
     try:
         found = combine()
@@ -165,7 +169,7 @@ def checked(combine: Callable[[], Combined], indices: Mapping[str, int], m: int)
         raise RunError(f"combiner: {line}")
     if found.weights.shape != (m,) or not np.isfinite(found.weights).all():
         raise RunError(f"combiner: expected {m} finite weights, found {found.weights.tolist()}")
-    return found
+    return replace(found, status=ALONE) if alone else found
 
 
 def preferences(preference: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Combiner, ObjectiveError, Setup
+from multitask.combiners.base import Combined, Combiner, ObjectiveError, Setup
 
 RATE, DECAY = 0.025, 1e-3  # beta and gamma (appendix C)
 MOMENTA, EPSILON = (0.9, 0.999), 1e-8  # Adam's
@@ -73,7 +73,7 @@ class Logits:
             expected = "combiner famo: expected losses of zero or more"
             raise ObjectiveError(expected, drawn[int(losses.argmin())], float(losses.min()))
         weights = famo_weights(self.logits[list(drawn)], losses)
-        return Combined(weights, ALONE if len(weights) == 1 else "weighted")
+        return Combined(weights, "weighted")
 
     def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None:
         if len(drawn) == 1:  # nothing to compare it with

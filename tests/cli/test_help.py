@@ -60,7 +60,9 @@ FLAGS = {  # the modes whose complete help shows them
 COMMON_FLAGS = {  # shown by --help, too
     "--sampling": ("multitask", "pareto"),
     "--combiner": OF_TASKS,
-    "--pcgrad": ("single", "multitask"),
+    "--pcgrad --freeze-encoder": ("single", "multitask"),
+    "--test-limit": OF_TASKS,
+    "--use": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run --resume": TRAINING,
 }
 RARE = "--smart-weight --scl-weight --cones --warmup --hard-top-k --shots --sst-head --verbose"

@@ -14,11 +14,13 @@ import pytest
 import yaml
 from run_files import config, metrics
 
+import cli
 from cli.settings_flags import takes_names, takes_several
 from common.errors import SettingsError
 from common.settings import accepts, hints_of
 from multitask.config import RunConfig
 from multitask.methods import owners
+from tasks.registry import OTHER_NAMES, TASK_NAMES
 
 BEGINNINGS = {
     "sst": "--mode single --task sst --encoder tiny",
@@ -39,6 +41,20 @@ MODES_AND_FLAGS = [
     ("", "--mode: expected one of single, multitask"),
     ("--mode", "--mode: expected one of single, multitask"),
     ("--mode nope", "--mode: expected one of single, multitask"),
+    *(
+        (f"--mode {word}", f"found '{word}'; did you mean {meant}? (see --help)")
+        for word, meant in (
+            *[(one, "single or multitask") for one in ("train", "finetune", "fine-tune", "tune")],
+            *[(one, "evaluate") for one in ("test", "eval", "evalute")],
+            *[(one, "encode") for one in ("embed", "embedding")],
+            *(
+                ("infer", "predict"),
+                ("serve", "demo"),
+                ("search", "similar"),
+                ("report", "compare"),
+            ),
+        )
+    ),
     ("sst stray", "unrecognized arguments: stray"),
     ("sst --epoch 3", "--epoch"),
     ("sst --learning-rate 1", "--learning-rate 1; did you mean --lr?"),
@@ -73,6 +89,18 @@ TASKS = [
     ("--mode single", "--task: expected one, found none"),
     ("--mode probe --encoder tiny", "--task: expected one, found none"),
     ("--mode single --task nope", "expected one of sst, qqp, sts, "),
+    *(
+        (f"--mode single --task {word}", f"found '{word}'; did you mean {meant}? (see --help)")
+        for word, meant in (
+            *[(one, "sst") for one in ("sentiment", "sst5", "sst-5", "SST", "Sentiment")],
+            *[(one, "qqp") for one in ("paraphrase", "quora", "quora-question-pairs")],
+            *[(one, "sts") for one in ("similarity", "stsb", "sts-b", "STS-B")],
+        )
+    ),
+    ("all --tasks sst paraphrase", "found 'paraphrase'; did you mean qqp?"),
+    ("all --limit quora=3", "found 'quora'; did you mean qqp?"),
+    ("--mode evaluate --predictions x --tasks similarity", "'sts'); did you mean sts?"),
+    ("--mode export --run x --output y --format onxx", "'onnx'); did you mean onnx?"),
     ("--mode single --task ../sst", "expected the name of a task, or an own task NAME=FILE:"),
     ("--mode single --task sst=x.csv:type=similarity", "this one is reserved"),
     ("all --tasks sst --task sst", "--tasks: expected each task once"),
@@ -157,6 +185,13 @@ def test_a_wrong_command_is_refused(command, expected, error_line, cwd):
     argv = [*BEGINNINGS.get(beginning, beginning).split(), *rest]
     assert expected in error_line(2, *argv)
     assert not list(cwd.iterdir())
+
+
+def test_suggestions_are_names_that_exist():
+    assert cli.OTHER_MODES.keys() <= cli.MODES.keys()
+    assert OTHER_NAMES.keys() <= set(TASK_NAMES)
+    for table, known in ((cli.OTHER_MODES, cli.MODES), (OTHER_NAMES, TASK_NAMES)):
+        assert not set(known) & {word for words in table.values() for word in words.split()}
 
 
 def test_a_process_of_its_own_prints_one_line(process):

@@ -39,6 +39,7 @@ from tasks.protocols import Protocol
 class Tilted(Combiner, name="tilted"):
     """Weight the first objective by --tilt, the others by 1."""
 
+    for_one_objective = True
     tilt: float = 2.0
 
     def combine(self, gram, losses, drawn):
@@ -174,7 +175,7 @@ def test_a_users_method_trains_resumes_and_predicts(role, own, tmp_path, run_ok,
     run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own, *one)
     own.write_text(CODE + "\n", "utf-8")
     assert "found another one" in error_line(1, *predict, "--use", own)
-    assert "use is" in error_line(1, *command, "--resume")
+    assert "expected --use own.py" in error_line(1, *command, "--resume")
 
 
 @pytest.mark.slow
@@ -205,6 +206,23 @@ def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
     same = train(RunConfig(tasks=("sst",), objective=module.Same(), **small), tmp_path / "before")
     assert same.config.pretrains
     assert same.model.encode(["a film"]).shape == (1, 32)
+
+
+@pytest.mark.parametrize("form", ["--use {0} {1}", "--use {0} --use {1}", "--use={0} --use {1}"])
+def test_several_files_after_one_flag_or_several(form, own, tmp_path, run_ok, error_line):
+    other = tmp_path / "other.py"
+    code = (
+        CLASS.replace("class A", "class Other") + "name='second'):\n  'Second.'\n  slope: float = 2"
+    )
+    other.write_text(code, "utf-8")
+    flags = form.format(own, other).split()
+    text = run_ok("--mode", "multitask", "--help-all", *flags, "--data", tmp_path).stdout
+    assert "tilted: Weight the first" in text
+    assert "second: Second." in text
+    line = error_line(2, "--mode", "multitask", *flags, "--combiner", "second", "--slope", "abc")
+    assert line == "run.py: --slope: expected a number, found 'abc' (see --help)"
+    for mode in ("single", "predict"):
+        assert "--use: expected at least one" in error_line(2, "--mode", mode, "--use")
 
 
 def test_flags_of_users_methods_are_documented_and_checked(own, run_ok, error_line):

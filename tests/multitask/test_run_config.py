@@ -78,6 +78,7 @@ TOGETHER = [  # values that contradict each other
     ({"combiner": "pcgrad", "batches_per_step": 1}, "combiner pcgrad: expected steps with two"),
     ({"combiner": "pcgrad", "tasks": ("sst",)}, "combiner pcgrad: expected two objectives"),
     ({"combiner": "pcgrad", "freeze_encoder": True}, "combiner pcgrad: expected a shared encoder"),
+    ({"layer_decay": 0.9, "freeze_encoder": True}, "freeze_encoder and layer_decay: expected only"),
     ({"sampling": "hybrid", "epochs": 1}, "first_epochs: expected fewer than epochs 1, found 1"),
     ({"temperature": {}}, "temperature: expected sampling temperature"),
     ({"projection_head": "linear"}, "projection_head: expected"),
@@ -179,6 +180,11 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
     left_out = content.keys() - made.keys()
     dropped = {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
     assert left_out <= {*dropped, "adapter_alpha"}
+
+
+def test_a_copy_with_a_frozen_encoder_may_keep_its_rate():
+    copy = RunConfig(**SST, lr=1e-3, layer_decay=1.0).changed(freeze_encoder=True)
+    assert (copy.freeze_encoder, copy.optimizer.lr) == (True, 1e-3)
 
 
 def test_an_incomplete_configuration_is_refused_before_a_folder_is_made(tmp_path):

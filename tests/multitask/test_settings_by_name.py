@@ -140,6 +140,10 @@ def test_an_unknown_name_is_refused_with_a_suggestion():
             RunConfig(**{other: 1})
     with pytest.raises(SettingsError, match="found 'pcgard'; did you mean pcgrad"):
         RunConfig(**TASKS, combiner="pcgard")
+    with pytest.raises(SettingsError, match="found 'paraphrase'; did you mean qqp"):
+        RunConfig(tasks=("sst", "paraphrase"))
+    with pytest.raises(SettingsError, match="found 'similarity'; did you mean sts"):
+        RunConfig(tasks=("sst", "sts"), limit={"similarity": 3})
 
 
 def test_a_configuration_copies_lists():

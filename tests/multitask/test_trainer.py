@@ -9,6 +9,7 @@ from plain import plain_losses
 
 from minbert import BiEncoder
 from multitask.checkpoint_folders import CheckpointError, newest_first, seal
+from multitask.combiners import Combined, Combiner
 from multitask.optimizer import Linear
 from multitask.run_folder import RunFolder
 
@@ -24,6 +25,33 @@ def test_combiner_statuses_and_conflicts_are_counted(make_trainer):
     pairs = [{min(p), max(p)} for p in ((0, 1), (0, 2), (1, 2))]
     met = sum(pair <= set(step.tolist()) for step in trainer.plan.steps(1) for pair in pairs)
     assert sum(steps for steps, _, _ in progress.conflicts.values()) == met
+
+
+class Halves(Combiner, name="halves"):
+    """Half of the gradient of every objective."""
+
+    def combine(self, gram, losses, drawn):
+        return Combined(np.full(len(drawn), 0.5), "halved")
+
+
+class Weighed(Halves, name="weighed"):
+    """The same, from the losses only, also for a single objective."""
+
+    for_one_objective = True
+
+    def weigh(self, losses, drawn):
+        return self.combine(losses, losses, drawn)
+
+
+def test_a_users_combiner_gets_the_status_of_one_objective(make_trainer):
+    trainer = make_trainer(steps_per_epoch=6, combiner=Halves())
+    trainer.train_epoch(1)
+    alone = sum(len(set(step)) == 1 for step in trainer.plan.steps(1))
+    assert 0 < alone < 6
+    assert trainer.progress.statuses == {"one objective": alone, "halved": 6 - alone}
+    trainer = make_trainer(steps_per_epoch=6, combiner=Weighed())
+    trainer.train_epoch(1)
+    assert trainer.progress.statuses == {"halved": 6}
 
 
 def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):

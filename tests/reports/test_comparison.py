@@ -1,6 +1,8 @@
 """Systems of runs, their scores over seeds, and the tests of their differences."""
 
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from reports.comparison import (
     seeds_to_pair,
     signed_ranks,
 )
-from reports.comparison_tables import as_latex, as_markdown, score_section
+from reports.comparison_tables import as_latex, as_markdown, as_text, score_section
 from reports.ensembles import ensemble_runs
 from reports.store import read_run
 from reports.systems import NO_SEED, group_runs, score_systems
@@ -244,3 +246,31 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
     with pytest.raises(PredictionError, match="trec: expected 3 classes, as in another run, fo"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
+
+
+class Screen(io.StringIO):
+    """Standard error, a terminal or not."""
+
+    def __init__(self, terminal):
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self):
+        return self.terminal
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_bar_counts_cells_and_tasks_only_on_a_terminal(terminal, make_run, monkeypatch):
+    several = systems(*((name, make_run(name, ["sst"], 0.3)) for name in ("one", "two", "three")))
+    monkeypatch.setattr(sys, "stderr", Screen(terminal))
+    compare(score_systems(several))
+    shown = sys.stderr.getvalue()
+    for part in ("read scores:", "0/3", "compare:", "0/2"):
+        assert (part in shown) == terminal
+
+
+def test_clear_and_cells_are_explained_beside_the_tables(pair):
+    for text in (as_text(compare(pair)), as_markdown(compare(pair))):
+        assert "A difference is clear if its 95 % interval" in text
+        assert "A cell is the main metric of one task with one seed; Wilcoxon's" in text
+    assert "A cell is" not in as_text(compare(pair[:1]))

@@ -18,6 +18,13 @@ def test_classes_by_their_label_or_their_name():
     assert np.isnan(targets_of(task, rows("HUM", ""))[1])
     with pytest.raises(DataError, match=r"line 3: expected ABBR, DESC, .* found 'X'"):
         targets_of(task, rows("HUM", "X"))
+    for label, meant in (("humen", "human"), ("enty", "ENTY"), ("HUMAN", "human")):
+        with pytest.raises(DataError, match=f"found '{label}'; did you mean {meant}\\?$"):
+            targets_of(task, rows("HUM", label))
+    for label, meant in (("negatve", "negative"), ("7", "")):
+        expected = f"from 0 to 4, found '{label}'" + (f"; did you mean {meant}\\?" if meant else "")
+        with pytest.raises(DataError, match=f"{expected}$"):
+            targets_of(build_task("sst"), rows("1", label))
     with pytest.raises(DataError, match="trec: expected a row with a label"):
         targets_of(task, rows("", "-"))
 

@@ -185,6 +185,23 @@ def test_labels_can_be_given_in_an_order_of_their_own_and_are_checked(file):
             described(f"m={file}:{PAIR},labels={labels}")
 
 
+@pytest.mark.parametrize(
+    ("label", "meant"), [("negatve", "negative"), ("Neutral", "neutral"), ("yas", "yes"), ("2", "")]
+)
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_a_misspelt_label_of_dev_or_test_gets_a_suggestion(split, label, meant, tmp_path):
+    names = ("negative", "neutral", "yes", "20")
+    rows = "".join(f"text {name},{name}\n" for name in names)
+    for one in ("train", "dev", "test"):
+        wrong = f"a text,{label}\n" if one == split else ""
+        (tmp_path / f"{one}.csv").write_text(f"text,mood\n{rows}{wrong}", "utf-8")
+    found = described(f"m={tmp_path}:type=classification,text=text,label=mood")
+    end = f"; did you mean {meant}\\?$" if meant else "$"
+    line = f"{split}.csv, line 6: mood: expected .*, yes, found '{label}'{end}"
+    with pytest.raises(DataError, match=line):
+        find_task("m", {"m": found.to_json()}).read(tmp_path, split)
+
+
 ONE = "m=a.csv:type=classification,text=a,label=b"
 
 
@@ -319,6 +336,7 @@ def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
         ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
         ("sst", ["x"], {}, "labels: expected only for a list of texts"),
         ("sts2", None, {}, "tasks: expected one of"),
+        ("paraphrase", None, {}, "or NAME=FILE, found 'paraphrase'; did you mean qqp?"),
     ],
 )
 def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, tmp_path):
