@@ -1,9 +1,12 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 The header, ids and values of every prediction file are checked. Dev files are scored; test files
-have no labels. The exit status is 1 if a file has an error. With --diagnose, prediction files of
-CS224N, of Göttingen's course or of anybody are read in any folder, and faults of the models behind
-them are reported with evidence, usual cause and cure; the exit status is 1 if there are any.
+have no labels. The exit status is 1 if a file has an error. If values show a fault of the model,
+such as one class for all, a line points to --diagnose.
+
+With --diagnose, prediction files of CS224N, of Göttingen's course or of anybody are read in any
+folder, and faults of the models behind them are reported with evidence, usual cause and cure; the
+exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.submissions import check_folder, pack, score_table
+    from reports.submissions import check_folder, faults_line, pack, score_table
 
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
@@ -93,6 +96,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     print(score_table(checked))
     for note in [note for one in checked for note in one.notes]:
         print(one_line(note))
+    if line := faults_line(checked):
+        print(one_line(line))
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)

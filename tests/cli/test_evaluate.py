@@ -125,6 +125,22 @@ def test_diagnosis_prints_scores_and_findings(run, run_ok, evaluate, predictions
     assert "scored on 4 of 4 ids" in run_ok(*evaluate, "--diagnose", "--subset").stdout
 
 
+def test_a_line_points_to_the_diagnosis_of_faulty_values(run_ok, evaluate, predictions):
+    for file in predictions.glob("*-test-*"):
+        file.unlink()
+    assert "--diagnose" not in run_ok(*evaluate).stdout
+    for name, value in (("sst", 3), ("sts", 2.5)):
+        task = build_task(name)
+        ids = task.read(data_folder("sample"), "dev").ids
+        values = [value] * len(ids)
+        write_predictions(predictions / task.output.name("dev"), task.output, ids, values)
+    line = (
+        "--diagnose shows the evidence, the usual cause and the cure of "
+        "sst-dev-output.csv (one class for all), sts-dev-output.csv (the same similarity for all)"
+    )
+    assert run_ok(*evaluate).stdout.splitlines()[-1] == line
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
