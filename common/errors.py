@@ -77,7 +77,7 @@ class TruncationWarning(Notice):
 
 
 class EmptyTextWarning(Notice):
-    """Warning that rows with an empty text have no prediction."""
+    """Warning that rows with an empty text have no prediction or embedding."""
 
 
 def out_of_memory(error: BaseException) -> bool:
