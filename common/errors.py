@@ -72,6 +72,10 @@ class SharedEncoderWarning(Notice):
     """Warning that a run has adapters, and that embeddings are those of its shared encoder."""
 
 
+class UnfinishedRunWarning(Notice):
+    """Warning that the weights are those of a run whose training has not finished."""
+
+
 class TruncationWarning(Notice):
     """Warning that texts were longer than the encoder's limit and were cut to it."""
 
