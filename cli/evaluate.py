@@ -1,6 +1,7 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
-The header, ids and values of every prediction file are checked. Dev files are scored; test files
+The header, ids and values of every prediction file are checked, for a run also those of its own
+tasks. Dev files are scored; test files
 have no labels. The exit status is 1 if a file has an error. If values show a fault of the model,
 such as one class for all, a line points to --diagnose.
 
@@ -13,12 +14,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
 from common.errors import one_line
 from multitask.run_folder import RunFolder
-from tasks import CS224N, build_task, data_folder
+from multitask.stored_config import settings_of
+from tasks import CS224N, build_task, data_folder, find_task
+
+if TYPE_CHECKING:
+    from tasks.base import Task
 
 SAMPLE = "sample"
 
@@ -42,9 +49,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
-        choices=CS224N,
         metavar="TASK",
-        help=f"tasks whose files are required: {', '.join(CS224N)} (default: all that have files)",
+        help=f"tasks whose files are required: {', '.join(CS224N)}, or own tasks of a run in "
+        "--predictions (default: all that have files)",
     )
     parser.add_argument(
         "--zip",
@@ -85,7 +92,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     elif folder.is_file():
         parser.error(f"--predictions: expected a folder, found a file; its folder: {folder.parent}")
     wanted = CS224N if args.zip else args.tasks
-    tasks = {name: build_task(name) for name in CS224N}
+    tasks = {name: build_task(name) for name in CS224N} | own_tasks_of(Path(args.predictions))
+    check_tasks(args, parser, tasks)
     data = data_of(args)
     checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
     if not checked:
@@ -113,6 +121,22 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 0
 
 
+def check_tasks(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, known: Iterable[str]
+) -> None:
+    for name in args.tasks or ():
+        if name not in known:
+            parser.error(f"--tasks: expected some of {', '.join(known)}, found {name}")
+
+
+def own_tasks_of(folder: Path) -> dict[str, Task]:
+    """Return the own tasks of a run that have prediction files; none for another folder."""
+    stored = RunFolder(folder).stored() or {}
+    with settings_of(folder):
+        own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
+        return {name: find_task(name, own) for name in own if name not in auxiliary}
+
+
 def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
@@ -126,6 +150,7 @@ def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.diagnosis import diagnose
     from reports.diagnosis_tables import diagnosis_table, findings_text
 
+    check_tasks(args, parser, CS224N)
     folder = Path(args.predictions)
     found = diagnose(folder, data_folder(data_of(args)), args.subset, args.tasks)
     if not found:

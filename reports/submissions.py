@@ -13,6 +13,7 @@ from common.atomic_files import atomic_path
 from reports.fault_kinds import KINDS
 from reports.tables import shown_table
 from reports.value_faults import value_faults
+from tasks import CS224N
 from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import PredictionFile, read_scores_of, scores_name
@@ -158,14 +159,18 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
 
 
 def faults_line(found: Sequence[FileScore]) -> str:
-    """Return a line that names the faults of the files' values, or nothing without any."""
+    """Return a line that names the faults of the files' values, or nothing without any.
+
+    It points to --diagnose, which knows the tasks of courses.
+    """
     parts = [
         f"{one.checked.file.name} ({', '.join(KINDS[kind].title for kind in one.faults)})"
         for one in found
         if one.faults
     ]
-    what = "--diagnose shows the evidence, the usual cause and the cure of"
-    return f"{what} {', '.join(parts)}" if parts else ""
+    tasks = list(dict.fromkeys(one.task for one in found if one.faults and one.task in CS224N))
+    how = f"; --diagnose --tasks {' '.join(tasks)} shows evidence, usual cause and cure"
+    return f"faults of the values: {', '.join(parts)}{how if tasks else ''}" if parts else ""
 
 
 def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:

@@ -3,10 +3,12 @@
 import json
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reports.submissions import Checked, FileScore, faults_line
 from tasks import CS224N, build_task, data_folder
 from tasks.metrics import overall
 from tasks.predictions import Scores, scores_name, write_predictions, write_scores
@@ -135,10 +137,13 @@ def test_a_line_points_to_the_diagnosis_of_faulty_values(run_ok, evaluate, predi
         values = [value] * len(ids)
         write_predictions(predictions / task.output.name("dev"), task.output, ids, values)
     line = (
-        "--diagnose shows the evidence, the usual cause and the cure of "
-        "sst-dev-output.csv (one class for all), sts-dev-output.csv (the same similarity for all)"
+        "faults of the values: sst-dev-output.csv (one class for all), sts-dev-output.csv "
+        "(the same similarity for all); --diagnose --tasks sst sts shows evidence, usual cause "
+        "and cure"
     )
     assert run_ok(*evaluate).stdout.splitlines()[-1] == line
+    own = FileScore("own", "dev", Checked(Path("own.csv"), 9, (), None), {}, (), ("single class",))
+    assert faults_line([own]) == "faults of the values: own.csv (one class for all)"
 
 
 @pytest.mark.parametrize(
@@ -149,6 +154,8 @@ def test_a_line_points_to_the_diagnosis_of_faulty_values(run_ok, evaluate, predi
         ("--diagnose --predictions nothing", 2, "expected files with a column Predicted_"),
         ("--predictions nothing", 2, "expected files such as"),
         ("--overwrite", 2, "--overwrite: expected --zip"),
+        ("--tasks mnli", 2, "--tasks: expected some of sst, qqp, sts, found mnli"),
+        ("--diagnose --tasks own", 2, "--tasks: expected some of sst, qqp, sts, found own"),
         ("--gold nothing", 1, "ids-sst-dev.csv"),
         ("--zip sub.tar", 2, "ends in .zip, found sub.tar"),
         ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),
