@@ -1,9 +1,8 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 The header, ids and values of every prediction file are checked, for a run also those of its own
-tasks. Dev files are scored; test files
-have no labels. The exit status is 1 if a file has an error. If values show a fault of the model,
-such as one class for all, a line points to --diagnose.
+tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. If
+values show a fault of the model, such as one class for all, a line points to --diagnose.
 
 With --diagnose, prediction files of CS224N, of Göttingen's course or of anybody are read in any
 folder, and faults of the models behind them are reported with evidence, usual cause and cure; the
