@@ -1,6 +1,7 @@
 """Embed the sentences of a file: python run.py --mode encode --input FILE --output FILE.npy
 
 The output is a NumPy array (n, H) of float32 with one row per sentence, in the order of the file.
+The row of an empty text is NaN; a line gives the number of these rows.
 `numpy.load(FILE, mmap_mode="r")` opens it without reading it into memory.
 """
 

@@ -1,21 +1,30 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
-The header, ids and values of every prediction file are checked. Dev files are scored; test files
-have no labels. The exit status is 1 if a file has an error. With --diagnose, prediction files of
-CS224N, of Göttingen's course or of anybody are read in any folder, and faults of the models behind
-them are reported with evidence, usual cause and cure; the exit status is 1 if there are any.
+The header, ids and values of every prediction file are checked, for a run also those of its own
+tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. If
+values show a fault of the model, such as one class for all, a line points to --diagnose.
+
+With --diagnose, prediction files of CS224N, of Göttingen's course or of anybody are read in any
+folder, and faults of the models behind them are reported with evidence, usual cause and cure; the
+exit status is 1 if there are any.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
 from common.errors import one_line
 from multitask.run_folder import RunFolder
-from tasks import CS224N, build_task, data_folder
+from multitask.stored_config import settings_of
+from tasks import CS224N, build_task, data_folder, find_task
+
+if TYPE_CHECKING:
+    from tasks.base import Task
 
 SAMPLE = "sample"
 
@@ -39,9 +48,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
-        choices=CS224N,
         metavar="TASK",
-        help=f"tasks whose files are required: {', '.join(CS224N)} (default: all that have files)",
+        help=f"tasks whose files are required: {', '.join(CS224N)}, or own tasks of a run in "
+        "--predictions (default: all that have files)",
     )
     parser.add_argument(
         "--zip",
@@ -64,7 +73,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.submissions import check_folder, pack, score_table
+    from reports.submissions import check_folder, faults_line, pack, score_table
 
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
@@ -82,7 +91,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     elif folder.is_file():
         parser.error(f"--predictions: expected a folder, found a file; its folder: {folder.parent}")
     wanted = CS224N if args.zip else args.tasks
-    tasks = {name: build_task(name) for name in CS224N}
+    tasks = {name: build_task(name) for name in CS224N} | own_tasks_of(Path(args.predictions))
+    check_tasks(args, parser, tasks)
     data = data_of(args)
     checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
     if not checked:
@@ -93,6 +103,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     print(score_table(checked))
     for note in [note for one in checked for note in one.notes]:
         print(one_line(note))
+    if line := faults_line(checked):
+        print(one_line(line))
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
@@ -108,6 +120,22 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 0
 
 
+def check_tasks(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, known: Iterable[str]
+) -> None:
+    for name in args.tasks or ():
+        if name not in known:
+            parser.error(f"--tasks: expected some of {', '.join(known)}, found {name}")
+
+
+def own_tasks_of(folder: Path) -> dict[str, Task]:
+    """Return the own tasks of a run that have prediction files; none for another folder."""
+    stored = RunFolder(folder).stored() or {}
+    with settings_of(folder):
+        own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
+        return {name: find_task(name, own) for name in own if name not in auxiliary}
+
+
 def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
@@ -121,6 +149,7 @@ def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.diagnosis import diagnose
     from reports.diagnosis_tables import diagnosis_table, findings_text
 
+    check_tasks(args, parser, CS224N)
     folder = Path(args.predictions)
     found = diagnose(folder, data_folder(data_of(args)), args.subset, args.tasks)
     if not found:

@@ -1,6 +1,7 @@
 """Find the most similar pairs of sentences in a file: run.py --mode mine --input FILE
 
-The search is exact: every pair is compared once, in blocks that need little memory.
+The search is exact: every pair is compared once, in blocks that need little memory. Empty sentences
+are counted, and are in no pair.
 
 With --teacher RUN --as-task FILE, pairs of the run's own training sentences get its labels instead,
 as further training pairs (Augmented SBERT; Thakur et al., 2021).
@@ -60,7 +61,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if target is not None:
         check_output(args, parser, (".tsv",))
     sentences, embeddings, _ = load_corpus(args, parser)
-    from serving.mining import mine
+    from serving.mining import mine, with_embedding
 
     begin = time.perf_counter()
     lowest = LOWEST if args.threshold is None else args.threshold
@@ -80,7 +81,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         with atomic_writer(target) as file:
             write(file)
-    every = len(sentences) * (len(sentences) - 1) // 2
+    searched = len(with_embedding(embeddings))
+    every = searched * (searched - 1) // 2
     line = f"{len(pairs.first):,} of {every:,} pairs in {seconds:.1f} s"
     print(f"{line}{f': {target}' if target else ''}", file=sys.stderr)
     return 0

@@ -1,7 +1,8 @@
 """Predict new texts with a run: run.py --mode predict --run RUN --input FILE --column TEXT
 
 Without --input, one text per line is read from standard input, or two with a tab between them. The
-predictions are written to --output or to standard output, one line per text:
+predictions are written to --output or to standard output, one line per text. The prediction of an
+empty text is empty; a line gives the number of these rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """

@@ -1,4 +1,7 @@
-"""Find the sentences nearest to a query: run.py --mode similar --input FILE --query TEXT"""
+"""Find the sentences nearest to a query: run.py --mode similar --input FILE --query TEXT
+
+Empty sentences are counted, and are not found.
+"""
 
 from __future__ import annotations
 

@@ -72,12 +72,16 @@ class SharedEncoderWarning(Notice):
     """Warning that a run has adapters, and that embeddings are those of its shared encoder."""
 
 
+class UnfinishedRunWarning(Notice):
+    """Warning that the weights are those of a run whose training has not finished."""
+
+
 class TruncationWarning(Notice):
     """Warning that texts were longer than the encoder's limit and were cut to it."""
 
 
 class EmptyTextWarning(Notice):
-    """Warning that rows with an empty text have no prediction."""
+    """Warning that rows with an empty text have no prediction or embedding."""
 
 
 def out_of_memory(error: BaseException) -> bool:

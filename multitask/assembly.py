@@ -21,6 +21,7 @@ from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
+from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale, smoothed
 from tasks.data import Split, load_split, small_split_notices
@@ -193,9 +194,11 @@ def load_trained(
 ) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
 
-    `linear` replaces the run's kernel. Raise RunError or EncoderError in one line.
+    `linear` replaces the run's kernel. Raise RunError or EncoderError in one line, and warn if the
+    run has not finished.
     """
     config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
+    warn_if_unfinished(folder)
     bi_encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
     with settings_of(folder):
         tasks = build_tasks(config)

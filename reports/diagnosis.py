@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from multitask.run_folder import RunFolder
 from reports.known_splits import recognise, short_id
 from reports.prediction_files import Predictions, find_predictions
 from reports.value_faults import (
     LEAST,
     better_than_test,
-    class_faults,
     class_values,
-    label_faults,
     label_values,
+    shifted_scores,
     short,
-    similarity_faults,
     too_good,
+    unknown_as_wrong,
+    value_faults,
 )
 from tasks import build_task
 from tasks.base import Task
@@ -127,6 +128,8 @@ def diagnose_file(
         faults.append(("test equals dev", copied))
     elif examples is not None:
         faults += id_faults(one, rows, examples, split or "", splits, subset)
+    elif one.split is None and splits and len(one.ids):
+        faults.append(("ids of other data", f"no id is in {', '.join(splits)}{origin_of(one)}"))
     complete = subset or not any(kind in BY_IDS for kind, _ in faults)
     targets = examples.targets if examples is not None else None
     rows, places = (rows, places) if complete and targets is not None else (rows[:0], places[:0])
@@ -135,7 +138,10 @@ def diagnose_file(
     predicted, more = values_and_faults(one, task, rows, matching)
     faults += more
     if predicted is not None and matching is not None:
-        metrics = task.kind.metrics(predicted[rows], matching)
+        scored, classes = predicted[rows], task.kind.classes
+        if classes is not None:
+            scored = unknown_as_wrong(scored, matching, classes)
+        metrics = task.kind.metrics(scored, matching)
         assert examples is not None
         published = bool(recognise(examples.ids))
         if len(rows) >= LEAST:
@@ -153,7 +159,7 @@ def diagnose_file(
     )
 
 
-BY_IDS = ("ids of another split", "missing ids", "test equals dev")
+BY_IDS = ("ids of another split", "ids of other data", "missing ids", "test equals dev")
 Faults = Iterator[tuple[str, str]]
 
 
@@ -200,12 +206,21 @@ def id_faults(
         f"{len(rows):,} of its {len(one.ids):,} ids are among the {len(examples):,} of {split}"
     )
     elsewhere = {name: len(matched(one, splits[name])[0]) for name in splits if name != split}
-    counted = [f"{count:,} are in {name}" for name, count in elsewhere.items() if count]
-    if others > examples.blank_rows:
-        counted += [f"they are ids of {named}" for named in recognise(one.ids)[:1]]
-        yield "ids of another split", "; ".join([evidence, *counted])
-    else:
+    counted = "".join(f"; {count:,} are in {name}" for name, count in elsewhere.items() if count)
+    if others <= examples.blank_rows:
         yield "missing ids", f"{evidence}; {missing:,} are missing"
+    elif 2 * sum(elsewhere.values()) >= others:
+        yield "ids of another split", evidence + counted
+    else:
+        yield "ids of other data", evidence + counted + origin_of(one)
+
+
+def origin_of(one: Predictions) -> str:
+    """Return what is known of the data that a file is of: the course's split, that of its run."""
+    named = [f"they are ids of {found}" for found in recognise(one.ids)[:1]]
+    stored = RunFolder(one.file.parent.parent).stored() or {}
+    named += [f"its run read --data {stored['data']}"] if "data" in stored else []
+    return "".join(f"; {text}" for text in named)
 
 
 def values_and_faults(
@@ -213,37 +228,35 @@ def values_and_faults(
 ) -> tuple[np.ndarray | None, list[tuple[str, str]]]:
     """Return predictions of all rows in the form of the task's metrics, or None, and faults.
 
-    Beside labels only the `rows` that have one are examined.
+    Beside labels only the `rows` that have one are examined. Classes are those in the file, also if
+    it is shifted by one; its other faults are those after the shift back.
     """
     if not len(one.ids):
         return None, []
-    kind, output = task.kind, task.output
-    assert output is not None
+    kind = task.kind
     faults: list[tuple[str, str]] = []
     converted: np.ndarray | None
-    check: Callable[[np.ndarray], Faults]
+    step = 0
     if kind.labels is not None:
         if one.values.shape[1:] != (kind.labels,):
             evidence = f"{one.values.shape[1:]} numbers per row, expected {kind.labels} or 7"
             return None, [("unreadable", evidence)]
         converted, faults = label_values(one.values)
-        check = lambda values: label_faults(values, targets)  # noqa: E731
     elif kind.classes is None:
         if one.values.ndim == 2:
             evidence = f"each row has {one.values.shape[1]} numbers, such as {short(one.values[0])}"
             return None, [("unreadable", evidence)]
-        assert output.scale is not None
-        low, high = output.scale
         converted = one.values
-        check = lambda values: similarity_faults(values, targets, low, high)  # noqa: E731
     else:
-        classes = kind.classes
-        converted, faults = class_values(one.values, classes)
-        check = lambda values: class_faults(values, targets, classes)  # noqa: E731
+        converted, faults, step = class_values(one.values, kind.classes)
     if converted is not None:
         known = {kind for kind, _ in faults}
         chosen = converted if targets is None else converted[rows]
-        faults += [fault for fault in check(chosen) if fault[0] not in known]
+        if step and targets is not None and len(chosen):
+            scores = shifted_scores(chosen, targets, step, kind.classes or 0)
+            faults = [(fault, f"{evidence}; {scores}") for fault, evidence in faults]
+        more = value_faults(task, chosen + step, targets)
+        faults += [fault for fault in more if fault[0] not in known]
     return converted, faults
 
 

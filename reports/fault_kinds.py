@@ -26,9 +26,15 @@ KINDS = {
         'open the file with "w"; collect ids and predictions anew for each split',
     ),
     "ids of another split": FaultKind(
-        "ids that are not in this split",
-        "the wrong data loader was evaluated, or the data are another year's version",
-        "evaluate the split that the file name says; with other data, compare with --subset",
+        "ids of another split of the data",
+        "the wrong data loader was evaluated, or the file has the wrong name",
+        "evaluate the split that the file name says, or name the file after the split it is of",
+    ),
+    "ids of other data": FaultKind(
+        "ids that are not in the data",
+        "--data is missing, so that the bundled sample is read, or it names another folder or "
+        "another year's version than the one that was predicted",
+        "give --data the folder with the files that were predicted",
     ),
     "missing ids": FaultKind(
         "only some ids of the split",
@@ -56,7 +62,8 @@ KINDS = {
     "one class off": FaultKind(
         "classes shifted by one",
         "labels counted from 1 in training or in writing, and from 0 here",
-        "use the labels of the file without change; write argmax itself",
+        "use the labels of the file without change; write argmax itself; until then the score "
+        "counts the file as it stands",
     ),
     "classes swapped": FaultKind(
         "classes swapped",

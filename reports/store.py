@@ -9,14 +9,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
-from common.json_files import read_json, write_sealed
+from common.json_files import write_sealed
 from common.settings import accepts
-from multitask.checkpoint_folders import newest_first, publish
+from multitask.checkpoint_folders import publish
 from multitask.config import default_values, step_batches
 from multitask.run_folder import Figures, RunFolder
 from multitask.run_settings import upgraded
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
+from multitask.unfinished import finished_epochs
 from tasks import MULTI_LABEL, SIMILARITIES, CustomTasks, find_task
 from tasks.metrics import MAIN_METRICS, METRICS, metric_error
 from tasks.predictions import (
@@ -103,14 +104,11 @@ class StoredRun:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
             return "finished, half of dev" if some else "finished"
-        checkpoints = newest_first(self.folder / "checkpoint")
-        if not checkpoints:
-            return "begun"
         try:
-            epoch = read_json(checkpoints[0] / "state.json", UserError)["progress"]["epoch"]
-        except (UserError, KeyError, TypeError):
+            epoch = finished_epochs(self.folder)
+        except UserError:
             return "begun, its newest checkpoint damaged"
-        return f"epoch {epoch} of {self.config.get('epochs')}"
+        return "begun" if epoch is None else f"epoch {epoch} of {self.config.get('epochs')}"
 
     @property
     def settings(self) -> dict[str, Any]:

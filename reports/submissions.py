@@ -10,7 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from common.atomic_files import atomic_path
+from reports.fault_kinds import KINDS
 from reports.tables import shown_table
+from reports.value_faults import value_faults
+from tasks import CS224N
 from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import PredictionFile, read_scores_of, scores_name
@@ -100,7 +103,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the sa
 class FileScore:
     """A checked prediction file, with its metrics if it is valid and labels are known.
 
-    `notes` are remarks for the reader of the metrics.
+    `notes` are remarks for the reader of the metrics, `faults` those of `fault_kinds.KINDS` that
+    the values have.
     """
 
     task: str
@@ -108,6 +112,7 @@ class FileScore:
     checked: Checked
     metrics: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 def check_folder(
@@ -141,11 +146,31 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
     assert task.output is not None
     checked = check_predictions(file, task.output, examples.ids)
     metrics: Mapping[str, float] = {}
-    if checked.values is not None and examples.targets is not None:
+    faults: list[str] = []
+    if checked.values is not None:
         number = np.float64 if task.kind.classes is None else np.int64
-        metrics = task.kind.metrics(checked.values.astype(number), examples.targets.astype(number))
+        values, targets = checked.values.astype(number), examples.targets
+        if targets is not None:
+            targets = targets.astype(number)
+            metrics = task.kind.metrics(values, targets)
+        faults = [kind for kind, _ in value_faults(task, values, targets)]
     notes = tuple(notes_of(file, checked, task, split, examples.blank_rows))
-    return FileScore(task.name, split, checked, metrics, notes)
+    return FileScore(task.name, split, checked, metrics, notes, tuple(faults))
+
+
+def faults_line(found: Sequence[FileScore]) -> str:
+    """Return a line that names the faults of the files' values, or nothing without any.
+
+    It points to --diagnose, which knows the tasks of courses.
+    """
+    parts = [
+        f"{one.checked.file.name} ({', '.join(KINDS[kind].title for kind in one.faults)})"
+        for one in found
+        if one.faults
+    ]
+    tasks = list(dict.fromkeys(one.task for one in found if one.faults and one.task in CS224N))
+    how = f"; --diagnose --tasks {' '.join(tasks)} shows evidence, usual cause and cure"
+    return f"faults of the values: {', '.join(parts)}{how if tasks else ''}" if parts else ""
 
 
 def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:

@@ -7,9 +7,11 @@ they are large and at least `SURE` standard errors, so that chance causes no fin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from tasks.base import Task
 from tasks.metrics import accuracy, matthews, pearson
 
 Found = Iterator[tuple[str, str]]
@@ -24,37 +26,70 @@ IMPLAUSIBLE = {"sst": 0.70, "qqp": 0.97, "sts": 0.97}
 YES_NO = (8505, 3919)  # GPT-2's tokens, written by CS224N's starter code since 2025
 
 
-def class_values(
-    values: np.ndarray, classes: int
-) -> tuple[np.ndarray | None, list[tuple[str, str]]]:
-    """Convert values (n,) or (n, C) to classes (n,), or None; also return the faults found."""
+class ClassesRead(NamedTuple):
+    """Classes (n,) as a file has them, or None if it has others, and the faults found.
+
+    All are classes of the task after adding `step`, which is 1 or -1 for a file that is shifted.
+    """
+
+    values: np.ndarray | None
+    faults: list[tuple[str, str]]
+    step: int = 0
+
+
+def class_values(values: np.ndarray, classes: int) -> ClassesRead:
+    """Convert values (n,) or (n, C) to classes."""
     if values.ndim == 2:
         width = values.shape[1]
         evidence = f"each row has {width} numbers, the first {short(values[0])}"
         if width != classes:
-            return None, [("no class", evidence)]
-        return values.argmax(1), [("probabilities", evidence)]
+            return ClassesRead(None, [("no class", evidence)])
+        return ClassesRead(values.argmax(1), [("probabilities", evidence)])
     found = np.unique(values)
     if classes == 2 and np.isin(found, YES_NO).all():
-        return (values == YES_NO[0]).astype(np.int64), []
+        return ClassesRead((values == YES_NO[0]).astype(np.int64), [])
     span = f"values from {found[0]:g} to {found[-1]:g}"
     if np.all(found == np.round(found)):
-        whole = values.astype(np.int64)
+        whole, evidence = values.astype(np.int64), f"{span}, expected 0 to {classes - 1}"
         if found[0] >= 0 and found[-1] < classes:
-            return whole, []
+            return ClassesRead(whole, [])
         if found[0] >= 1 and found[-1] == classes:
-            return whole - 1, [("one class off", f"{span}, expected 0 to {classes - 1}")]
+            return ClassesRead(whole, [("one class off", evidence)], -1)
         if found[0] == -1 and found[-1] < classes - 1:
-            return whole + 1, [("one class off", f"{span}, expected 0 to {classes - 1}")]
-        return None, [("no class", f"{span}, expected 0 to {classes - 1}")]
+            return ClassesRead(whole, [("one class off", evidence)], 1)
+        return ClassesRead(None, [("no class", evidence)])
     evidence = f"{span}, {len(found):,} different ones, such as {short(values)}"
     fault = [("probabilities", evidence)]
     if classes == 2:
         inside = found[0] >= 0 and found[-1] <= 1
-        return (values > (0.5 if inside else 0.0)).astype(np.int64), fault
+        return ClassesRead((values > (0.5 if inside else 0.0)).astype(np.int64), fault)
     if found[0] < 0 or found[-1] <= 1 or found[-1] > classes - 1:
-        return None, fault  # the class does not follow from these values
-    return np.round(values).astype(np.int64), fault
+        return ClassesRead(None, fault)  # the class does not follow from these values
+    return ClassesRead(np.round(values).astype(np.int64), fault)
+
+
+def unknown_as_wrong(predicted: np.ndarray, targets: np.ndarray, classes: int) -> np.ndarray:
+    """Return classes (n,) with a wrong class of the task in place of those that it has not."""
+    known = (predicted >= 0) & (predicted < classes)
+    return np.where(known, predicted, (targets + 1) % classes)
+
+
+def shifted_scores(predicted: np.ndarray, targets: np.ndarray, step: int, classes: int) -> str:
+    """Return the accuracy of classes (n,) before and after adding `step`, 1 or -1, to each."""
+    moved = np.clip(predicted + step, 0, classes - 1)
+    before, after = accuracy(predicted, targets), accuracy(moved, targets)
+    word = "adding 1 to" if step == 1 else "taking 1 from"
+    return f"accuracy {before:.3f} as the file stands, {after:.3f} after {word} each class"
+
+
+def value_faults(task: Task, values: np.ndarray, targets: np.ndarray | None) -> Found:
+    """Yield the faults of values in the form of the task's metrics, (n,) or (n, C)."""
+    if task.kind.labels is not None:
+        yield from label_faults(values, targets)
+    elif task.kind.classes is not None:
+        yield from class_faults(values, targets, task.kind.classes)
+    elif task.output is not None and task.output.scale is not None:
+        yield from similarity_faults(values, targets, *task.output.scale)
 
 
 def label_values(values: np.ndarray) -> tuple[np.ndarray | None, list[tuple[str, str]]]:
@@ -87,11 +122,7 @@ def class_faults(predicted: np.ndarray, targets: np.ndarray | None, classes: int
         moved = np.clip(predicted + step, 0, classes - 1)
         gain = (moved == targets).astype(float) - (predicted == targets)
         if sure(gain) and gain.mean() > FAR and accuracy(moved, targets) > majority:
-            word = "adding 1 to" if step == 1 else "taking 1 from"
-            yield (
-                "one class off",
-                f"accuracy {score:.3f}, {accuracy(moved, targets):.3f} after {word} each class",
-            )
+            yield "one class off", shifted_scores(predicted, targets, step, classes)
             return
     relation = matthews(predicted, targets)
     details = f"accuracy {score:.3f}, Matthews' correlation {relation:.3f}"

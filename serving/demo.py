@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from serving.card import scores, settings
+from serving.empty_texts import REASON
 from serving.examples import examples_of
 from serving.mining import nearest
 from serving.model import MultiTaskModel
@@ -35,16 +36,16 @@ MOST = 64  # rows of a batch
 
 
 class PredictRequest(BaseModel):
-    """One or two texts, and a task; without one, all tasks that can read them."""
+    """One or two texts, and a task; without one, all tasks that can read them. Null is empty."""
 
-    texts: list[str] = Field(min_length=1, max_length=2)
+    texts: list[str | None] = Field(min_length=1, max_length=2)
     task: str | None = None
 
 
 class BatchRequest(BaseModel):
     """Rows of one or two texts each, and the tasks; without these, all that can read them."""
 
-    rows: list[list[str]] = Field(min_length=1, max_length=MOST)
+    rows: list[list[str | None]] = Field(min_length=1, max_length=MOST)
     tasks: list[str] | None = Field(default=None, min_length=1)
 
 
@@ -135,7 +136,10 @@ def make_app(
         """Return the answers by task for each of at most 64 rows, in their order."""
         return {"rows": await answers(request.rows, request.tasks)}
 
-    async def answers(rows: list[list[str]], tasks: list[str] | None) -> list[dict[str, Any]]:
+    async def answers(
+        given: list[list[str | None]], tasks: list[str] | None
+    ) -> list[dict[str, Any]]:
+        rows = [[text or "" for text in row] for row in given]
         names = check(model, rows, tasks)
         texts: Any = [tuple(row) if len(row) > 1 else row[0] for row in rows]
         found = await turn(lambda: model.predict(texts, names))
@@ -149,7 +153,7 @@ def make_app(
         """Return the sentences of the corpus nearest to a query."""
         if corpus is None:
             raise InvalidRequestError("expected a demo started with --input, found none")
-        check_text("query", request.query)
+        check_text("query", request.query, least=1)
         rows, cosines = await turn(lambda: search(model, corpus, request))
         return {
             "found": [
@@ -202,7 +206,11 @@ def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
     """Return one prediction: label, value, the scale of similarities, the shares of classes.
 
     `cut` says that a text is longer than the encoder's limit, and that only its beginning counts.
+    For an empty text that the task reads, label and value are None, and `reason` says why.
     """
+    if found.empty[row]:
+        nothing: dict[str, Any] = {"label": None, "value": None, "classes": [], "cut": False}
+        return {**nothing, "scale": scale(task), "reason": REASON}
     shares = [] if found.probabilities is None else found.probabilities[row].tolist()
     classes = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
     return {
@@ -211,6 +219,7 @@ def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
         "scale": scale(task),
         "classes": classes,
         "cut": bool(found.cut[row]),
+        "reason": None,
     }
 
 
@@ -225,7 +234,7 @@ def check(
             wanted = "1 or 2" if count not in (1, 2) else str(count)
             raise InvalidRequestError(f"{place}: expected {wanted} texts, found {len(row)}")
         for text in row:
-            check_text(place, text)
+            check_text(place, text, least=0)
     for name in tasks or ():
         if (task := model.tasks_by_name.get(name)) is None:
             raise InvalidRequestError(
@@ -248,10 +257,11 @@ def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tup
     return nearest(corpus.embeddings, query, request.top)
 
 
-def check_text(name: str, text: str) -> None:
-    """Raise InvalidRequestError for a text that is blank, too long or not valid Unicode."""
+def check_text(name: str, text: str, least: int) -> None:
+    """Raise InvalidRequestError for a text that is too short, too long or not valid Unicode."""
     found = len(text.strip())
-    if not found or len(text) > LONGEST:
-        raise InvalidRequestError(f"{name}: expected 1 to {LONGEST} characters, found {found}")
+    if found < least or len(text) > LONGEST:
+        expected = f"{least} to {LONGEST} characters"
+        raise InvalidRequestError(f"{name}: expected {expected}, found {found}")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise InvalidRequestError(f"{name}: expected Unicode text, found half a surrogate pair")

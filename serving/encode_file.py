@@ -37,10 +37,11 @@ def encode_file(
 ) -> str:
     """Write the embeddings of `total` sentences to `target`; return a line with the speed.
 
-    The encoder is that of `config`, or of a `run`.
+    The encoder is that of `config`, or of a `run`. The rows of empty texts are NaN.
     """
     import numpy as np
 
+    from serving.empty_texts import encode_stream
     from tasks.tables import read_sentences
 
     with ThreadPoolExecutor(1) as meanwhile:
@@ -76,7 +77,7 @@ def encode_file(
             os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
     sentences = read_sentences(source, column)
     done, begin = 0, time.perf_counter()
-    for window in model.encode_stream(sentences, config.precision, normalize, total):
+    for window in encode_stream(model, sentences, config.precision, normalize, total):
         if done + len(window) > total:
             break
         array[done : done + len(window)] = window

@@ -13,13 +13,14 @@ from common.atomic_files import check_regular
 from common.errors import UserError
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
+from serving.empty_texts import is_empty, warn_of_empty_texts
 from tasks.tables import read_sentences
 
 
 def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
-    """Return all sentences of a file, in order; raise UserError if there are none."""
+    """Return all sentences of a file, in order; raise UserError if there are only empty ones."""
     found = list(read_sentences(file, column))
-    if not found:
+    if all(map(is_empty, found)):
         raise UserError(f"{file}: expected at least one sentence, found none")
     return found
 
@@ -27,9 +28,16 @@ def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
 def embeddings_of(
     sentences: list[str], model: BiEncoder, kept: Path | None = None, precision: str = "fp32"
 ) -> np.ndarray:
-    """Return embeddings of unit length (n, H), read from `kept` (of --mode encode) if given."""
+    """Return embeddings of unit length (n, H), read from `kept` (of --mode encode) if given.
+
+    Those of empty texts are NaN, and are counted in an EmptyTextWarning.
+    """
+    empty = np.array([is_empty(sentence) for sentence in sentences], bool)
+    warn_of_empty_texts(int(empty.sum()), len(empty), "are not searched")
     if kept is None:
-        return model.encode(sentences, precision, normalize=True, progress=True)
+        found = model.encode(sentences, precision, normalize=True, progress=True)
+        found[empty] = np.nan
+        return found
     check_regular(kept)
     try:
         array = np.load(kept, mmap_mode="r", allow_pickle=False)
@@ -42,11 +50,17 @@ def embeddings_of(
             f"{kept}: expected {len(sentences)} x {model.width} float32, one row per sentence, "
             f"found {' x '.join(map(str, array.shape))} {array.dtype}"
         )
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).all(1))[0]) + 1
-        raise UserError(f"{kept}: expected finite numbers, found others in row {row}")
+    if len(wrong := np.flatnonzero(~np.isfinite(array).all(1) & ~empty)):
+        raise UserError(f"{kept}: expected finite numbers, found others in row {wrong[0] + 1}")
     lengths = np.linalg.norm(array, axis=1, keepdims=True)
-    return np.asarray(array / np.maximum(lengths, 1e-12), np.float32)
+    found = np.asarray(array / np.maximum(lengths, 1e-12), np.float32)
+    found[empty] = np.nan
+    return found
+
+
+def with_embedding(embeddings: np.ndarray) -> np.ndarray:
+    """Return the rows (k,) of embeddings (n, H) that are not NaN, as those of empty texts are."""
+    return np.flatnonzero(~np.isnan(embeddings[:, 0]))
 
 
 ROUNDING = 1e-6  # error of cosines in float32: equal pairs may differ slightly
@@ -97,14 +111,15 @@ def mine(
     """Return the `count` pairs of rows of unit length (n, H) with the largest cosines.
 
     Every pair is compared once. Memory holds one block and about twice `count` pairs. Of pairs
-    with equal cosines, those with the smallest rows are returned.
+    with equal cosines, those with the smallest rows are returned. Rows of NaN are in no pair.
 
     Args:
         threshold: smallest cosine of a pair.
         progress: show a progress bar with pairs/s.
     """
-    best, rows = TopPairs(count, threshold - ROUNDING), torch.from_numpy(embeddings)
-    n = len(rows)
+    best, there = TopPairs(count, threshold - ROUNDING), with_embedding(embeddings)
+    n = len(there)
+    rows = torch.from_numpy(embeddings if n == len(embeddings) else embeddings[there])
     total = n * (n - 1) // 2
     scores = torch.empty(BLOCK, BLOCK)
     with bar("mine", "pair", total if progress else None) as progress_bar:
@@ -115,7 +130,7 @@ def mine(
             later = n - begin - len(block)
             progress_bar.update(len(block) * later + len(block) * (len(block) - 1) // 2)
     first, second, cosines = best.prune()
-    return Pairs(first.numpy(), second.numpy(), cosines.numpy())
+    return Pairs(there[first.numpy()], there[second.numpy()], cosines.numpy())
 
 
 def compare(
@@ -138,7 +153,13 @@ def compare(
 
 
 def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[Any, Any]:
-    """Return rows (q, k) and cosines (q, k) of the `count` nearest rows to each query."""
-    rows = torch.from_numpy(np.ascontiguousarray(embeddings))
-    cosines, places = torch.topk(torch.from_numpy(queries) @ rows.T, min(count, len(rows)), dim=1)
+    """Return rows (q, k) and cosines (q, k) of the `count` nearest rows to each query.
+
+    Rows of NaN are left out.
+    """
+    rows, there = torch.from_numpy(np.ascontiguousarray(embeddings)), with_embedding(embeddings)
+    scores = torch.from_numpy(queries) @ rows.T
+    if len(there) < len(rows):
+        scores.nan_to_num_(nan=-torch.inf)
+    cosines, places = torch.topk(scores, min(count, len(there)), dim=1)
     return places.numpy(), cosines.numpy()

@@ -22,7 +22,8 @@ from multitask.assembly import build_tasks, load_trained
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
-from serving.prediction import Prediction, count_empty, joined, prediction, warn_of_empty_texts
+from serving.empty_texts import is_empty, warn_of_empty_texts
+from serving.prediction import Prediction, count_empty, joined, prediction
 from serving.run_encoder import bi_encoder_of
 from tasks import task_suggestion
 from tasks.base import Task
@@ -210,7 +211,7 @@ class MultiTaskModel:
         for name in names:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
-            empty = [any(not text.strip() for text in row[: task.texts]) for row in rows]
+            empty = [any(map(is_empty, row[: task.texts])) for row in rows]
             cut = np.any([one.truncated for one in tokens[name]], axis=0)
             found[name] = prediction(task, scores, np.array(empty, bool), cut)
         return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from common.errors import EmptyTextWarning
 from tasks.base import Task
 
 
@@ -53,13 +51,6 @@ def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarra
 def count_empty(found: Mapping[str, Prediction]) -> int:
     """Return the number of rows with an empty text that a head reads."""
     return int(np.sum(np.any([one.empty for one in found.values()], axis=0)))
-
-
-def warn_of_empty_texts(empty: int, total: int) -> None:
-    """Warn the caller's caller if rows have an empty text."""
-    if empty:
-        line = f"{empty:,} of {total:,} rows have an empty text, and no prediction from it"
-        warnings.warn(line, EmptyTextWarning, stacklevel=3)
 
 
 def joined(parts: Sequence[Prediction]) -> Prediction:

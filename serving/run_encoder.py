@@ -13,6 +13,7 @@ from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
+from multitask.unfinished import warn_if_unfinished
 
 
 def encoder_of_run(
@@ -27,6 +28,7 @@ def encoder_of_run(
     if folder.stored_config().get("adapter") is None:
         check_task(task, (), "--task")
         model = BiEncoder.from_pretrained(folder.weights(), config.pooling, config.linear)
+        warn_if_unfinished(run)
         return model.to(choose_device(config.device))
     _, _, trained = load_trained(run, config.device, config.linear, use)
     model = bi_encoder_of(trained, task, "--task")

@@ -65,14 +65,12 @@ def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str
 
 
 def json_field(path: Path, column: str) -> Iterator[str]:
-    """Yield one text field of a file with one JSON object per line."""
+    """Yield one text field of a file with one JSON object per line; null is an empty text."""
     for number, row in json_lines(path):
-        yield text_field(path, number, row, column)
+        yield text_field(path, number, row, column, missing_as_empty)
 
 
-def text_field(
-    path: Path, line: int, row: Any, name: str, convert: Callable[[Any], Any] = lambda value: value
-) -> str:
+def text_field(path: Path, line: int, row: Any, name: str, convert: Callable[[Any], Any]) -> str:
     """Return a field of a JSON object, converted to text; raise DataError for any other value."""
     value = convert(row[name]) if isinstance(row, dict) and name in row else None
     if not isinstance(value, str) or not encodable(value):
@@ -81,13 +79,17 @@ def text_field(
     return value
 
 
+def missing_as_empty(value: Any) -> Any:
+    """Return "" for a missing value, None or NaN, and any other value as it is."""
+    return "" if value is None or value != value else value
+
+
 def to_text(value: Any) -> Any:
     """Convert numbers, truth values and missing values to text, whole numbers without a point.
 
     A column of classes may have whole numbers in one file and decimal points in another.
     """
-    if value is None or value != value:
-        return ""
+    value = missing_as_empty(value)
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -212,6 +213,39 @@ def test_the_sentences_nearest_to_a_query_are_printed(sentences, finished, run_o
     assert "expected a text" in error_line(2, *similar, " ")
     encoders = ("--run", finished[0], "--encoder", "tiny")
     assert "expected at most one" in error_line(2, *similar, "x", *encoders)
+
+
+def test_empty_texts_keep_their_row_and_are_counted(run_ok, error_line, tmp_path):
+    """The same rule for blank lines and null: NaN in the array, and never found."""
+    texts = [" ", *SENTENCES, "", "A cat sleeps."]
+    rows = [json.dumps({"s": text or None}) for text in texts]
+    lines, column = write_lines(tmp_path / "s.txt", texts), write_lines(tmp_path / "s.jsonl", rows)
+    expected = BiEncoder.from_pretrained("tiny").encode(SENTENCES)
+    line = "run.py: 2 of 8 rows have an empty text, and"
+    for given in (("--input", lines), ("--input", column, "--column", "s")):
+        target = tmp_path / "a.npy"
+        result = run_ok(*ENCODE, *given, "--output", target, "--overwrite")
+        assert f"{line} NaN in place of an embedding" in result.stderr.splitlines()
+        array = np.load(target)
+        assert np.flatnonzero(np.isnan(array).any(1)).tolist() == [0, 6]
+        assert np.isnan(array[[0, 6]]).all()
+        assert np.array_equal(array[1:6], expected)
+        found = [
+            run_ok("--mode", "mine", "--encoder", "tiny", *given, *more)
+            for more in ((), ("--embedded", target))
+        ]
+        for result in found:
+            assert f"{line} are not searched" in result.stderr.splitlines()
+            assert "15 of 15 pairs" in result.stderr
+            pairs = read(result.stdout)[1:]
+            assert {int(row) for pair in pairs for row in pair[1:3]} == {2, 3, 4, 5, 6, 8}
+            assert (pairs[0][1:3], pairs[0][0]) == (["2", "8"], "1.0000")
+        similar = ("--mode", "similar", "--encoder", "tiny", *given, "--query", "A cat sleeps.")
+        result = run_ok(*similar, "--top", "99")
+        assert f"{line} are not searched" in result.stderr.splitlines()
+        assert {text.split()[1] for text in result.stdout.splitlines()[2:]} == set("234568")
+    blank = write_lines(tmp_path / "blank.txt", ["", " "])
+    assert "expected at least one" in error_line(1, "--mode", "mine", "--input", blank)
 
 
 def test_truncated_texts_are_counted_on_standard_error(finished, run_ok, tmp_path):

@@ -3,10 +3,12 @@
 import json
 import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reports.submissions import Checked, FileScore, faults_line
 from tasks import CS224N, build_task, data_folder
 from tasks.metrics import overall
 from tasks.predictions import Scores, scores_name, write_predictions, write_scores
@@ -125,6 +127,25 @@ def test_diagnosis_prints_scores_and_findings(run, run_ok, evaluate, predictions
     assert "scored on 4 of 4 ids" in run_ok(*evaluate, "--diagnose", "--subset").stdout
 
 
+def test_a_line_points_to_the_diagnosis_of_faulty_values(run_ok, evaluate, predictions):
+    for file in predictions.glob("*-test-*"):
+        file.unlink()
+    assert "--diagnose" not in run_ok(*evaluate).stdout
+    for name, value in (("sst", 3), ("sts", 2.5)):
+        task = build_task(name)
+        ids = task.read(data_folder("sample"), "dev").ids
+        values = [value] * len(ids)
+        write_predictions(predictions / task.output.name("dev"), task.output, ids, values)
+    line = (
+        "faults of the values: sst-dev-output.csv (one class for all), sts-dev-output.csv "
+        "(the same similarity for all); --diagnose --tasks sst sts shows evidence, usual cause "
+        "and cure"
+    )
+    assert run_ok(*evaluate).stdout.splitlines()[-1] == line
+    own = FileScore("own", "dev", Checked(Path("own.csv"), 9, (), None), {}, (), ("single class",))
+    assert faults_line([own]) == "faults of the values: own.csv (one class for all)"
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
@@ -133,6 +154,8 @@ def test_diagnosis_prints_scores_and_findings(run, run_ok, evaluate, predictions
         ("--diagnose --predictions nothing", 2, "expected files with a column Predicted_"),
         ("--predictions nothing", 2, "expected files such as"),
         ("--overwrite", 2, "--overwrite: expected --zip"),
+        ("--tasks mnli", 2, "--tasks: expected some of sst, qqp, sts, found mnli"),
+        ("--diagnose --tasks own", 2, "--tasks: expected some of sst, qqp, sts, found own"),
         ("--gold nothing", 1, "ids-sst-dev.csv"),
         ("--zip sub.tar", 2, "ends in .zip, found sub.tar"),
         ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),

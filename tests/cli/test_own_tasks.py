@@ -159,6 +159,22 @@ def test_heads_of_other_classes_are_not_used(moods, trained, tmp_path, run_ok, e
     assert "moods: labels: expected" in error_line(1, *runs, "--output", tmp_path / "both")
 
 
+def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok, error_line):
+    folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
+    evaluate = ("--mode", "evaluate", "--predictions", folder)
+    lines = [line.split() for line in run_ok(*evaluate, "--tasks", "moods").stdout.splitlines()]
+    for split in ("dev", "test"):
+        for name, value in metrics(folder)[split]["moods"].items():
+            assert [split, "moods", "6", "sound", name, f"{value:.4f}"] in lines
+    file = folder / "predictions" / "moods-dev-output.csv"
+    header, first, *rest = file.read_text().splitlines(keepends=True)
+    file.write_text(header + first.split(" , ")[0] + " , fein \n" + "".join(rest))
+    found = run(*evaluate)
+    assert (found.returncode, "moods-dev-output.csv, line 2" in found.stderr) == (1, True)
+    line = error_line(2, *evaluate, "--diagnose", "--tasks", "moods")
+    assert "--tasks: expected some of sst, qqp, sts, found moods" in line
+
+
 def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_line):
     folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
     source = moods.partition("=")[2].partition(":")[0]

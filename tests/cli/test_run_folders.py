@@ -104,6 +104,29 @@ def test_a_run_of_another_configuration_is_refused_with_the_key(flags, key, run_
     assert tree(folder) == before
 
 
+def test_modes_that_use_an_unfinished_run_say_how_far_it_is(interrupted, finished, run_ok, cwd):
+    folder, _ = interrupted
+    Path("a.txt").write_text("a cat\n")
+    modes = (
+        ("--mode", "predict", "--input", "a.txt"),
+        ("--mode", "encode", "--input", "a.txt", "--output", "a.npy"),
+        ("--mode", "export", "--output", "exported"),
+    )
+    line = f"run.py: {folder}: this run has finished 1 of 2 epochs: "
+    line += "its best epoch so far is used; --resume continues it"
+    for argv in modes:
+        assert run_ok(*argv, "--run", folder).stderr.splitlines().count(line) == 1
+        other = run_ok(
+            *argv, "--run", finished[0], *(["--overwrite"] if "--output" in argv else [])
+        )
+        assert "--resume" not in other.stderr
+    assert "--resume" not in run_ok(*modes[0], "--run", "exported").stderr
+    (newest,) = (folder / "checkpoint").glob("step-*")
+    (newest / "state.json").write_text("{}")
+    unknown = line.replace("has finished 1 of 2 epochs", "has not finished")
+    assert unknown in run_ok(*modes[0], "--run", folder).stderr.splitlines()
+
+
 def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, finished, error_line, run_ok):
     folder, command = interrupted
     before = tree(folder)

@@ -1,5 +1,7 @@
 """Diagnosis of prediction files: every injected fault is named, sound files have no finding."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -167,6 +169,66 @@ def test_a_fault_of_rows_and_ids_is_the_only_finding(layout, data, tmp_path):
         assert kinds(folder, data) == expected
 
 
+@pytest.mark.parametrize(("task", "step"), [("sst", 1), ("sst", -1), ("qqp", 1), ("qqp", -1)])
+def test_a_shifted_file_is_scored_as_it_stands_and_after_the_shift_back(task, step, data, tmp_path):
+    values = sound(task, "dev", GOOD[task], 1)
+    write(tmp_path, task, values + step)
+    (one,) = diagnose(tmp_path, data)
+    gold = true_labels(task, "dev", SIZES[task])
+    shifted, right = np.mean(values + step == gold), np.mean(values == gold)
+    assert one.main == pytest.approx(shifted)
+    (finding,) = one.findings
+    assert finding.kind == "one class off"
+    low, high = step, len(SHARES[task]) - 1 + step
+    word = "taking 1 from" if step == 1 else "adding 1 to"
+    assert finding.evidence == (
+        f"values from {low} to {high}, expected 0 to {len(SHARES[task]) - 1}; accuracy "
+        f"{shifted:.3f} as the file stands, {right:.3f} after {word} each class"
+    )
+
+
+def test_the_cure_follows_from_where_the_ids_are(data, tmp_path):
+    """--subset for a part of the split, --data for other data, neither for another split."""
+    values = sound("sst", "dev", 0.5, 1)
+    run = tmp_path / "run"
+    for place, ids, file in (
+        ("train", [identity("sst", "train", n) for n in range(1101)], CS224N["sst"]),
+        ("other", [f"other{n}" for n in range(1101)], CS224N["sst"]),
+        (
+            "run/predictions",
+            [f"x{n}" if n % 2 else identity("sst", "dev", n) for n in range(1101)],
+            CS224N["sst"],
+        ),
+        ("no split", [f"other{n}" for n in range(1101)], "sst.csv"),
+        ("part", [identity("sst", "dev", n) for n in range(1101)][:900], CS224N["sst"]),
+    ):
+        write(tmp_path / place, "sst", values[: len(ids)], ids=ids, names={"sst": file})
+    (run / "config.json").write_text('{"data": "course"}')
+    found = {
+        str(one.predictions.file.parent.relative_to(tmp_path)): one.findings[0]
+        for one in diagnose(tmp_path, data)
+    }
+    assert {place: one.kind for place, one in found.items()} == {
+        "train": "ids of another split",
+        "other": "ids of other data",
+        "run/predictions": "ids of other data",
+        "no split": "ids of other data",
+        "part": "missing ids",
+    }
+    assert "1,101 are in train" in found["train"].evidence
+    assert found["run/predictions"].evidence.endswith("; its run read --data course")
+    assert found["no split"].evidence == "no id is in train, dev, test"
+    assert [kind for kind, one in KINDS.items() if "--subset" in one.cure] == ["missing ids"]
+    assert "--data" in KINDS["ids of other data"].cure
+
+
+def test_the_page_lists_every_finding_with_its_cause_and_cure():
+    page = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text("utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    listed = {row[0]: tuple(row[2:]) for row in rows if row[0] in KINDS}
+    assert listed == {name: (kind.cause, kind.cure) for name, kind in KINDS.items()}
+
+
 @pytest.mark.parametrize("task", ["sst", "qqp"])
 def test_a_test_file_of_dev_examples_is_found(task, data, tmp_path):
     dev = write(tmp_path, task, sound(task, "dev", GOOD[task], 1))
@@ -211,7 +273,7 @@ def test_a_subset_is_scored_on_common_ids_only_on_request(data, tmp_path):
     ids = [identity("qqp", "dev", n) for n in range(3000)] + [f"other{n}" for n in range(1000)]
     write(tmp_path, "qqp", values, ids=ids)
     (without,) = diagnose(tmp_path, data)
-    assert (without.scored, [one.kind for one in without.findings]) == (0, ["ids of another split"])
+    assert (without.scored, [one.kind for one in without.findings]) == (0, ["ids of other data"])
     (one,) = diagnose(tmp_path, data, subset=True)
     gold = true_labels("qqp", "dev", 4000)[:3000]
     assert one.metrics["accuracy"] == pytest.approx(np.mean(values[:3000] == gold))

@@ -111,6 +111,22 @@ def test_a_batch_has_the_answers_of_its_rows(client, model):
     np.testing.assert_allclose([row["sts"]["value"] for row in found], ours, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::common.errors.EmptyTextWarning")
+@pytest.mark.parametrize("empty", ["", " \n", None])
+def test_an_empty_text_has_null_and_a_reason_from_the_tasks_that_read_it(client, empty):
+    rows = [["a cat", "a dog"], ["a cat", empty], [empty, "a dog"]]
+    whole, second, first = client.post("/batch", json={"rows": rows}).json()["rows"]
+    assert [one["reason"] for one in whole.values()] == [None] * 4
+    assert second["sst"] == whole["sst"]  # it reads the first text only
+    for one in (second["qqp"], second["sts"], second["own"], *first.values()):
+        assert (one["label"], one["value"], one["classes"]) == (None, None, [])
+        assert one["reason"] == "empty text"
+        assert one.keys() == whole["sst"].keys()
+    alone = client.post("/predict", json={"task": "sst", "texts": [empty]})
+    assert (alone.status_code, alone.json()) == (200, first["sst"])
+    assert "No prediction: ${reason}" in client.get("/").text
+
+
 def test_it_describes_its_run_and_interface(client):
     assert client.get("/health").json()["run"] == "my-run"
     found = client.get("/about").json()
@@ -157,16 +173,17 @@ def test_the_nearest_sentences(client):
     [
         ("/predict", {"task": "mnli", "texts": ["a"]}, 422, "task: expected sst, qqp"),
         ("/predict", {"task": "sst", "texts": ["a", "b"]}, 422, "expected 1 for sst, found 2"),
-        ("/predict", {"task": "sst", "texts": ["  "]}, 422, "expected 1 to 5000 characters"),
+        ("/predict", {"task": "sst", "texts": ["x" * 5001]}, 422, "expected 0 to 5000 characters"),
         ("/predict", {"task": "sst", "texts": ["\ud800"]}, 422, "half a surrogate pair"),
         ("/predict", {"task": "sst"}, 422, "texts: Field required"),
         ("/predict", {"task": "sst", "texts": ["x" * 70_000]}, 413, "at most 65536 bytes"),
         ("/predict", {"texts": []}, 422, "texts: "),
         ("/batch", {"rows": [["a"]] * (MOST + 1)}, 422, "rows: List should have at most 64 items"),
         ("/batch", {"rows": [["a"], ["a", "b"]]}, 422, "rows.2: expected 1 texts, found 2"),
-        ("/batch", {"rows": [["a"], [" "]]}, 422, "rows.2: expected 1 to 5000 characters"),
+        ("/batch", {"rows": [["a"], ["x" * 5001]]}, 422, "rows.2: expected 0 to 5000 characters"),
         ("/batch", {"rows": [["x" * 5000]] * 20}, 413, "at most 65536 bytes"),
         ("/similar", {"query": ""}, 422, "query: "),
+        ("/similar", {"query": " "}, 422, "query: expected 1 to 5000 characters, found 0"),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],

@@ -65,6 +65,23 @@ def test_fewer_than_two_sentences_have_no_pair(count):
     assert len(mine(rows(count), 5).first) == 0
 
 
+@pytest.mark.parametrize("block", [2, 100])
+def test_rows_of_nan_are_in_no_pair_and_never_near(monkeypatch, block):
+    monkeypatch.setattr(mining, "BLOCK", block)
+    embeddings, there = rows(12), np.array([1, 2, 3, 5, 6, 7, 8, 10])
+    some = embeddings[there]
+    embeddings[[0, 4, 9, 11]] = np.nan
+    found, expected = mine(embeddings, 20), mine(some, 20)
+    assert found.first.tolist() == there[expected.first].tolist()
+    assert found.second.tolist() == there[expected.second].tolist()
+    assert found.cosines.tolist() == expected.cosines.tolist()
+    for count in (3, 99):
+        places, cosines = nearest(embeddings, some[:2], count)
+        plain, same = nearest(some, some[:2], count)
+        assert places.tolist() == there[plain].tolist()
+        assert cosines.tolist() == same.tolist()
+
+
 def test_the_nearest_rows():
     embeddings, query = unit_rows(30), unit_rows(2, seed=1)
     places, cosines = nearest(embeddings, query, 4)

@@ -55,6 +55,11 @@ def test_a_file_is_read_as_it_is_asked_for(tmp_path):
     assert next(sentences) == "one"
 
 
+def test_a_missing_text_is_empty(tmp_path):
+    file = write(tmp_path / "a.jsonl", '{"text": null}\n{"text": NaN}\n{"text": "a"}\n')
+    assert list(read_sentences(file, "text")) == ["", "", "a"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "column", "expected"),
     [
