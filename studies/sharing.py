@@ -35,6 +35,7 @@ ONE_TASK: dict[str, Any] = {
     "lr": 5e-5,
     "head_lr": 5e-5,
 }
+FASTER = {"lr": 1e-4, "head_lr": 1e-4}
 JOINT: dict[str, Any] = {"sampling": "annealed"}
 AUXILIARY: dict[str, Any] = {"auxiliary": ("sst2",), "limit": {"sst2": 24_000}}
 LORA: dict[str, Any] = {
@@ -139,6 +140,7 @@ def cells(request: StudyRequest) -> list[Cell]:
         helped,
         *(shared(name, **settings) for name, settings in SHARED.items()),
         shared("teachers", plain, **ONE_TASK),
+        shared("teachers-1e-4", [*plain, crossed[0]], **ONE_TASK | FASTER, **AVERAGE),
         shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
         shared(TOGETHER, chosen, **ONE_TASK, **LORA, **AUXILIARY, **AVERAGE),
         shared(f"{TOGETHER}-sst", [helped], **sentiment, **AVERAGE),
