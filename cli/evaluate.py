@@ -21,7 +21,7 @@ from cli.settings_flags import path
 from common.errors import one_line
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
-from tasks import CS224N, build_task, data_folder, find_task
+from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -125,7 +125,8 @@ def check_tasks(
 ) -> None:
     for name in args.tasks or ():
         if name not in known:
-            parser.error(f"--tasks: expected some of {', '.join(known)}, found {name}")
+            line = f"--tasks: expected some of {', '.join(known)}, found {name}"
+            parser.error(line + task_suggestion(name, known))
 
 
 def own_tasks_of(folder: Path) -> dict[str, Task]:

@@ -18,7 +18,6 @@ from common.errors import SettingsError
 from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES
-from multitask.repeated_flags import flag
 from multitask.settings_by_name import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
@@ -153,6 +152,10 @@ class Flags:
 def of_tasks(method: type[Settings]) -> bool:
     """Return whether a method is not one of pre-training, which sets `tasks` itself."""
     return not hasattr(method, "tasks")
+
+
+def flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
 
 
 def summary(method: type[Settings]) -> str:

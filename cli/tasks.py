@@ -34,6 +34,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import UserError, one_line
     from reports.tables import shown_table
     from tasks import data_folder, find_task
+    from tasks.data import reading_notices, small_split_notices
     from tasks.described import from_json
     from tasks.task_inference import description_lines
 
@@ -59,6 +60,14 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
         if name in own:
             lines += [f"{name}: {line}" for line in description_lines(from_json(name, own[name]))]
+            notices = [
+                line
+                for split, examples in found.items()
+                for line in reading_notices(task, folder, split, examples)
+            ]
+            if {"train", "dev"} <= found.keys():
+                notices += small_split_notices(task, found)
+            lines += [f"{name}: {line}" for line in notices]
         if args.examples and "train" in found:
             lines.append(f"{name}: {first_example(task, found['train'])}")
     print(shown_table(["task", "reads", "kind", *SPLITS], rows))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from common.entry_point import start
 from common.errors import UserError
+from multitask.stored_config import without_paths
 from reports.cells import read_cell, write_cell
 from reports.figures import blank_figure, heading, save_figure, styled
 from reports.front import draw_points, read_fronts
@@ -27,7 +28,9 @@ def store_cosines(run: Path) -> None:
     cosines = PartCosines.of_run(stored)
     if cosines is None:
         raise UserError(f"{run}: expected a run with cosines of gradients, found none")
-    write_cell(RESULTS / "cosines.json", cosines.to_json() | {"config": stored.config})
+    write_cell(
+        RESULTS / "cosines.json", cosines.to_json() | {"config": without_paths(stored.config)}
+    )
 
 
 @styled
@@ -41,7 +44,7 @@ def draw(file: Path) -> None:
     draw_points(right, epo, 0, 1)
     right.set(xlim=(0, 1.05), ylim=(0, 1.7))
     detail = "five preferences, dashed, one run each;\ndots: EPO, crosses: weighted sums"
-    heading(right, "Trade-offs of two tasks", detail)
+    heading(right, "Losses of sentiment and similarity", detail)
     save_figure(figure, file)
 
 

@@ -24,7 +24,7 @@ from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale, smoothed
-from tasks.data import Split, load_split, small_split_notices
+from tasks.data import Split, load_split, reading_notices, small_split_notices
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
 from tasks.labelled_files import Source
@@ -249,19 +249,15 @@ def load_splits(
                 line = f"only {len(test):,} of {test.available:,} test examples (--test-limit)"
                 print(f"{name}: {line} are predicted and in the prediction file", flush=True)
         for split, found in splits[name].items():
-            if leaked := found.examples.leaked:
-                print(f"{name}: {leaked} training examples removed because they are in dev or test")
-            for line in found.examples.notices:
+            for line in reading_notices(task, folder, split, found.examples):
                 print(f"{name}: {line}", flush=True)
-            if blank := found.examples.blank_rows:
-                where = task.source.where(folder, split)
-                print(f"{name}: {blank} rows without label or text skipped in {where}", flush=True)
             cut, texts = found.cut
             if cut:
                 kind = f"{split} {'pairs' if task.joint else 'texts'}"
                 limit = bi_encoder.tokenizer.max_tokens
                 print(f"{name}: {truncation(cut, texts, kind, limit)}", flush=True)
         if name in config.own_tasks and config.dev_limit is None:
-            for line in small_split_notices(task, splits[name]):
+            examples = {split: found.examples for split, found in splits[name].items()}
+            for line in small_split_notices(task, examples):
                 print(f"{name}: {line}", flush=True)
     return splits

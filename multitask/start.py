@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from common.errors import RunError
 from common.json_files import write_json
 from multitask.config import RunConfig, path_settings
-from multitask.repeated_flags import flags_to_repeat
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import as_paths, belongs_to_run
 from multitask.user_methods import source_of
@@ -52,14 +51,10 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     if stored is None or overwrite or not folder.has_results():
         return False
     if difference := config.difference(stored):
-        if resume and (flags := flags_to_repeat(config, folder.config(config.user_methods))):
-            raise RunError(
-                f"{folder.path}: expected the settings with which the run began, found others: "
-                f"{flags}; or choose another --output, or --overwrite it"
-            )
+        same = f"go on with --config {folder.path / 'config.json'} in place of the settings, "
         raise RunError(
             f"{folder.path}: expected this run's configuration, found another: {difference}; "
-            "choose another --output, or --overwrite it"
+            f"{same if resume else ''}choose another --output, or --overwrite it"
         )
     if folder.metrics() is not None:
         if folder.best.exists():

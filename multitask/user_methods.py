@@ -18,7 +18,7 @@ from typing import Any
 from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
 from common.json_files import digest
-from common.settings import Settings, hints_of
+from common.settings import Settings, hints_of, short_repr
 from multitask.methods import UserMethods, built_in, role_of
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
@@ -88,6 +88,8 @@ def sources(methods: UserMethods) -> dict[str, str]:
     """Return the checksums of methods by file name; without a file, of the code by class name."""
     found: dict[str, str] = {}
     for one in methods:
+        if not isinstance(one, type):
+            raise SettingsError(f"use: expected classes of methods, found {short_repr(one)}")
         file = source_of(one)
         name, checksum = (file.name, digest(file)) if file else (one.__qualname__, code_of(one))
         if found.setdefault(name, checksum) != checksum:
@@ -124,7 +126,10 @@ def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
             continue
         if name.endswith(".py"):
             found = f"another one, {here[name][:12]}" if name in here else "none"
-            expected = f"--use {name} with checksum {checksum[:12]}, whose methods the run has"
+            expected = (
+                f"--use {name} with checksum {checksum[:12]}, whose methods the run has "
+                "(in Python, use=(CLASS,))"
+            )
         else:
             found = "another one" if name in here else "none"
             expected = f"the method {name} of a Python session, with which the run began"

@@ -118,10 +118,18 @@ def settings_text(runs: Sequence[StoredRun]) -> str:
         always = {key: run.config[key] for key in ALWAYS if run.config.get(key) is not None}
         for key, value in {**always, **run.settings}.items():
             if key not in VARYING:
-                values.setdefault(key, {})[shown(value)] = None
+                values.setdefault(key, {})[shown(short(value))] = None
     start = ["pre-trained"] if any(run.config.get("init") for run in runs) else []
     found = [f"{key.replace('_', ' ')} {' or '.join(several)}" for key, several in values.items()]
     return ", ".join(start + found)
+
+
+def short(value: Any) -> Any:
+    """Return a setting with the last part of absolute paths, which a table has room for."""
+    if isinstance(value, list):
+        return [short(one) for one in value]
+    is_path = isinstance(value, str) and Path(value).is_absolute()
+    return Path(value).name if is_path else value
 
 
 def training_time(runs: Sequence[StoredRun]) -> str:

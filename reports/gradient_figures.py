@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +67,7 @@ class PartCosines:
         """Draw them as a map, red where the gradients are in conflict."""
         limit = max(0.05, float(np.nanmax(np.abs(self.means))))
         image = axis.imshow(self.means, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-        pairs = [pair.replace(" and ", "\nand ") for pair in self.pairs]
-        axis.set_xticks(range(len(pairs)), pairs)
+        axis.set_xticks(range(len(self.pairs)), pair_labels(self.pairs))
         axis.set_yticks(range(len(self.parts)), self.parts)
         axis.grid(visible=False)
         for (row, column), value in np.ndenumerate(self.means):
@@ -79,7 +78,16 @@ class PartCosines:
         bar = axis.figure.colorbar(image, ax=axis, label="mean cosine")
         bar.outline.set_visible(False)
         detail = f"{self.detail}\nbelow 0: in conflict"
-        heading(axis, "Cosines of the tasks' gradients", detail)
+        heading(axis, "Cosines of gradients", detail)
+
+
+def pair_labels(pairs: Sequence[str]) -> list[str]:
+    """Return the pairs in two lines, without the task if all objectives are of the same one."""
+    objectives = [one for pair in pairs for one in pair.split(" and ")]
+    tasks = {one.partition("/")[0] if "/" in one else "" for one in objectives}
+    prefix = f"{tasks.pop()}/" if len(tasks) == 1 else ""
+    short = [pair.replace(prefix, "") if prefix != "/" else pair for pair in pairs]
+    return [pair.replace(" and ", "\nand ").replace("_", " ") for pair in short]
 
 
 @styled

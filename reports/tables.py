@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os.path import basename, isabs
 from statistics import fmean, stdev
 from typing import Any
 
@@ -49,13 +48,11 @@ def shown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format the value of a setting for a cell; absolute paths by their last part."""
+    """Format the value of a setting for a cell."""
     if isinstance(value, Mapping):
         return " ".join(f"{key}={shown(one)}" for key, one in value.items())
     if isinstance(value, list):
         return " ".join(map(shown, value))
-    if isinstance(value, str) and isabs(value):
-        return basename(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

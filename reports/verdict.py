@@ -32,15 +32,17 @@ def sentences(comparison: Comparison) -> list[str]:
             found.append(f"{names} have no task in common.")
             continue
         tasks = [one for one in differences if one.task != OVERALL]
-        found.append(
-            f"{opening(differences[0], other, first)}{by_task(tasks)}; "
-            f"{basis([first, other], [one.task for one in tasks])}."
-        )
+        if tasks == differences and len(tasks) > 1:  # no overall score
+            name, reference = other.system.name, first.system.name
+            clause = f"{name} compared with {reference}: {by_task(tasks)}"
+        else:
+            clause = f"{opening(differences[0], other, first)}; {by_task(tasks)}"
+        found.append(f"{clause}; {basis([first, other], [one.task for one in tasks])}.")
     return found
 
 
 def opening(one: Difference, other: ScoredSystem, first: ScoredSystem) -> str:
-    """Return the main clause: the overall difference, or that of the first task."""
+    """Return the main clause: the overall difference, or that of the only task."""
     points = 100 * one.difference
     place = "overall" if one.task == OVERALL else f"on {one.task}"
     if abs(points) < SMALLEST:
@@ -58,11 +60,11 @@ def by_task(differences: Sequence[Difference]) -> str:
     behind = [one.task for one in differences if one.clear and one.difference < 0]
     level = [one.task for one in differences if not one.clear]
     if not level and not (ahead and behind):
-        return "; the difference is clear on " + listed(ahead or behind)
+        return "the difference is clear on " + listed(ahead or behind)
     parts = [f"clearly above on {listed(ahead)}"] if ahead else []
     parts += [f"clearly below on {listed(behind)}"] if behind else []
     parts += [f"no clear difference on {listed(level)}"] if level else []
-    return "; " + ", ".join(parts)
+    return ", ".join(parts)
 
 
 def basis(systems: Sequence[ScoredSystem], tasks: Sequence[str] | None = None) -> str:

@@ -259,8 +259,8 @@ def search(model: MultiTaskModel, corpus: Corpus, request: SearchRequest) -> tup
 
 def check_text(name: str, text: str, least: int) -> None:
     """Raise InvalidRequestError for a text that is too short, too long or not valid Unicode."""
-    found = len(text.strip())
-    if found < least or len(text) > LONGEST:
+    found = len(text) if len(text) > LONGEST else len(text.strip())
+    if not least <= found <= LONGEST:
         expected = f"{least} to {LONGEST} characters"
         raise InvalidRequestError(f"{name}: expected {expected}, found {found}")
     if any("\ud800" <= letter <= "\udfff" for letter in text):

@@ -21,7 +21,8 @@ def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
     """Return all sentences of a file, in order; raise UserError if there are only empty ones."""
     found = list(read_sentences(file, column))
     if all(map(is_empty, found)):
-        raise UserError(f"{file}: expected at least one sentence, found none")
+        what = "only empty ones" if found else "none"
+        raise UserError(f"{file}: expected at least one sentence, found {what}")
     return found
 
 
@@ -119,14 +120,19 @@ def mine(
     """
     best, there = TopPairs(count, threshold - ROUNDING), with_embedding(embeddings)
     n = len(there)
-    rows = torch.from_numpy(embeddings if n == len(embeddings) else embeddings[there])
     total = n * (n - 1) // 2
     scores = torch.empty(BLOCK, BLOCK)
+
+    def rows(begin: int) -> Tensor:
+        if n == len(embeddings):
+            return torch.from_numpy(embeddings[begin : begin + BLOCK])
+        return torch.from_numpy(embeddings[there[begin : begin + BLOCK]])
+
     with bar("mine", "pair", total if progress else None) as progress_bar:
         for begin in range(0, n, BLOCK):
-            block = rows[begin : begin + BLOCK]
+            block = rows(begin)
             for other in range(begin, n, BLOCK):
-                compare(block, rows[other : other + BLOCK], begin, other, best, scores)
+                compare(block, rows(other), begin, other, best, scores)
             later = n - begin - len(block)
             progress_bar.update(len(block) * later + len(block) * (len(block) - 1) // 2)
     first, second, cosines = best.prune()

@@ -106,9 +106,18 @@ def tokenized(task: Task, examples: Examples, tokenizer: Tokenizer) -> Split:
     return Split(replace(examples, texts=()), tuple(tokens))
 
 
-def small_split_notices(task: Task, splits: Mapping[str, Split]) -> Iterator[str]:
+def reading_notices(task: Task, folder: Path, split: str, examples: Examples) -> Iterator[str]:
+    """Yield what was left out when a split was read, and how its examples were made."""
+    if examples.leaked:
+        yield f"{examples.leaked} training examples removed because they are in dev or test"
+    yield from examples.notices
+    if blank := examples.blank_rows:
+        yield f"{blank} rows without label or text skipped in {task.source.where(folder, split)}"
+
+
+def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
     """Yield what makes the scores of small files uncertain: few dev examples, rare classes."""
-    train, dev = splits["train"].examples.targets, splits["dev"].examples.targets
+    train, dev = splits["train"].targets, splits["dev"].targets
     assert train is not None, "train has labels"
     assert dev is not None, "dev has labels"
     if len(dev) < FEW:

@@ -19,7 +19,7 @@ MAY_IMPORT = {
 MAY_IMPORT["ensemble"] -= {"pretrain"}
 MAY_IMPORT["reports"] -= {"pretrain"}
 MAY_IMPORT["serving"] -= {"studies", "pretrain"}
-MAY_IMPORT["docs"] = MAY_IMPORT["cli"] - {"studies", "reports", "pretrain"}
+MAY_IMPORT["docs"] = MAY_IMPORT["cli"] - {"studies", "pretrain"}
 MAY_IMPORT["benchmarks"] = MAY_IMPORT["cli"] | {"cli"}
 # An ensemble of predictions loads no model and no torch; weights are averaged in soup.py.
 OF_PREDICTIONS = {"ensemble", "tasks.predictions", "tasks.metrics"}

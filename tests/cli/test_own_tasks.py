@@ -135,6 +135,7 @@ def test_mode_tasks_lists_tasks_and_examples(moods, run_ok, small):
     assert rows["moods"] == ["moods", "1", "text", "3", "classes", "48", "6", "6"]
     assert rows["sst"][-3:] == ["40", "40", "40"]
     assert "moods: what a" in result.stdout
+    assert "\nmoods: scores on 6 dev examples are rough" in result.stdout
     assert "\nmoods: classification of 'Was gesagt wurde', 3 classes in column 'Wie': gut, " in (
         result.stdout
     )

@@ -99,7 +99,7 @@ TASKS = [
     ),
     ("all --tasks sst paraphrase", "found 'paraphrase'; did you mean qqp?"),
     ("all --limit quora=3", "found 'quora'; did you mean qqp?"),
-    ("--mode evaluate --predictions x --tasks similarity", "'sts'); did you mean sts?"),
+    ("--mode evaluate --predictions x --tasks similarity", "found similarity; did you mean sts?"),
     ("--mode export --run x --output y --format onxx", "'onnx'); did you mean onnx?"),
     ("--mode single --task ../sst", "expected the name of a task, or an own task NAME=FILE:"),
     ("--mode single --task sst=x.csv:type=similarity", "this one is reserved"),

@@ -1,7 +1,6 @@
 """Interrupted and failing runs: what is resumed ends as if nothing had happened, bit for bit."""
 
 import json
-import shlex
 import signal
 import subprocess
 import sys
@@ -11,14 +10,9 @@ import pytest
 import torch
 from run_files import ROOT, metrics, prediction_bytes, predictions, same, weights
 
-import cli.multitask
-import cli.pretrain
-import cli.single
 from common.json_files import integrity_error
 from multitask.checkpoint import Progress
 from multitask.checkpoint_folders import newest_first
-from multitask.config import RunConfig
-from multitask.repeated_flags import flags_to_repeat
 from multitask.trainer import Trainer
 
 
@@ -212,102 +206,15 @@ def test_init_loads_encoder_and_fitting_heads(flags, heads, finished, small, run
         assert predictions(tmp_path / "run", "sst", "test") == predictions(folder, "sst", "test")
 
 
-ALL = "--mode multitask --encoder tiny"
-SST = "--mode single --task sst"
-BEGAN = [  # flags of a run, those with which it is resumed, and the instructions
-    (f"{ALL} --limit 40", "--mode multitask", "repeat --limit 40 --encoder tiny"),
-    (f"{ALL} --tasks sst sts", ALL, "repeat --tasks sst sts"),
-    (f"{ALL} --epochs 2", f"{ALL} --epochs 5", "change to --epochs 2"),
-    (ALL, f"{ALL} --pooling max --limit 9", "leave out --limit --pooling"),
-    (
-        f"{SST} --freeze-encoder --seed 3 --clip 2",
-        f"{SST} --clip 3 --patience 2",
-        "repeat --freeze-encoder --seed 3; change to --clip 2.0; leave out --patience",
-    ),
-    (f"{SST} --sst-head softmax", SST, "repeat --sst-head softmax"),
-    (f"{ALL} --pair joint", ALL, "repeat --pair joint"),
-    (ALL, f"{ALL} --pair joint", "leave out --pair"),
-    (f"{SST} --drop-leaks own", SST, "repeat --drop-leaks own"),
-    (f"{SST} --drop-leaks", f"{SST} --drop-leaks own", "change to --drop-leaks"),
-    (f"{ALL} --pcgrad", ALL, "repeat --combiner pcgrad"),
-    (
-        ALL,
-        f"{ALL} --combiner epo --preference 1 2 3",
-        "change to --combiner sum; leave out --preference",
-    ),
-    (f"{ALL} --smart-weight 1", ALL, "repeat --smart-weight 1.0"),
-    (
-        f"{ALL} --smart-weight sst=1 --limit sst=9",
-        ALL,
-        "repeat --smart-weight sst=1.0 --limit sst=9",
-    ),
-    (f"{ALL} --batches-per-step 2", ALL, "repeat --batches-per-step 2"),
-    (f"{ALL} --schedule individual", ALL, "repeat --schedule individual"),
-    (f"{ALL} --preset bees", ALL, "repeat --preset bees"),
-    (
-        "--mode pretrain --objective pairs --text 'a b.csv' --text-column one other",
-        "--mode pretrain --objective simcse",
-        "repeat --text 'a b.csv' --text-column one other; change to --objective pairs",
-    ),
-    (
-        "--mode pretrain --objective simcse --tasks sst --epochs 3",
-        "--mode pretrain --objective simcse --tasks sst sts --batch-size 8",
-        "repeat --tasks sst --epochs 3; change to --batch-size 64",
-    ),
-    (f"{ALL} --data 'a b'", ALL, "repeat --data 'a b'"),
-]
-
-
-@pytest.fixture
-def parsed(monkeypatch, run_ok):
-    """`parsed(*flags)` is the configuration of a command, which is not trained."""
-    found = []
-
-    def keep(config, args):
-        found.append(config)
-        return 0
-
-    monkeypatch.setattr(cli.single, "train", keep)
-    monkeypatch.setattr(cli.multitask, "train", keep)
-    monkeypatch.setattr(cli.pretrain, "train", keep)
-    return lambda *flags: (run_ok(*flags), found.pop())[1]
-
-
-def followed(flags: list[str], instructions: str) -> list[str]:
-    """Flags after the instructions were followed."""
-    for part in instructions.split("; "):
-        words = [word for word in shlex.split(part) if word not in ("repeat", "change", "to")]
-        named = {word for word in words if word.startswith("--")}
-        kept, drops = [], False
-        for word in flags:
-            drops = word in named if word.startswith("--") else drops
-            kept += [] if drops else [word]
-        flags = kept if part.startswith("leave out") else [*kept, *words]
-    return flags
-
-
-@pytest.mark.parametrize(("began", "now", "expected"), BEGAN)
-def test_following_the_instructions_gives_the_settings_of_the_run(began, now, expected, parsed):
-    first = RunConfig.from_json(parsed(*shlex.split(began)).to_json())
-    config = parsed(*shlex.split(now))
-    assert flags_to_repeat(config, first) == expected
-    again = parsed(*followed(shlex.split(now), expected))
-    assert again.difference(first.to_json()) is None
-    assert flags_to_repeat(again, first) == ""
-
-
-def test_resuming_with_other_flags_says_which_ones_to_repeat(
-    interrupted, small, error_line, run_ok
-):
+def test_a_run_goes_on_with_the_settings_in_its_folder(interrupted, finished, error_line, run_ok):
     folder, command = interrupted
-    resume = ("--mode", "multitask", "--seed", "3", "--output", folder, "--resume")
-    line = error_line(1, *resume)
-    expected = (
-        f"repeat --data {small} --encoder tiny --epochs 2 --sampling annealed --combiner pcgrad; "
-    )
-    assert f"found others: {expected}change to --seed 11711; or choose another --output" in line
-    assert "seed is 11711 there and 3 here" in error_line(1, *command, "--seed", "3")
-    run_ok(*command, "--resume")
+    other = ("--mode", "multitask", "--seed", 3, "--output", folder, "--resume")
+    line = error_line(1, *other)
+    assert f"go on with --config {folder / 'config.json'} in place of the settings" in line
+    assert "--config" not in error_line(1, *command, "--seed", 3)  # nothing to go on with
+    flags = ("--mode", "multitask", "--config", folder / "config.json", "--output", folder)
+    run_ok(*flags, "--resume")
+    assert metrics(folder)["dev"] == metrics(finished[0])["dev"]
 
 
 def test_resuming_nothing_is_said(run_ok, tmp_path):

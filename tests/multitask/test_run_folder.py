@@ -146,7 +146,7 @@ def test_a_resumed_run_keeps_its_kernel(tmp_path, monkeypatch):
     asked, _ = with_kernel(RunFolder(tmp_path), replace(CONFIG, linear="onednn"), overwrite=False)
     assert asked.linear == "onednn"
     (tmp_path / "checkpoint" / "step-00000001").mkdir(parents=True)
-    with pytest.raises(RunError, match="found others: change to --linear mkl;"):
+    with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
         prepare(tmp_path, asked, resume=True)
 
 

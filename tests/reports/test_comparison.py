@@ -16,7 +16,13 @@ from reports.comparison import (
     seeds_to_pair,
     signed_ranks,
 )
-from reports.comparison_tables import as_latex, as_markdown, as_text, score_section
+from reports.comparison_tables import (
+    as_latex,
+    as_markdown,
+    as_text,
+    score_section,
+    settings_text,
+)
 from reports.ensembles import ensemble_runs
 from reports.store import read_run
 from reports.systems import NO_SEED, group_runs, score_systems
@@ -274,3 +280,14 @@ def test_clear_and_cells_are_explained_beside_the_tables(pair):
         assert "A difference is clear if its 95 % interval" in text
         assert "A cell is the main metric of one task with one seed; Wilcoxon's" in text
     assert "A cell is" not in as_text(compare(pair[:1]))
+
+
+def test_encoders_of_one_name_in_different_folders_are_two_systems(make_run):
+    """Tables show the last part of a path, but systems differ by the whole path."""
+    runs = [
+        read_run(make_run(part, ("sst",), 0.4, seed, encoder=f"/{part}/encoder"))
+        for seed, part in enumerate(("first", "second"))
+    ]
+    systems = group_runs([(None, run) for run in runs])
+    assert len(systems) == 2
+    assert [settings_text(one.runs).split(",")[0] for one in systems] == ["encoder encoder"] * 2

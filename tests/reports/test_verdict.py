@@ -17,13 +17,13 @@ def difference(task, low, high):
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        ([("sst", 0.1, 0.2), ("sts", 0.1, 0.3)], "; the difference is clear on sst and sts"),
+        ([("sst", 0.1, 0.2), ("sts", 0.1, 0.3)], "the difference is clear on sst and sts"),
         (
             [("sst", -0.2, 0.1), ("qqp", -0.3, -0.1), ("sts", -0.2, -0.1)],
-            "; clearly below on qqp and sts, no clear difference on sst",
+            "clearly below on qqp and sts, no clear difference on sst",
         ),
-        ([("sst", 0.1, 0.2), ("qqp", -0.2, -0.1)], "; clearly above on sst, clearly below on qqp"),
-        ([("sst", -0.1, 0.2)], "; no clear difference on sst"),
+        ([("sst", 0.1, 0.2), ("qqp", -0.2, -0.1)], "clearly above on sst, clearly below on qqp"),
+        ([("sst", -0.1, 0.2)], "no clear difference on sst"),
     ],
 )
 def test_tasks_are_named_by_direction_and_clarity(found, expected):
@@ -53,6 +53,17 @@ def test_the_overall_difference_has_an_interval_narrower_than_its_tasks(scored):
     assert overall.difference == pytest.approx(after - before)
     assert overall.interval[0] < overall.difference < overall.interval[1]
     assert np.ptp(overall.interval) < max(np.ptp(one.interval) for one in tasks)
+
+
+def test_without_an_overall_score_the_verdict_is_on_each_task(make_run):
+    named = [
+        (name, read_run(make_run(f"{name}{seed}", ("sst", "sts"), skill, seed)))
+        for name, skill in (("single", 0.4), ("multi", 0.3))
+        for seed in (1, 2)
+    ]
+    (text,) = verdicts(compare(score_systems(group_runs(named))))
+    assert text.startswith("multi compared with single: ")
+    assert text.endswith("; 2 seeds; n = 80 (sst), 80 (sts).")
 
 
 def test_equal_systems_and_lone_ones_are_not_called_better(scored):

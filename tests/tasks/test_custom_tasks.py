@@ -10,7 +10,7 @@ import pytest
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from tasks import find_task, in_order
-from tasks.data import Split, small_split_notices
+from tasks.data import small_split_notices
 from tasks.described import (
     NAME,
     DescriptionError,
@@ -95,9 +95,7 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
     built = task([f"text {i}" for i in range(21)], [*"ab" * 10, "c"], name="m", folder=tmp_path)
     found = find_task("m", {"m": built.described.to_json()})
     parts = {"train": [0, 0, 1, 2], "dev": [0, 0, 0, 0]}
-    splits = {
-        name: Split(Examples([], (), np.array(targets)), ()) for name, targets in parts.items()
-    }
+    splits = {name: Examples([], (), np.array(targets)) for name, targets in parts.items()}
     assert list(small_split_notices(found, splits)) == [
         "scores on 4 dev examples are rough: one of them is 25.0 points",
         "classes with one example only, to be merged with others: b, c",
@@ -105,7 +103,7 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
     pairs = task([("a", "b")] * 9, [0.5, 1.0, 2.0] * 3, name="n", folder=tmp_path)
     similar = find_task("n", {"n": pairs.described.to_json()})
     assert list(small_split_notices(similar, splits)) == ["scores on 4 dev examples are rough"]
-    enough = {name: Split(Examples([], (), np.arange(300) % 3), ()) for name in parts}
+    enough = {name: Examples([], (), np.arange(300) % 3) for name in parts}
     assert not list(small_split_notices(found, enough))
 
 
