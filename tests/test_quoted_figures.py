@@ -49,6 +49,11 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"**{minutes[0]:.0f} to {minutes[-1]:.0f} minutes** of training"
     yield "README.md", f"**{spread(every)}** overall on dev (three seeds)"
     yield "README.md", f"parameters, {overall} from one model per task"
+    surgery, plain = (
+        mean([100 * run["dev"]["overall"] for run in read_cell(RESULTS / file)["seeds"].values()])
+        for file in ("bees/M7-surgery.json", "bees/M7.json")
+    )
+    yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
     yield from quoted_of_bees()
     yield from quoted_of_sharing()
 
@@ -86,7 +91,7 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
         )
         yield page, f"QQP {qqp} and STS {sts} as {what}" if prefix else f"{qqp} and {sts} as {what}"
     together = [
-        run["dev"] for run in read_cell(RESULTS / "sharing/together.json")["seeds"].values()
+        run["dev"] for run in read_cell(RESULTS / "sharing/teachers-1e-4.json")["seeds"].values()
     ]
     singles = [dev(f"sharing/{task}.json", task, metric)[0] for task, metric in OVERALL]
     whole = (singles[0] + singles[1] + (singles[2] + 100) / 2) / 3
