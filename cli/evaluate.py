@@ -1,8 +1,9 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 The header, ids and values of every prediction file are checked, for a run also those of its own
-tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. If
-values show a fault of the model, such as one class for all, a line points to --diagnose.
+tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. A line
+points to --diagnose for such files, and if values show a fault of the model, such as one class for
+all.
 
 With --diagnose, prediction files of CS224N, of Göttingen's course or of anybody are read in any
 folder, and faults of the models behind them are reported with evidence, usual cause and cure; the
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
 
 if TYPE_CHECKING:
+    from reports.submissions import FileScore
     from tasks.base import Task
 
 SAMPLE = "sample"
@@ -97,17 +99,16 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
     if not checked:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
-    print(
-        f"data: {'the bundled sample' if data == SAMPLE else data}; --data DIR reads other files\n"
-    )
-    print(score_table(checked))
+    for line in data_lines(data, checked, tasks):
+        print(one_line(line))
+    print(f"\n{score_table(checked)}")
     for note in [note for one in checked for note in one.notes]:
         print(one_line(note))
-    if line := faults_line(checked):
-        print(one_line(line))
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
+    if line := faults_line(checked):
+        print(one_line(line))
     if problems and args.zip:
         print(f"{args.zip} was not written", file=sys.stderr)
     if problems:
@@ -145,19 +146,38 @@ def data_of(args: argparse.Namespace) -> str:
     return str(stored.get("data", SAMPLE))
 
 
+def data_lines(data: str, checked: Sequence[FileScore], tasks: Mapping[str, Task]) -> Iterator[str]:
+    """Yield the data that files were compared with: of the courses' tasks, and of each own task."""
+    if any(one.task in CS224N for one in checked):
+        where = "the bundled sample" if data == SAMPLE else data
+        yield f"data: {where}; --data DIR reads other files"
+    for name in dict.fromkeys(one.task for one in checked if one.task not in CS224N):
+        splits = [one.split for one in checked if one.task == name]
+        files = dict.fromkeys(tasks[name].source.where(data_folder(data), one) for one in splits)
+        yield f"data of {name}: {', '.join(files)}"
+
+
 def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print scores, remarks and findings; return 1 if there are findings."""
     from reports.diagnosis import diagnose
     from reports.diagnosis_tables import diagnosis_table, findings_text
+    from reports.prediction_names import remarks_on_others
 
     check_tasks(args, parser, CS224N)
     folder = Path(args.predictions)
     found = diagnose(folder, data_folder(data_of(args)), args.subset, args.tasks)
+    others = remarks_on_others(folder)
     if not found:
-        parser.error(f"--predictions: expected files with a column Predicted_... in {folder}")
+        parser.error(
+            "; ".join(
+                [f"--predictions: expected files with a column Predicted_... in {folder}", *others]
+            )
+        )
     print(diagnosis_table(found, folder))
     for note in [note for one in found for note in one.notes]:
         print(one_line(note))
+    for line in others:
+        print(one_line(line))
     print(f"\n{findings_text(found)}")
     return int(any(one.findings for one in found))
 

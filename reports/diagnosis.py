@@ -11,6 +11,8 @@ import numpy as np
 from multitask.run_folder import RunFolder
 from reports.known_splits import recognise, short_id
 from reports.prediction_files import Predictions, find_predictions
+from reports.prediction_names import COURSES
+from reports.submissions import format_faults
 from reports.value_faults import (
     LEAST,
     better_than_test,
@@ -28,8 +30,6 @@ from tasks.labelled_files import LabelledFiles
 from tasks.readers import Examples
 from tasks.tables import columns_of
 from tasks.text_files import file_exists
-
-TASKS = ("sst", "qqp", "sts", "cfimdb", "etpc")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def diagnose(
     Files are scored if their ids are those of the data's split or, with `subset`, on the ids that
     both have. Raises DataError for data that cannot be read.
     """
-    files = [one for one in find_predictions(folder) if one.task in (wanted or TASKS)]
+    files = [one for one in find_predictions(folder) if one.task in (wanted or COURSES)]
     known: dict[tuple[str, int], tuple[Task, Splits]] = {}
     found = []
     for one in files:
@@ -101,10 +101,10 @@ def copies(one: Predictions, files: Iterable[Predictions]) -> str | None:
     """Return evidence that a test file has the ids of the dev file beside it, if it has."""
     if one.split != "test":
         return None
-    own = set(one.ids)
+    own = set(one.all_ids)
     for other in files:
         if (other.split, other.task) == ("dev", one.task) and other.file.parent == one.file.parent:
-            common = len(own & set(other.ids))
+            common = len(own & set(other.all_ids))
             if common and 2 * common >= len(own):
                 same = "the same bytes" if same_content(one, other) else f"{common:,} ids"
                 return f"{same} of {len(own):,} rows are in {other.file.name}"
@@ -120,19 +120,23 @@ def diagnose_file(
 ) -> FileDiagnosis:
     """Diagnose one file; `copied` is evidence that it is a copy of the dev file."""
     faults = list(reading_faults(one))
+    if one.no_header:
+        return FileDiagnosis(one, None, findings=as_findings(one, faults))
     split = one.split or largest_overlap(one, splits)
     examples = splits.get(split) if split else None
-    notes = [f"ids of {named}" for named in recognise(one.ids)[:1]]
-    rows, places = matched(one, examples)
+    notes = [f"ids of {named}" for named in recognise(one.all_ids)[:1]]
+    there, places = matched(one, examples)
     if copied:
         faults.append(("test equals dev", copied))
     elif examples is not None:
-        faults += id_faults(one, rows, examples, split or "", splits, subset)
-    elif one.split is None and splits and len(one.ids):
+        faults += id_faults(one, len(there), examples, split or "", splits, subset)
+    elif one.split is None and splits and one.all_ids:
         faults.append(("ids of other data", f"no id is in {', '.join(splits)}{origin_of(one)}"))
-    complete = subset or not any(kind in BY_IDS for kind, _ in faults)
+    rows, places = there[there < len(one.ids)], places[there < len(one.ids)]  # with a value
     targets = examples.targets if examples is not None else None
-    rows, places = (rows, places) if complete and targets is not None else (rows[:0], places[:0])
+    complete = not any(kind in BY_IDS for kind, _ in faults) and len(rows) == len(there)
+    if targets is None or not (subset or complete):
+        rows, places = rows[:0], places[:0]
     matching = targets[places] if targets is not None and len(rows) else None
     metrics: Mapping[str, float] = {}
     predicted, more = values_and_faults(one, task, rows, matching)
@@ -147,16 +151,25 @@ def diagnose_file(
         if len(rows) >= LEAST:
             faults += too_good(one.task, metrics[task.kind.main_metric], published)
     if subset and examples is not None:
-        notes.append(f"scored on {len(rows):,} of {len(one.ids):,} ids in the file")
+        notes.append(f"scored on {len(rows):,} of {len(one.all_ids):,} ids in the file")
+    if examples is not None and not faults:
+        ids = list(one.ids)
+        for row, place in zip(*matched(one, examples), strict=True):
+            ids[row] = examples.ids[place]  # as the data has it
+        faults += format_faults(one.file, task, split or "", ids)
     return FileDiagnosis(
         one,
         None if examples is None else len(examples),
         len(rows) if metrics else 0,
         metrics,
         metrics.get(task.kind.main_metric),
-        tuple(Finding(kind, one.file, evidence) for kind, evidence in faults),
+        as_findings(one, faults),
         tuple(f"{one.file}: {note}" for note in notes),
     )
+
+
+def as_findings(one: Predictions, faults: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
+    return tuple(Finding(kind, one.file, evidence) for kind, evidence in faults)
 
 
 BY_IDS = ("ids of another split", "ids of other data", "missing ids", "test equals dev")
@@ -164,12 +177,18 @@ Faults = Iterator[tuple[str, str]]
 
 
 def reading_faults(one: Predictions) -> Faults:
-    """Yield what is wrong with the rows of a file."""
+    """Yield what is wrong with the header and the rows of a file."""
+    if one.no_header:
+        yield "no header", one.no_header
     if one.broken:
         line, text = one.broken[0]
         where = f"line {line}: " if line else ""
         total = len(one.broken) + len(one.ids)
         yield "unreadable", f"{len(one.broken):,} of {total:,} rows, {where}{text[:60]!r}"
+    if one.tensors:
+        line, text = one.tensors[0]
+        count = f"{len(one.tensors):,} of {len(one.ids):,} values"
+        yield "printed tensors", f"{count}, line {line}: {text[:60]!r}"
     if one.repeated:
         yield "repeated ids", f"{one.repeated:,} of {one.repeated + len(one.ids):,} rows"
 
@@ -181,9 +200,9 @@ def keys_of(ids: Sequence[str]) -> list[str]:
 
 
 def matched(one: Predictions, examples: Examples | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of a file that are in the data, and their places in the data."""
+    """Return the places in `all_ids` of the ids that are in the data, and those in the data."""
     place = {} if examples is None else {k: n for n, k in enumerate(keys_of(examples.ids))}
-    pairs = [(row, place[key]) for row, key in enumerate(keys_of(one.ids)) if key in place]
+    pairs = [(row, place[key]) for row, key in enumerate(keys_of(one.all_ids)) if key in place]
     both = np.array(pairs, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
@@ -196,14 +215,17 @@ def largest_overlap(one: Predictions, splits: Splits) -> str | None:
 
 
 def id_faults(
-    one: Predictions, rows: np.ndarray, examples: Examples, split: str, splits: Splits, subset: bool
+    one: Predictions, there: int, examples: Examples, split: str, splits: Splits, subset: bool
 ) -> Faults:
-    """Yield what is wrong with the ids of a file; a row of the data may have a blank label."""
-    others, missing = len(one.ids) - len(rows), len(examples) - len(rows)
-    if (subset and len(rows)) or (not missing and others <= examples.blank_rows):
+    """Yield what is wrong with the ids of a file, of which the data has as many as are `there`.
+
+    A row of the data may have a blank label.
+    """
+    others, missing = len(one.all_ids) - there, len(examples) - there
+    if (subset and there) or (not missing and others <= examples.blank_rows):
         return
     evidence = (
-        f"{len(rows):,} of its {len(one.ids):,} ids are among the {len(examples):,} of {split}"
+        f"{there:,} of its {len(one.all_ids):,} ids are among the {len(examples):,} of {split}"
     )
     elsewhere = {name: len(matched(one, splits[name])[0]) for name in splits if name != split}
     counted = "".join(f"; {count:,} are in {name}" for name, count in elsewhere.items() if count)
@@ -217,7 +239,7 @@ def id_faults(
 
 def origin_of(one: Predictions) -> str:
     """Return what is known of the data that a file is of: the course's split, that of its run."""
-    named = [f"they are ids of {found}" for found in recognise(one.ids)[:1]]
+    named = [f"they are ids of {found}" for found in recognise(one.all_ids)[:1]]
     stored = RunFolder(one.file.parent.parent).stored() or {}
     named += [f"its run read --data {stored['data']}"] if "data" in stored else []
     return "".join(f"; {text}" for text in named)

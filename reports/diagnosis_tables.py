@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reports.diagnosis import FileDiagnosis
 from reports.fault_kinds import KINDS
+from reports.prediction_names import inside_of
 from reports.tables import text_table
 from tasks.metrics import overall
 
@@ -16,9 +17,9 @@ def diagnosis_table(found: Sequence[FileDiagnosis], folder: Path) -> str:
     rows = []
     for one in found:
         file = one.predictions.file
-        name = str(file.relative_to(folder)) if file != folder else file.name
+        name = inside_of(file, folder)
         of = "" if one.known is None else f" of {one.known:,}"
-        count = f"{one.scored:,}{of}" if one.scored else f"{len(one.predictions.ids):,} rows"
+        count = f"{one.scored:,}{of}" if one.scored else f"{len(one.predictions.all_ids):,} rows"
         figures = [(metric, f"{value:.4f}") for metric, value in one.metrics.items()]
         for metric, value in figures or [("not scored", "")]:
             rows.append([name, one.predictions.task, count, metric, value])

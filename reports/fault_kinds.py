@@ -15,10 +15,21 @@ class FaultKind:
 
 
 KINDS = {
+    "no header": FaultKind(
+        "no header of a prediction file",
+        "the program stopped before it wrote, or the header is missing or has other names",
+        "write `id` and a name that begins with `Predicted` in the first line, such as "
+        "`id \\t Predicted_Sentiment \\n`",
+    ),
     "unreadable": FaultKind(
         "rows without a value",
         "the loss became NaN in training, or lists and texts were written",
         "look for NaN in the training loss; write `value.item()`, one number per row",
+    ),
+    "printed tensors": FaultKind(
+        "tensors in place of numbers",
+        "the tensor itself was written",
+        "write `value.item()`, or `.tolist()` of all values",
     ),
     "repeated ids": FaultKind(
         "ids that occur again",
@@ -45,6 +56,13 @@ KINDS = {
         "test file with the dev ids",
         "both files were written from the dev loader, or one was copied",
         "write the test file from the test split",
+    ),
+    "format": FaultKind(
+        "not the leaderboard's format",
+        "another program or another year's course wrote the file, Windows changed the ends of "
+        "lines, or values are 1 or True in place of 1.0",
+        "write header, rows and values as a run of this program does; if your course asks for "
+        "another format, keep it",
     ),
     "single class": FaultKind(
         "one class for all",

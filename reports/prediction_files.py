@@ -4,37 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from common.atomic_files import check_regular
-from tasks.text_files import DataError
+from reports.prediction_names import Header, read_headers
 
-ENDINGS = (".csv", ".tsv", ".txt")
-COLUMNS = {
-    "sentiment": "sst",
-    "is_paraphrase": "qqp",
-    "similiary": "sts",  # CS224N's spelling
-    "similarity": "sts",
-    "paraphrase_types": "etpc",
-}
-# Words in file names, the most specific first.
-WORDS = {
-    "cfimdb": "cfimdb",
-    "etpc": "etpc",
-    "sst": "sst",
-    "sentiment": "sst",
-    "quora": "qqp",
-    "qqp": "qqp",
-    "para": "qqp",
-    "paraphrase": "qqp",
-    "sts": "sts",
-    "similarity": "sts",
-}
-SPLIT_WORDS = {"dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "test": "test"}
 AROUND = re.compile(r"tensor\(|,\s*(device|dtype|grad_fn)=.*")  # numbers printed by PyTorch
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
@@ -44,7 +20,9 @@ class Predictions:
     """A prediction file: n ids and values (n,), or (n, C) if each row has a list of C numbers.
 
     `split` is None if neither the file's name nor its folder has it. `broken` are the lines without
-    an id and finite numbers, `repeated` the ids that occur again; neither has values.
+    an id and finite numbers and `unread` their ids, `repeated` the ids that occur again; none of
+    them has values. `tensors` are the lines with values such as `tensor(2)`. With `no_header`, what
+    is there in its place, nothing else was read.
     """
 
     file: Path
@@ -54,66 +32,55 @@ class Predictions:
     values: np.ndarray
     broken: tuple[tuple[int, str], ...] = ()
     repeated: int = 0
+    unread: tuple[str, ...] = ()
+    tensors: tuple[tuple[int, str], ...] = ()
+    no_header: str = ""
+
+    @property
+    def all_ids(self) -> tuple[str, ...]:
+        """The ids, those with values first."""
+        return (*self.ids, *self.unread)
 
 
 def find_predictions(folder: Path) -> list[Predictions]:
     """Return the prediction files in a folder and the folders inside it, sorted by path.
 
-    A file is one if the second name in its header begins with `Predicted`. `folder` may also be a
-    file. Other files are left out.
+    `folder` may also be a file. Files of other kinds and of other tasks are left out.
     """
-    files = [folder] if folder.is_file() else sorted(folder.rglob("*"))
-    some = [one for one in files if one.suffix.lower() in ENDINGS and one.is_file()]
-    read = [read_predictions(one, folder) for one in some]
-    return [one for one in read if one is not None]
+    return [read_predictions(one, one.task) for one in read_headers(folder) if one.task is not None]
 
 
-def read_predictions(file: Path, folder: Path) -> Predictions | None:
-    """Read a file; return None for a file of another kind."""
-    check_regular(file, DataError)
-    with file.open("rb") as content:
-        header = content.readline(4096).decode("utf-8", "replace").strip("\ufeff\r\n")
-        names = [name.strip().strip('"').lower() for name in re.split(r"[\t,]", header)]
-        column = next((n for n in names if n.startswith("predicted")), None)
-        if column is None or "id" not in names:
-            return None
-        inside = file.relative_to(folder) if file != folder else Path(file.name)
-        words = re.findall(r"[a-z]+", str(inside).lower())[::-1]
-        task = task_of(column.removeprefix("predicted").strip("_ "), words)
-        if task is None:
-            return None
-        split = next((SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS), None)
-        lines = content.read().decode("utf-8", "replace").splitlines()
+def read_predictions(header: Header, task: str) -> Predictions:
+    """Read the rows below a header."""
+    file, split = header.file, header.split
+    if header.fault:
+        return Predictions(file, task, split, (), np.empty(0), no_header=header.fault)
+    lines = file.read_bytes().partition(b"\n")[2].decode("utf-8", "replace").splitlines()
     found: dict[str, tuple[float, ...]] = {}
-    broken, repeated = [], 0
+    broken, tensors, without, repeated = [], [], [], 0
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
-        name, text = row_of(line, names.index("id") if len(names) > 2 else 0)
+        name, text = row_of(line, header.skipped)
         values = numbers_of(text)
         if not name or values is None:
             broken.append((number, line))
+            without += [name] if name else []
         elif name in found:
             repeated += 1
         else:
             found[name] = values
+            tensors += [(number, text)] if "tensor(" in text else []
     widths = [len(one) for one in found.values()]
     width = max(set(widths), key=widths.count, default=1)
     good = {name: one for name, one in found.items() if len(one) == width}
-    odd = [(0, f"{name}: {len(one)} numbers") for name, one in found.items() if name not in good]
+    odd = {name: len(one) for name, one in found.items() if name not in good}
+    broken += [(0, f"{name}: {count} numbers") for name, count in odd.items()]
     table = np.array(list(good.values()), np.float64).reshape(len(good), width)
     table = table[:, 0] if width == 1 else table
-    return Predictions(file, task, split, tuple(good), table, (*broken, *odd), repeated)
-
-
-def task_of(column: str, words: Sequence[str]) -> str | None:
-    """Return the task of a column and of the words of a path, the last word first."""
-    task = COLUMNS.get(column)
-    if task == "sst":  # both files on sentiment have the same column
-        return "cfimdb" if "cfimdb" in words else "sst"
-    if task is not None or column not in ("", "label", "value", "score"):
-        return task
-    return next((WORDS[word] for word in words if word in WORDS), None)
+    unread = tuple(name for name in dict.fromkeys([*without, *odd]) if name not in good)
+    rows = tuple(broken), repeated, unread, tuple(tensors)
+    return Predictions(file, task, split, tuple(good), table, *rows)
 
 
 def row_of(line: str, skipped: int) -> tuple[str, str]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from common.atomic_files import atomic_path
 from reports.fault_kinds import KINDS
+from reports.known_splits import recognise
 from reports.tables import shown_table
-from reports.value_faults import value_faults
+from reports.value_faults import LEAST, too_good, value_faults
 from tasks import CS224N
 from tasks.base import Task
 from tasks.metrics import overall
@@ -65,6 +66,15 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     summary = problems.summary()
     values = None if summary else np.array([found[one] for one in ids])
     return Checked(file, len(lines), summary, values)
+
+
+def format_faults(
+    file: Path, task: Task, split: str, ids: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the first problem of a leaderboard file with these ids, as a fault of `KINDS`."""
+    if task.name in CS224N and task.output is not None and file.name == task.output.name(split):
+        for problem in check_predictions(file, task.output, ids).problems[:1]:
+            yield "format", problem.removeprefix(str(file)).lstrip(",: ")
 
 
 def split_row(line: bytes) -> tuple[str, str]:
@@ -154,23 +164,27 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
             targets = targets.astype(number)
             metrics = task.kind.metrics(values, targets)
         faults = [kind for kind, _ in value_faults(task, values, targets)]
+        if task.name in CS224N and metrics and len(values) >= LEAST:
+            main, published = metrics[task.kind.main_metric], bool(recognise(examples.ids))
+            faults += [kind for kind, _ in too_good(task.name, main, published)]
     notes = tuple(notes_of(file, checked, task, split, examples.blank_rows))
     return FileScore(task.name, split, checked, metrics, notes, tuple(faults))
 
 
 def faults_line(found: Sequence[FileScore]) -> str:
-    """Return a line that names the faults of the files' values, or nothing without any.
+    """Return a line that names the wrong files and the faults of the others, or nothing.
 
-    It points to --diagnose, which knows the tasks of courses.
+    It points to --diagnose, which knows the tasks of courses. Missing files have no diagnosis.
     """
-    parts = [
-        f"{one.checked.file.name} ({', '.join(KINDS[kind].title for kind in one.faults)})"
+    faulty = [
+        (one, ", ".join(KINDS[kind].title for kind in one.faults) or "wrong")
         for one in found
-        if one.faults
+        if one.faults or (one.checked.problems and one.checked.file.exists())
     ]
-    tasks = list(dict.fromkeys(one.task for one in found if one.faults and one.task in CS224N))
+    parts = [f"{one.checked.file.name} ({what})" for one, what in faulty]
+    tasks = list(dict.fromkeys(one.task for one, _ in faulty if one.task in CS224N))
     how = f"; --diagnose --tasks {' '.join(tasks)} shows evidence, usual cause and cure"
-    return f"faults of the values: {', '.join(parts)}{how if tasks else ''}" if parts else ""
+    return f"faults: {', '.join(parts)}{how if tasks else ''}" if parts else ""
 
 
 def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:

@@ -7,6 +7,8 @@ import pytest
 from run_files import config, metrics
 
 import cli
+from tasks import build_task, data_folder
+from tasks.predictions import write_predictions
 
 RUN = ("--encoder", "tiny", "--epochs", "1", "--limit", "40", "--dev-limit", "20")
 
@@ -163,7 +165,10 @@ def test_heads_of_other_classes_are_not_used(moods, trained, tmp_path, run_ok, e
 def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok, error_line):
     folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
     evaluate = ("--mode", "evaluate", "--predictions", folder)
-    lines = [line.split() for line in run_ok(*evaluate, "--tasks", "moods").stdout.splitlines()]
+    shown = run_ok(*evaluate, "--tasks", "moods").stdout.splitlines()
+    source = config(folder)["own_tasks"]["moods"]["train"]  # dev and test are parts of it
+    assert shown[:2] == [f"data of moods: {source}", ""]
+    lines = [line.split() for line in shown]
     for split in ("dev", "test"):
         for name, value in metrics(folder)[split]["moods"].items():
             assert [split, "moods", "6", "sound", name, f"{value:.4f}"] in lines
@@ -172,6 +177,16 @@ def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run
     file.write_text(header + first.split(" , ")[0] + " , fein \n" + "".join(rest))
     found = run(*evaluate)
     assert (found.returncode, "moods-dev-output.csv, line 2" in found.stderr) == (1, True)
+    assert found.stdout.splitlines()[-1] == "faults: moods-dev-output.csv (wrong)"
+    own = "moods-dev-output.csv is of an own task; --diagnose knows only the courses' tasks"
+    assert own in error_line(2, *evaluate, "--diagnose")
+    examples = build_task("sst").read(data_folder("sample"), "dev")
+    output, values = build_task("sst").output, [2, *examples.targets[1:]]
+    write_predictions(folder / "predictions" / output.name("dev"), output, examples.ids, values)
+    shown = run(*evaluate).stdout.splitlines()
+    assert shown[0] == "data: the bundled sample; --data DIR reads other files"
+    assert shown[1] == f"data of moods: {source}"
+    assert f"\npredictions/{own}\n" in run(*evaluate, "--diagnose").stdout
     line = error_line(2, *evaluate, "--diagnose", "--tasks", "moods")
     assert "--tasks: expected some of sst, qqp, sts, found moods" in line
 

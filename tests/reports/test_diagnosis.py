@@ -1,5 +1,6 @@
 """Diagnosis of prediction files: every injected fault is named, sound files have no finding."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,10 @@ from reports.diagnosis import diagnose
 from reports.diagnosis_tables import diagnosis_table, findings_text
 from reports.fault_kinds import KINDS
 from reports.known_splits import SIZE, KnownSplit, recognise, sketch
+from reports.prediction_files import find_predictions
+from reports.prediction_names import COURSES, remarks_on_others
+from reports.submissions import check_predictions
+from tasks import build_task
 
 SIZES = {"sst": 1101, "qqp": 4000, "sts": 863}
 STEMS = {"sst": "ids-sst", "qqp": "quora", "sts": "sts"}
@@ -76,6 +81,7 @@ def write(folder, task, values, split="dev", ids=None, names=CS224N, row="{} , {
     file.parent.mkdir(parents=True, exist_ok=True)
     ids = [identity(task, split, n) for n in range(len(values))] if ids is None else ids
     header = f"id \t {COLUMNS[task]} \n" if " , " in row else f"id,{COLUMNS[task]}\n"
+    values = np.array(values, float) if task == "qqp" else values  # 1.0, as in the leaderboard
     file.write_text(header + "".join(map(row.format, ids, np.array(values).tolist())))
     return file
 
@@ -165,8 +171,161 @@ def test_a_fault_of_rows_and_ids_is_the_only_finding(layout, data, tmp_path):
             file.write_text("".join([*lines, *lines[5:9]]))
         if kind == "unreadable":
             file.write_text("".join(lines).replace(lines[7], row.format(ids[6], "nan")))
-        expected = {"unreadable": ["unreadable", "missing ids"]}.get(kind, [kind])
-        assert kinds(folder, data) == expected
+        assert kinds(folder, data) == [kind]
+        scored = [bool(one.scored) for one in diagnose(folder, data)]
+        assert scored == [kind == "repeated ids"]
+
+
+@pytest.mark.parametrize("task", SIZES)
+def test_ids_of_rows_without_a_value_are_not_missing(task, data, tmp_path):
+    file = write(tmp_path, task, np.full(SIZES[task], np.nan))
+    (one,) = diagnose(tmp_path, data)
+    assert [finding.kind for finding in one.findings] == ["unreadable"]
+    assert f"{SIZES[task]:,} of {SIZES[task]:,} rows" in one.findings[0].evidence
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:-50]))
+    (one,) = diagnose(tmp_path, data)
+    assert [finding.kind for finding in one.findings] == ["unreadable", "missing ids"]
+    assert "; 50 are missing" in one.findings[1].evidence
+
+
+NO_HEADER = ["", "\n", "id,prediction\na,1\n", "a , 1 \nb , 0 \n", "a,Predicted_Sentiment\n"]
+KNOWN_NAMES = [
+    ("sst-dev-output.csv", "sst", "dev"),
+    ("para-test-output.csv", "qqp", "test"),
+    ("sub/finetune-sst-dev-out.csv", "sst", "dev"),
+    ("last-linear-layer-cfimdb-test-out.csv", "cfimdb", "test"),
+    ("bert/quora-paraphrase-test-output.csv", "qqp", "test"),
+    ("etpc-paraphrase-detection-dev-output.csv", "etpc", "dev"),
+    ("val_sst.tsv", "sst", "dev"),
+]
+
+
+@pytest.mark.parametrize("content", NO_HEADER)
+@pytest.mark.parametrize(("name", "task", "split"), KNOWN_NAMES)
+def test_a_prediction_file_without_its_header_is_found(name, task, split, content, data, tmp_path):
+    write(tmp_path / "good", "sts", sound("sts", "dev", 0.85, 1))
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(content)
+    (bad,) = (one for one in diagnose(tmp_path, data) if one.findings)
+    (finding,) = bad.findings
+    assert (finding.kind, finding.file) == ("no header", file)
+    first = content.partition("\n")[0]
+    assert finding.evidence == (f"line 1 is {first!r}" if content else "the file is empty")
+    assert (bad.predictions.task, bad.predictions.split) == (task, split)
+    assert f"evidence: {finding.evidence}" in findings_text([bad])
+    assert name in diagnosis_table([bad], tmp_path)
+    others = [one for one in COURSES if one != task]
+    assert kinds(tmp_path, data, wanted=others) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sst-dev.csv", "\tid\tsentence\tsentiment\n"),  # data
+        ("ids-sst-dev.csv", ""),
+        ("quora-dev.csv", "id,is_duplicate\n"),
+        ("sst/dev.txt", "(3 (2 a) (2 b))\n"),
+        ("sst-dev-log.txt", "epoch 1\n"),
+        ("sst-output.txt", "epoch 1\n"),
+        ("sst-test/metrics-output.csv", "accuracy\n"),
+        ("disagreements-sst-dev.csv", "id,a,b\n"),
+    ],
+)
+def test_files_of_other_kinds_are_no_finding_and_tables_are_named(name, content, data, tmp_path):
+    write(tmp_path, "sts", sound("sts", "dev", 0.85, 1))
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(content)
+    assert kinds(tmp_path, data) == []
+    table = file.suffix == ".csv"
+    assert remarks_on_others(tmp_path) == ([f"not read: {name}"] if table else [])
+
+
+def test_files_of_other_tasks_are_named(tmp_path):
+    folder = tmp_path / "predictions"
+    folder.mkdir()
+    for name, column in (
+        ("para-news-dev", "Label"),
+        ("near-test", "Similarity"),
+        ("imdb-dev", "Sentiment"),
+        ("topic-dev", "Label"),
+        ("sst-dev", "Sentiment"),
+    ):
+        (folder / f"{name}-output.csv").write_text(f"id \t Predicted_{column} \na , 1 \n")
+    (tmp_path / "config.json").write_text('{"own_tasks": {"near": {}, "para-news": {}}}')
+    rest = "; --diagnose knows only the courses' tasks"
+    assert remarks_on_others(folder) == [
+        f"imdb-dev-output.csv is of the task imdb{rest}",
+        f"near-test-output.csv is of an own task{rest}",
+        f"para-news-dev-output.csv is of an own task{rest}",
+        f"topic-dev-output.csv is of an own task{rest}",
+    ]
+    assert [one.task for one in find_predictions(folder)] == ["sst"]
+
+
+FORMATS = {
+    "header": lambda text: text.replace(b"id \t ", b"id\t"),
+    "commas": lambda text: text.replace(b" , ", b","),
+    "Windows": lambda text: text.replace(b"\n", b"\r\n"),
+    "end": lambda text: text.rstrip(b"\n"),
+    "ids": lambda text: text.replace(b"dev000007", b"DEV000007"),
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text,
+    "blank line": lambda text: text + b"\n",
+    "list": lambda text: re.sub(rb" , (.*) ", rb" , [\1] ", text),
+    "plus": lambda text: re.sub(rb" , (\d.*) ", rb" , +\1 ", text),
+    "nan": lambda text: re.sub(rb" , .* ", b" , nan ", text, count=1),
+    "tensor": lambda text: re.sub(rb" , (.*) ", rb" , tensor(\1) ", text),
+    "tensor on a device": lambda text: re.sub(
+        rb" , (.*) ", rb" , tensor(\1, device='cuda:0') ", text
+    ),
+    "empty": lambda text: b"",
+    "no header": lambda text: text.partition(b"\n")[2],
+    "only the header": lambda text: text.partition(b"\n")[0] + b"\n",
+    "one row": lambda text: text.replace(b" , ", b" ", 1),
+    "twice": lambda text: text + text.splitlines(keepends=True)[-1],
+}
+
+
+@pytest.mark.parametrize("task", SIZES)
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_evaluate_calls_wrong_has_a_finding(form, task, data, tmp_path):
+    file = write(tmp_path, task, sound(task, "dev", GOOD[task], 1))
+    ids, output = (
+        [identity(task, "dev", n) for n in range(SIZES[task])],
+        build_task(task).output,
+    )
+    assert not check_predictions(file, output, ids).problems
+    file.write_bytes(FORMATS[form](file.read_bytes()))
+    problems = check_predictions(file, output, ids).problems
+    found = [finding for one in diagnose(tmp_path, data) for finding in one.findings]
+    assert problems
+    kind = {
+        "tensor": "printed tensors",
+        "tensor on a device": "printed tensors",
+        "nan": "unreadable",
+        "one row": "unreadable",
+        "twice": "repeated ids",
+        "empty": "no header",
+        "no header": "no header",
+        "only the header": "missing ids",
+    }.get(form, "format")
+    assert kind in [one.kind for one in found]
+    if kind == "format":
+        assert [problems[0]] == [f"{file}, {one.evidence}" for one in found]
+
+
+@pytest.mark.parametrize(
+    ("task", "texts"), [("sst", ("2.0", "02")), ("qqp", ("1", "True")), ("sts", ("1_0", "1e101"))]
+)
+def test_values_that_evaluate_does_not_read_have_a_finding(task, texts, data, tmp_path):
+    for text in texts:
+        file = write(tmp_path, task, sound(task, "dev", GOOD[task], 1))
+        lines = file.read_text().splitlines(keepends=True)
+        lines[7] = f"{identity(task, 'dev', 6)} , {text} \n"
+        file.write_text("".join(lines))
+        assert kinds(tmp_path, data), text
 
 
 @pytest.mark.parametrize(("task", "step"), [("sst", 1), ("sst", -1), ("qqp", 1), ("qqp", -1)])
@@ -259,8 +418,7 @@ def test_sound_files_of_any_quality_cause_no_finding(level, layout, data, tmp_pa
         for task, qualities in QUALITIES.items():
             for split in ("dev", "test"):
                 values = sound(task, split, qualities[level], seed)
-                shown = values.astype(float) if task == "qqp" else values
-                write(tmp_path / str(seed), task, shown, split, names=names, row=row)
+                write(tmp_path / str(seed), task, values, split, names=names, row=row)
     found = diagnose(tmp_path, data)
     assert [one.findings for one in found] == [()] * 24
     assert all(one.scored == SIZES[one.predictions.task] for one in found)
@@ -307,7 +465,9 @@ def test_usual_names_and_layouts_are_read(name, header, rows, values, tmp_path):
     (one,) = diagnose(tmp_path, tmp_path / "no data")
     assert one.predictions.ids == ("0 id0", "1 id1")
     assert one.predictions.values.tolist() == values
-    assert (one.predictions.split, one.findings) == ("dev", ())
+    assert one.predictions.split == "dev"
+    printed = ["printed tensors"] if "tensor" in rows else []
+    assert [finding.kind for finding in one.findings] == printed
 
 
 def test_a_sketch_recognises_a_split_and_the_covered_share(monkeypatch):
