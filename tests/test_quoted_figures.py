@@ -99,6 +99,6 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
     yield page, f"yet: {shared} over two seeds against {whole:.1f} with one"
 
 
-@pytest.mark.parametrize(("page", "line"), quoted())
+@pytest.mark.parametrize(("page", "line"), list(quoted()))
 def test_a_quoted_figure_is_that_of_its_cells(page, line):
     assert line in (ROOT / page).read_text("utf-8").replace("\n", " ")
