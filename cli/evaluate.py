@@ -23,6 +23,7 @@ from common.errors import one_line
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
+from tasks.text_files import file_exists
 
 if TYPE_CHECKING:
     from reports.submissions import FileScore
@@ -93,7 +94,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     elif folder.is_file():
         parser.error(f"--predictions: expected a folder, found a file; its folder: {folder.parent}")
     wanted = CS224N if args.zip else args.tasks
-    tasks = {name: build_task(name) for name in CS224N} | own_tasks_of(Path(args.predictions))
+    tasks = {name: build_task(name) for name in CS224N} | own_tasks_of(args)
     check_tasks(args, parser, tasks)
     data = data_of(args)
     checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
@@ -130,19 +131,36 @@ def check_tasks(
             parser.error(line + task_suggestion(name, known))
 
 
-def own_tasks_of(folder: Path) -> dict[str, Task]:
-    """Return the own tasks of a run that have prediction files; none for another folder."""
-    stored = RunFolder(folder).stored() or {}
-    with settings_of(folder):
+def run_of(predictions: str) -> RunFolder:
+    """Return the folder of the run that prediction files are of, if they are of a run."""
+    folder = Path(predictions).resolve()
+    return RunFolder(folder.parent if folder.name == "predictions" else folder)
+
+
+def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
+    """Return the own tasks of a run that have prediction files; none for another folder.
+
+    Print a line for a task whose data are gone, and leave it out unless --tasks names it.
+    """
+    run = run_of(args.predictions)
+    stored = run.stored() or {}
+    with settings_of(run.path):
         own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
-        return {name: find_task(name, own) for name in own if name not in auxiliary}
+        found = {name: find_task(name, own) for name in own if name not in auxiliary}
+    for name, task in list(found.items()):
+        files = [task.source.where(Path(), split) for split in task.source.splits]
+        gone = [file for file in files if not file_exists(Path(file))]
+        if gone and name not in (args.tasks or ()):
+            print(one_line(f"{name} is not checked: its file {gone[0]} does not exist"))
+            del found[name]
+    return found
 
 
 def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
         return args.data
-    stored = RunFolder(Path(args.predictions)).stored() or {}
+    stored = run_of(args.predictions).stored() or {}
     return str(stored.get("data", SAMPLE))
 
 

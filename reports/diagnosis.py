@@ -277,8 +277,9 @@ def values_and_faults(
         if step and targets is not None and len(chosen):
             scores = shifted_scores(chosen, targets, step, kind.classes or 0)
             faults = [(fault, f"{evidence}; {scores}") for fault, evidence in faults]
+        after = f", after {'adding' if step > 0 else 'subtracting'} 1" if step else ""
         more = value_faults(task, chosen + step, targets)
-        faults += [fault for fault in more if fault[0] not in known]
+        faults += [(kind, evidence + after) for kind, evidence in more if kind not in known]
     return converted, faults
 
 

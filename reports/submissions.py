@@ -163,7 +163,8 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
         if targets is not None:
             targets = targets.astype(number)
             metrics = task.kind.metrics(values, targets)
-        faults = [kind for kind, _ in value_faults(task, values, targets)]
+        if task.name in CS224N:  # of other tasks, a rare class or a constant may be right
+            faults = [kind for kind, _ in value_faults(task, values, targets)]
         if task.name in CS224N and metrics and len(values) >= LEAST:
             main, published = metrics[task.kind.main_metric], bool(recognise(examples.ids))
             faults += [kind for kind, _ in too_good(task.name, main, published)]

@@ -215,13 +215,14 @@ def test_wrong_folders_and_archives_are_refused(error_line, evaluate, cwd, flags
 
 def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_path):
     """The folder of the data is that of the run; the sample's files are no submission."""
-    shutil.copytree(data_folder("sample"), tmp_path / "course")
-    (predictions.parent / "config.json").write_text(json.dumps({"data": str(tmp_path / "course")}))
-    found = run_ok("--mode", "evaluate", "--predictions", predictions.parent)
-    assert f"data: {tmp_path / 'course'};" in found.stdout
     shown = run_ok(*evaluate, "--zip", tmp_path / "a.zip").stdout
     assert "data: the bundled sample;" in shown
     assert shown.endswith("predictions of the bundled sample, not of the course's files\n")
+    shutil.copytree(data_folder("sample"), tmp_path / "course")
+    (predictions.parent / "config.json").write_text(json.dumps({"data": str(tmp_path / "course")}))
+    for folder in (predictions.parent, predictions):
+        found = run_ok("--mode", "evaluate", "--predictions", folder)
+        assert f"data: {tmp_path / 'course'};" in found.stdout
 
 
 def test_a_file_in_place_of_its_folder_is_refused(error_line, predictions):

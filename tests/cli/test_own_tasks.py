@@ -1,5 +1,6 @@
 """A user's own file as a task: trained beside the built-in ones, compared, merged, probed."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -160,6 +161,26 @@ def test_heads_of_other_classes_are_not_used(moods, trained, tmp_path, run_ok, e
         assert f"heads initialised from {trained[0]}: {heads}" in result.stdout
     runs = ("--mode", "ensemble", "--runs", trained[0], tmp_path / "none")
     assert "moods: labels: expected" in error_line(1, *runs, "--output", tmp_path / "both")
+
+
+def test_predictions_without_the_data_of_an_own_task_are_checked_for_the_others(
+    trained, tmp_path, run_ok, error_line
+):
+    folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
+    stored = json.loads((folder / "config.json").read_text())
+    stored["own_tasks"]["moods"]["train"] = str(tmp_path / "gone.csv")
+    (folder / "config.json").write_text(json.dumps(stored))
+    examples, output = (
+        build_task("sst").read(data_folder("sample"), "dev"),
+        build_task("sst").output,
+    )
+    file = folder / "predictions" / output.name("dev")
+    write_predictions(file, output, examples.ids, examples.targets)
+    shown = run_ok("--mode", "evaluate", "--predictions", folder).stdout
+    gone = f"its file {tmp_path / 'gone.csv'} does not exist"
+    assert f"moods is not checked: {gone}" in shown
+    line = error_line(1, "--mode", "evaluate", "--predictions", folder, "--tasks", "moods")
+    assert "gone.csv" in line
 
 
 def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok, error_line):
