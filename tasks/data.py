@@ -15,7 +15,7 @@ from torch import Tensor
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
-from tasks.described import listed
+from tasks.own_types.base import listed
 from tasks.readers import Examples, Limit
 
 FEW = 100  # dev examples below which one of them counts a point or more

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,9 +20,14 @@ from msgspec import Meta
 from common.atomic_files import check_regular
 from common.errors import SettingsError, UserError
 from common.settings import Name, Settings, convert, expected, hints_of, required
+from tasks.own_types import TYPES
+from tasks.own_types.base import DescriptionError
 from tasks.registry import TASK_NAMES
 
-Kind = Literal["classification", "similarity"]
+if TYPE_CHECKING:
+    TypeName = str
+else:
+    TypeName = Literal[tuple(TYPES)]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
@@ -43,12 +48,13 @@ MODULE_ATTRIBUTES = (
 )
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
 COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
+OF_SOME_TYPES = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.keys))
 
 
 class Description(Settings):
     """The keys of a description, as the user writes them."""
 
-    type: Kind
+    type: TypeName
     text: tuple[Name, ...]  # columns
     label: Name  # column
     train: Name  # file; also that of dev and test if they have none
@@ -62,12 +68,13 @@ class Description(Settings):
     quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
 
     def faults(self) -> Iterator[str]:
-        similar = self.type == "similarity"
-        if len(self.text) not in ((2,) if similar else (1, 2)):
-            wanted = "two text columns" if similar else "one text column, or two for pairs"
+        own = TYPES[self.type]
+        if len(self.text) not in own.texts:
+            single = 1 in own.texts
+            wanted = "one text column, or two for pairs" if single else "two text columns"
             yield f"text: expected {wanted}, found {len(self.text)}"
-        for key, owner in (("labels", not similar), ("low", similar), ("high", similar)):
-            if getattr(self, key) not in ((), None) and not owner:
+        for key in OF_SOME_TYPES:
+            if getattr(self, key) not in ((), None) and key not in own.keys:
                 yield f"{key}: expected another type, found {self.type}"
         if self.pair == "joint" and len(self.text) != 2:
             yield "pair: expected two text columns for joint, found one"
@@ -76,12 +83,6 @@ class Description(Settings):
 def is_reserved(name: str) -> bool:
     """Return whether a name is reserved."""
     return name in RESERVED or f" {name} " in MODULE_ATTRIBUTES
-
-
-class DescriptionError(UserError):
-    """An invalid description of a task."""
-
-    status = 2
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class TaskDescription:
     """
 
     name: str
-    type: Kind
+    type: TypeName
     train: str
     texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
     label: str
@@ -112,12 +113,6 @@ class TaskDescription:
         found = asdict(self)
         del found["name"]
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names in one line, only the first ones of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,10 +139,8 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)
-    if described.type == "classification" and len(set(described.labels)) < 2:
-        raise UserError(f"own_tasks: {name}: labels: expected two or more")
-    if described.type == "similarity" and not described.low < described.high:
-        raise UserError(f"own_tasks: {name}: expected low below high")
+    if fault := TYPES[described.type].fault(described):
+        raise UserError(f"own_tasks: {name}: {fault}")
     return described
 
 
