@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multitask.combiners.base import WithPreference
 from multitask.methods import is_default, methods
 from multitask.settings_by_name import has_similarities
+from tasks.own_types import TYPES
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -47,9 +48,11 @@ def smoothing_of(config: RunConfig, task: str) -> float:
 
 
 def has_own_loss(config: RunConfig, task: str) -> bool:
-    """Whether a task is trained by another loss of its options than cross-entropy."""
+    """Whether a task is trained by another loss, of its options or its type, than cross-entropy."""
     options = config.options_of(task)
-    return options is not None and (options.own_loss or len(options.objectives) > 1)
+    if options is None:
+        return TYPES[config.own_tasks[task]["type"]].own_loss
+    return options.own_loss or len(options.objectives) > 1
 
 
 def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:

@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasks.own_types.base import OwnType
-from tasks.own_types.classes import CLASSIFICATION
+from tasks.own_types.classes import CLASSIFICATION, ORDINAL
 from tasks.own_types.similarity import SIMILARITY
 
-TYPES: dict[str, OwnType] = {"classification": CLASSIFICATION, "similarity": SIMILARITY}
+TYPES: dict[str, OwnType] = {
+    "classification": CLASSIFICATION,
+    "ordinal": ORDINAL,
+    "similarity": SIMILARITY,
+}
 
 
 def type_of_lists(texts: int, labels: Iterable[object]) -> str:

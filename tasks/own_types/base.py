@@ -43,7 +43,8 @@ class OwnType:
     """A type of own tasks, a value of the key `type`.
 
     `predicts` says what an example has: one class, or a number. `texts` are the possible numbers
-    of its texts, and `keys` those keys of a description that not every type has.
+    of its texts, and `keys` those keys of a description that not every type has. `own_loss`: its
+    classes are trained by another loss than cross-entropy.
 
     `complete(name, description, file, labels)` returns the fields of a `TaskDescription` that
     depend on the type; `labels` are (line, label) of the rows of the training file `file`. It
@@ -59,6 +60,7 @@ class OwnType:
     fault: Callable[[TaskDescription], str | None]
     lines: Callable[[TaskDescription], Iterator[str]]
     build: Callable[[TaskDescription], Parts]
+    own_loss: bool = False
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.own_types.base import LabelsByLine, OwnType, Parts, check_labels, columns, listed
+from tasks.own_types.base import (
+    DescriptionError,
+    LabelsByLine,
+    OwnType,
+    Parts,
+    check_labels,
+    columns,
+    listed,
+)
 from tasks.readers import named_label, to_number
 from tasks.text_files import DataError
 
@@ -47,6 +55,22 @@ def distinct_labels(name: str, file: str, found: LabelsByLine) -> tuple[str, ...
     return tuple(distinct)
 
 
+def complete_ordered(
+    name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
+) -> dict[str, Any]:
+    """Return the given classes in their order, or those of the file if all are numbers."""
+    labels = tuple(description["labels"])
+    if not labels:
+        labels = sorted_labels(distinct_labels(name, file, found))
+        if words := [label for label in labels if to_number(label) is None]:
+            raise DescriptionError(
+                f"{name}: expected labels=, the classes from the lowest to the highest, such as "
+                f"labels=low|normal|high, or numbers in {file}, found {listed(words)}"
+            )
+    check_labels(name, labels)
+    return {"labels": labels}
+
+
 def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return the labels sorted as numbers if all are numbers, else as text."""
     numbers = all(to_number(label) is not None for label in labels)
@@ -75,6 +99,13 @@ def lines(described: TaskDescription) -> Iterator[str]:
             else ("for one text only classes can be learned: join numbers into a few classes")
         )
         yield f"labels look like numbers on a scale, but are classes without an order; {cure}"
+
+
+def ordered_lines(described: TaskDescription) -> Iterator[str]:
+    """Yield the columns and the classes from the lowest to the highest."""
+    count = f"{len(described.labels)} ordered classes in column {described.label!r}"
+    classes = listed(described.labels, 10).replace(", ", " < ")
+    yield f"ordinal classification of {columns(described)}, {count}: {classes}"
 
 
 def head(described: TaskDescription, outputs: int) -> Callable[[int], nn.Module]:
@@ -112,6 +143,16 @@ def build(described: TaskDescription) -> Parts:
     )
 
 
+def build_ordered(described: TaskDescription) -> Parts:
+    """Return the parts with CORN (Shi et al., 2021), whose head has C - 1 outputs."""
+    from tasks.base import ordinal
+
+    count = len(described.labels)
+    return build(described)._replace(
+        kind=ordinal(count, described.labels), build_head=head(described, count - 1)
+    )
+
+
 CLASSIFICATION = OwnType(
     predicts="class",
     texts=(1, 2),
@@ -120,4 +161,14 @@ CLASSIFICATION = OwnType(
     fault=fault,
     lines=lines,
     build=build,
+)
+ORDINAL = OwnType(
+    predicts="class",
+    texts=(1, 2),
+    keys=("labels",),
+    complete=complete_ordered,
+    fault=fault,
+    lines=ordered_lines,
+    build=build_ordered,
+    own_loss=True,
 )
