@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multitask.combiners.base import WithPreference
 from multitask.methods import is_default, methods
 from multitask.settings_by_name import has_similarities
-from tasks.own_types import TYPES
+from tasks.own_types import TYPES, predicts
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -29,8 +29,9 @@ def two_vectors(config: RunConfig, task: str) -> bool:
 def has_classes(config: RunConfig, task: str) -> bool:
     """Whether each example of a task has one class, not a similarity or several labels."""
     options = config.options_of(task)
-    several = options is not None and options.several
-    return not several and not has_similarities(vars(config), task)
+    if options is None:
+        return predicts(config.own_tasks[task]) == "class"
+    return not options.several and not has_similarities(vars(config), task)
 
 
 def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:

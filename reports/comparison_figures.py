@@ -170,7 +170,7 @@ def all_figures(comparison: Comparison) -> Mapping[str, list[Drawing]]:
         "Similarities: labels and predictions": [
             (f"similarity {task}", f"Histogram of {task}", similarity_distribution(systems, task))
             for task in tasks_of(systems)
-            if task_of(task, runs_of(systems)).kind.classes is None
+            if task_of(task, runs_of(systems)).kind.columns is None
         ],
     }
     for number, one in enumerate(systems, 1):

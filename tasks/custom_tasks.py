@@ -43,7 +43,7 @@ class CustomTask:
 
 def task(
     first: str | Sequence[str] | Sequence[Sequence[str]],
-    labels: Sequence[str | int | float] | None = None,
+    labels: Sequence[str | int | float | Sequence[str]] | None = None,
     *,
     name: str = "own",
     folder: str | Path = "runs/data",
@@ -55,13 +55,14 @@ def task(
         first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
             description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
             n texts or n pairs of texts, with `labels`.
-        labels: n labels: classes, as texts or whole numbers; or, for the similarity of pairs,
-            numbers, at least one of them a float.
+        labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
+            numbers, at least one of them a float; or n lists of labels, which may be empty.
         name: the name of a task from lists.
         folder: the folder in which lists are stored as a file, named after its checksum. The run
             reads this file, also when it is resumed.
         options: options of a built-in task; for lists the keys of a description, such as
-            `type="classification"` for pairs with numbers as labels.
+            `type="classification"` for pairs with numbers as labels. `classes` is its key `labels`:
+            `type="ordinal", classes=["low", "high"]`.
 
     Raises:
         SettingsError, DescriptionError, DataError: with a message of one line.
@@ -92,9 +93,6 @@ def task_from_lists(
     if len(labels) != len(rows):
         found = len(labels) or "none"
         raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
-    for label in labels:
-        if not isinstance(label, str | int | float):
-            raise SettingsError(f"labels: expected texts or numbers, found {short_repr(label)}")
     if not NAME.fullmatch(name):
         line = "expected lower-case letters, digits, hyphens and underscores"
         raise SettingsError(f"name: {line}, found {short_repr(name)}")
@@ -103,16 +101,19 @@ def task_from_lists(
         found = " and ".join(map(str, widths))
         raise SettingsError(f"texts: expected one or two in each row, found {found}")
     columns = TEXTS[: widths[0]]
+    options = {"labels" if key == "classes" else key: value for key, value in options.items()}
+    kind = options.get("type") or type_of_lists(len(columns), labels)
+    own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
+    cells = [own.cell(label, options) for label in labels]
     lines = [
-        json.dumps(dict(zip((*columns, LABEL), (*row, label), strict=True))) + "\n"
-        for row, label in zip(rows, labels, strict=True)
+        json.dumps(dict(zip((*columns, LABEL), (*row, cell), strict=True))) + "\n"
+        for row, cell in zip(rows, cells, strict=True)
     ]
     content = "".join(lines)
     file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write_text(file, content)
-    kind = type_of_lists(len(columns), labels)
     description = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL}
     checked = checked_description(name, description | options)
     return CustomTask(complete_description(name, checked))
@@ -161,7 +162,7 @@ def source_of(described: TaskDescription, parts: Parts) -> Source:
         quoted=described.quotes,
         comma=True,
         labelled_test=described.test_labels or described.dev is None,
-        blank=("",),
+        blank=parts.blank,
         lower_ids=False,
         skip_blank_texts=True,
     )

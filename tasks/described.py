@@ -30,6 +30,8 @@ else:
     TypeName = Literal[tuple(TYPES)]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
+Blank = Literal["none", "unknown"]
+ADDED = ("separator", "blank")  # fields that runs of older versions do not store
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -64,6 +66,8 @@ class Description(Settings):
     labels: tuple[str, ...] = ()  # the classes in order; default: those of the first file
     low: Bound | None = None  # of the similarities; default: those of the first file
     high: Bound | None = None
+    separator: Annotated[str, Meta(min_length=1)] | None = None  # of several labels; default: |
+    blank: Blank | None = None  # a row without labels has none (default), or unknown ones
     pair: Literal["bi", "joint"] = "bi"  # encode the texts separately, or as one sequence
     quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
 
@@ -90,7 +94,9 @@ class TaskDescription:
     """A complete description: all that a run's folder stores of a task and needs for prediction.
 
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
-    are from `low` to `high`. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
+    are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
+    has none, or is skipped if `blank` is unknown. Files are CSV, TSV, JSONL, Parquet or a folder of
+    Arrow files.
     """
 
     name: str
@@ -107,12 +113,20 @@ class TaskDescription:
     high: Bound = 1.0
     joint: bool = False
     quotes: bool = True
+    separator: str | None = None
+    blank: Blank | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
-        found = asdict(self)
-        del found["name"]
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+        found, stored = asdict(self), stored_fields(self.type)
+        return {k: list(found[k]) if isinstance(found[k], tuple) else found[k] for k in stored}
+
+
+def stored_fields(kind: str) -> list[str]:
+    """Return the fields of a description that runs store; those of `ADDED` for some types only."""
+    keys = TYPES[kind].keys if kind in TYPES else ()
+    names = [field.name for field in fields(TaskDescription)][1:]
+    return [name for name in names if name in keys or name not in ADDED]
 
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,14 +140,14 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
 
     The name is checked too, because it becomes part of file names.
     """
-    wanted = {field.name for field in fields(TaskDescription)} - {"name"}
+    wanted = set(stored_fields(str(content.get("type"))))
     if not NAME.fullmatch(name) or is_reserved(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
     for key in sorted(wanted ^ content.keys()):
         found = "none" if key in wanted else "an unknown key"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")
     for key, hint in hints_of(TaskDescription).items():
-        if key != "name":
+        if key in wanted:
             try:
                 convert(key, hint, content[key])
             except SettingsError as error:

@@ -7,18 +7,25 @@ from typing import Any
 
 from tasks.own_types.base import OwnType
 from tasks.own_types.classes import CLASSIFICATION, ORDINAL
+from tasks.own_types.multi_label import MULTI_LABEL
 from tasks.own_types.similarity import SIMILARITY
 
 TYPES: dict[str, OwnType] = {
     "classification": CLASSIFICATION,
     "ordinal": ORDINAL,
     "similarity": SIMILARITY,
+    "multi-label": MULTI_LABEL,
 }
 
 
 def type_of_lists(texts: int, labels: Iterable[object]) -> str:
-    """Return the type of a task from lists: similarity for pairs with numbers, one a float."""
+    """Return the type of a task from lists.
+
+    It is multi-label for lists of labels, and similarity for pairs with numbers, one a float.
+    """
     types = {type(label) for label in labels}
+    if types & {list, tuple}:
+        return "multi-label"
     numbers = texts == 2 and float in types and types <= {int, float}
     return "similarity" if numbers else "classification"
 

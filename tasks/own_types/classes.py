@@ -39,19 +39,21 @@ def complete_classes(
     return {"labels": labels}
 
 
-def distinct_labels(name: str, file: str, found: LabelsByLine) -> tuple[str, ...]:
+def distinct_labels(
+    name: str, file: str, found: LabelsByLine, what: str = "classes"
+) -> tuple[str, ...]:
     """Return the distinct labels of a file, 2 to 1,000, in the order of their first rows."""
     distinct: dict[str, int] = {}
     for line, label in found:
         distinct.setdefault(label, line)
         if len(distinct) > MOST_CLASSES:
             raise DataError(
-                f"{file}, line {line}: expected at most {MOST_CLASSES} classes, found "
+                f"{file}, line {line}: expected at most {MOST_CLASSES} {what}, found "
                 f"one more, {label!r}; type=similarity is for numbers"
             )
     if len(distinct) < 2:
         some = ", ".join(distinct) or "none"
-        raise DataError(f"{file}: {name}: expected two classes or more, found {some}")
+        raise DataError(f"{file}: {name}: expected two {what} or more, found {some}")
     return tuple(distinct)
 
 
@@ -64,8 +66,9 @@ def complete_ordered(
         labels = sorted_labels(distinct_labels(name, file, found))
         if words := [label for label in labels if to_number(label) is None]:
             raise DescriptionError(
-                f"{name}: expected labels=, the classes from the lowest to the highest, such as "
-                f"labels=low|normal|high, or numbers in {file}, found {listed(words)}"
+                f"{name}: expected labels= (from Python, classes=), the classes from the lowest to "
+                f"the highest, as in labels=low|normal|high, or numbers in {file}, "
+                f"found {listed(words)}"
             )
     check_labels(name, labels)
     return {"labels": labels}

@@ -27,6 +27,7 @@ OWN = {
     one.name: one.described.to_json()
     for one in (
         task(f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency,labels=low|normal|high"),
+        task(f"tags={REQUESTS}:type=multi-label,text=message,label=tags"),
     )
 }
 
@@ -105,7 +106,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
             "r_drop_weight": {"sst": 1.0},
             "micro_batch": 3,
         },
-        {"tasks": ("sst", "urgency"), "own_tasks": OWN},
+        {"tasks": ("sst", "urgency", "tags"), "own_tasks": OWN},
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "batch_size": 16},
         {"tasks": ("sst",), "combiner": "sum", "objective": "lacon", "batch_size": 16},
     ],
