@@ -64,7 +64,7 @@ def forest_plot(comparison: Comparison) -> Figure | None:
 
 def row_label(one: Difference, several: bool) -> str:
     """Return the label of a row, with the system if there are several."""
-    label = f"{one.task} {one.metric}\nn = {one.examples:,}"
+    label = f"{wrapped(f'{one.task} {one.metric}', 20)}\nn = {one.examples:,}"
     return f"{wrapped(one.system, 24)}\n{label}" if several else label
 
 

@@ -25,11 +25,12 @@ def trained(tmp_path_factory):
     return folders
 
 
-def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok):
+def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok, recwarn):
     assert set(metrics(trained[0])["dev"]["urgency"]) == {"quadratic_kappa", "accuracy"}
     named = [f"{name}={folder}" for name, folder in zip("ab", trained, strict=True)]
     page = ("--mode", "compare", "--runs", *named, "--output", tmp_path / "page")
     printed = run_ok(*page).stdout
+    assert not [one for one in recwarn if "layout" in str(one.message)]  # of a figure
     assert "urgency  quadratic_kappa" in printed
     assert "tags     micro_f1" in printed
     html = (tmp_path / "page" / "comparison.html").read_text()
