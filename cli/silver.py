@@ -117,7 +117,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if len(found.pairs) < count:
         more = "" if how["proposals"] == "random" else "; more --neighbours give more"
         print(f"only {len(found.pairs):,} of {count:,} pairs found{more}")
-    own = silver.description(target, task, scale)
+    own = silver.description(target, task, silver.type_of(config, task), scale)
     print(f"\n{target}: more examples of {task.name} with --silver {shlex.quote(str(target))}")
     # Auxiliary: no label of the teacher selects the epoch.
     print(f"or a task of its own, beside {task.name}: --auxiliary {shlex.quote(own)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multitask.combiners.base import WithPreference
 from multitask.methods import is_default, methods
 from multitask.settings_by_name import has_similarities
+from tasks.own_types import TYPES, predicts
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -28,8 +29,9 @@ def two_vectors(config: RunConfig, task: str) -> bool:
 def has_classes(config: RunConfig, task: str) -> bool:
     """Whether each example of a task has one class, not a similarity or several labels."""
     options = config.options_of(task)
-    several = options is not None and options.several
-    return not several and not has_similarities(vars(config), task)
+    if options is None:
+        return predicts(config.own_tasks[task]) == "class"
+    return not options.several and not has_similarities(vars(config), task)
 
 
 def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:
@@ -47,9 +49,11 @@ def smoothing_of(config: RunConfig, task: str) -> float:
 
 
 def has_own_loss(config: RunConfig, task: str) -> bool:
-    """Whether a task is trained by another loss of its options than cross-entropy."""
+    """Whether a task is trained by another loss, of its options or its type, than cross-entropy."""
     options = config.options_of(task)
-    return options is not None and (options.own_loss or len(options.objectives) > 1)
+    if options is None:
+        return TYPES[config.own_tasks[task]["type"]].own_loss
+    return options.own_loss or len(options.objectives) > 1
 
 
 def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:

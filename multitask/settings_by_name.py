@@ -28,6 +28,7 @@ from multitask.presets import preset_values
 from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import CustomTask
+from tasks.own_types import predicts
 
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 FORMER_NAMES = {"class_balanced": "per_class"}  # of settings in older versions
@@ -224,7 +225,7 @@ def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
     """Return whether a task predicts a similarity, not a class; False for an unknown task."""
     own = settings.get("own_tasks", {})
     if task in own:
-        return own[task].get("type") == "similarity"
+        return predicts(own[task]) == "number"
     known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
     return task in known and known[task].similarity
 

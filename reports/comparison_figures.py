@@ -64,7 +64,7 @@ def forest_plot(comparison: Comparison) -> Figure | None:
 
 def row_label(one: Difference, several: bool) -> str:
     """Return the label of a row, with the system if there are several."""
-    label = f"{one.task} {one.metric}\nn = {one.examples:,}"
+    label = f"{wrapped(f'{one.task} {one.metric}', 20)}\nn = {one.examples:,}"
     return f"{wrapped(one.system, 24)}\n{label}" if several else label
 
 
@@ -170,7 +170,7 @@ def all_figures(comparison: Comparison) -> Mapping[str, list[Drawing]]:
         "Similarities: labels and predictions": [
             (f"similarity {task}", f"Histogram of {task}", similarity_distribution(systems, task))
             for task in tasks_of(systems)
-            if task_of(task, runs_of(systems)).kind.classes is None
+            if task_of(task, runs_of(systems)).kind.columns is None
         ],
     }
     for number, one in enumerate(systems, 1):

@@ -31,7 +31,7 @@ def comparison_page(
         if (found := disagreements(systems, task)) is not None:
             having = [one for one in systems if task in one.metrics]
             names = [one.system.name for one in having]
-            similar = having[0].system.task(task).kind.classes is None
+            similar = having[0].system.task(task).kind.columns is None
             examples.append((f"Disagreements on {task}", names, found, similar))
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     runs = sum(len(one.system.runs) for one in systems)

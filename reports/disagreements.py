@@ -22,7 +22,8 @@ SHOWN = 8  # examples per task
 class Answer:
     """One system's prediction of an example, and whether it is right.
 
-    A similarity counts as right if no other system's is nearer to the label.
+    A similarity counts as right if no other system's is nearer to the label, several labels if
+    all are those of the example.
     """
 
     text: str
@@ -93,6 +94,11 @@ def answers_of(task: Task, table: Aligned, row: int) -> tuple[str, tuple[Answer,
         names = task.kind.class_names or tuple(map(str, range(task.kind.classes)))
         answers = [Answer(names[int(one)], bool(one == label)) for one in predictions]
         return names[int(label)], tuple(answers)
+    if task.kind.labels is not None:
+        names = task.kind.class_names
+        right = (predictions == label).all(-1)
+        several = [label_names(names, one) for one in predictions]
+        return label_names(names, label), tuple(map(Answer, several, right.tolist()))
     errors = np.round(np.abs(predictions.astype(np.float64) - label), 2)
     show = task.output.show if task.output else str  # the numbers of the task's own files
     answers = [
@@ -100,6 +106,11 @@ def answers_of(task: Task, table: Aligned, row: int) -> tuple[str, tuple[Answer,
         for one, error in zip(predictions, errors, strict=True)
     ]
     return f"{float(show(label)):g}", tuple(answers)
+
+
+def label_names(names: Sequence[str], values: np.ndarray) -> str:
+    """Return the names of the labels that have the value 1, of values (C,)."""
+    return ", ".join(name for name, value in zip(names, values, strict=True) if value) or "none"
 
 
 def distances(values: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from reports.value_faults import LEAST, too_good, value_faults
 from tasks import CS224N
 from tasks.base import Task
 from tasks.metrics import overall
-from tasks.predictions import PredictionFile, read_scores_of, scores_name
+from tasks.predictions import Label, PredictionFile, read_scores_of, scores_name
 
 SHOWN = 5  # problems per file that are reported one by one
 
@@ -48,7 +48,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
         lines.pop()
     else:
         problems.add(len(lines) + 1, "expected a line break at the end of the last row, found none")
-    wanted, found = set(ids), dict[str, float]()
+    wanted, found = set(ids), dict[str, Label]()
     for number, line in enumerate(lines, 2):
         try:
             name, text = split_row(line)
@@ -200,7 +200,9 @@ def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -
             yield f"{file}: {outside} values are outside of the scale, whose range is {span:g}"
     scores = file.parent / scores_name(task.name, split)
     if scores.exists():
-        selected = read_scores_of(scores, task.kind.classes).selected_on
+        selected = read_scores_of(
+            scores, task.kind.columns, task.kind.labels is not None
+        ).selected_on
         if selected is not None and selected.any():
             yield (
                 f"{file}: {int(selected.sum())} of these {len(selected)} examples chose the "

@@ -205,7 +205,7 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
             if value is None:
                 raise DataError(f"{where}: expected a number, found {text!r}")
             found.append(value)
-        elif text in names and to_number(text) is None:
+        elif several is None and text in names and to_number(text) is None:
             found.append(float(names.index(text)))
         else:
             try:

@@ -189,7 +189,14 @@ def provenance_of(
     }
 
 
-def description(target: Path, task: Task, scale: tuple[float, float]) -> str:
+def type_of(config: RunConfig, task: Task) -> str:
+    """Return the type of a task as the key `type` of a description has it."""
+    if (own := config.own_tasks.get(task.name)) is not None:
+        return str(own["type"])
+    return "similarity" if task.kind.classes is None else "classification"
+
+
+def description(target: Path, task: Task, kind: str, scale: tuple[float, float]) -> str:
     """Return the description of a task of the silver pairs alone, for `--task`."""
     files, names = files_of(task.source), class_labels(task)
     columns = [f"text={name}" for name in files.text_columns]
@@ -198,7 +205,6 @@ def description(target: Path, task: Task, scale: tuple[float, float]) -> str:
         parts += [f"{key}={end}" for key, end in zip(("low", "high"), scale, strict=True)]
     elif not any("|" in name for name in names):
         parts.append(f"labels={'|'.join(names)}")
-    kind = "similarity" if task.kind.classes is None else "classification"
     escaped = ",".join(part.replace(",", "\\,") for part in parts)
     return f"{task.name[:20]}-silver={target}:type={kind},{escaped}"
 

@@ -107,6 +107,16 @@ def corn(kind: Kind) -> Kind:
     )
 
 
+def ordinal(classes: int, names: tuple[str, ...] = ()) -> Kind:
+    """Return a kind of ordered classes with CORN on logits (B, C - 1) and quadratic kappa."""
+    return replace(
+        corn(classification(classes, names=names)),
+        metrics=metric_function("quadratic_kappa", "accuracy"),
+        main_metric=MAIN_METRICS["ordinal"],
+        worst=-1.0,
+    )
+
+
 def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
 

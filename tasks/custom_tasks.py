@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
 from common.settings import plain, short_repr
 from tasks.described import NAME, TaskDescription, checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
-from tasks.readers import named_label, score_label
+from tasks.own_types import TYPES, type_of_lists
+from tasks.own_types.base import Parts
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.task_inference import complete_description
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from tasks.base import Task
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
@@ -47,7 +43,7 @@ class CustomTask:
 
 def task(
     first: str | Sequence[str] | Sequence[Sequence[str]],
-    labels: Sequence[str | int | float] | None = None,
+    labels: Sequence[str | int | float | Sequence[str]] | None = None,
     *,
     name: str = "own",
     folder: str | Path = "runs/data",
@@ -59,13 +55,14 @@ def task(
         first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
             description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
             n texts or n pairs of texts, with `labels`.
-        labels: n labels: classes, as texts or whole numbers; or, for the similarity of pairs,
-            numbers, at least one of them a float.
+        labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
+            numbers, at least one of them a float; or n lists of labels, which may be empty.
         name: the name of a task from lists.
         folder: the folder in which lists are stored as a file, named after its checksum. The run
             reads this file, also when it is resumed.
         options: options of a built-in task; for lists the keys of a description, such as
-            `type="classification"` for pairs with numbers as labels.
+            `type="classification"` for pairs with numbers as labels. `classes` is its key `labels`:
+            `type="ordinal", classes=["low", "high"]`.
 
     Raises:
         SettingsError, DescriptionError, DataError: with a message of one line.
@@ -96,9 +93,6 @@ def task_from_lists(
     if len(labels) != len(rows):
         found = len(labels) or "none"
         raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
-    for label in labels:
-        if not isinstance(label, str | int | float):
-            raise SettingsError(f"labels: expected texts or numbers, found {short_repr(label)}")
     if not NAME.fullmatch(name):
         line = "expected lower-case letters, digits, hyphens and underscores"
         raise SettingsError(f"name: {line}, found {short_repr(name)}")
@@ -107,18 +101,19 @@ def task_from_lists(
         found = " and ".join(map(str, widths))
         raise SettingsError(f"texts: expected one or two in each row, found {found}")
     columns = TEXTS[: widths[0]]
+    options = {"labels" if key == "classes" else key: value for key, value in options.items()}
+    kind = options.get("type") or type_of_lists(len(columns), labels)
+    own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
+    cells = [own.cell(label, options) for label in labels]
     lines = [
-        json.dumps(dict(zip((*columns, LABEL), (*row, label), strict=True))) + "\n"
-        for row, label in zip(rows, labels, strict=True)
+        json.dumps(dict(zip((*columns, LABEL), (*row, cell), strict=True))) + "\n"
+        for row, cell in zip(rows, cells, strict=True)
     ]
     content = "".join(lines)
     file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write_text(file, content)
-    types = {type(label) for label in labels}
-    numbers = len(columns) == 2 and float in types and types <= {int, float}
-    kind = "similarity" if numbers else "classification"
     description = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL}
     checked = checked_description(name, description | options)
     return CustomTask(complete_description(name, checked))
@@ -133,57 +128,22 @@ def texts_of(row: Any) -> tuple[str, ...]:
 
 
 def build_custom_task(described: TaskDescription) -> Task:
-    """Return a task with BEES' head for sentiment (M4), pairs (M5) or similarity (M6).
+    """Return the task of a description, with the kind and the head of its type."""
+    from tasks.base import Task
 
-    A joint pair has the head of a single text, or a regression. Targets of a similarity task are
-    relative to `low`, but not the numbers in files.
-    """
-    from tasks.base import Task, classification, similarity
-    from tasks.heads import CosineSimilarity, HiddenClassifier, JointSimilarity, PairClassifier
-    from tasks.predictions import PredictionFile, finite_number
-
-    name, texts, joint = described.name, len(described.texts), described.joint
-    head: Callable[[int], nn.Module]
-    if described.type == "similarity":
-        low, span = described.low, described.high - described.low
-        score = score_label(low, described.high)
-        head = partial(CosineSimilarity, scale=span, hidden=True, activation="relu")
-        return Task(
-            name=name,
-            kind=similarity(span),
-            source=source_of(described, lambda text: score(text) - low, np.float32),
-            build_head=partial(JointSimilarity, scale=span) if joint else head,
-            output=PredictionFile(
-                name,
-                "Predicted_Similarity",
-                show=lambda value: str(np.float32(value + low)),
-                parse=lambda text: finite_number(text) - low,
-                scale=(0, span),
-            ),
-            joint=joint,
-            texts=2,
-        )
-    labels = described.labels
-    parse_label = named_label(labels)
-    head = partial(HiddenClassifier, classes=len(labels))
-    if texts == 2 and not joint:
-        head = partial(PairClassifier, classes=len(labels), difference=True)
+    parts = TYPES[described.type].build(described)
     return Task(
-        name=name,
-        kind=classification(len(labels), matthews=True, names=labels),
-        source=source_of(described, parse_label, np.int64),
-        build_head=head,
-        output=PredictionFile(
-            name, "Predicted_Label", show=lambda value: labels[int(value)], parse=parse_label
-        ),
-        joint=joint,
-        texts=texts,
+        name=described.name,
+        kind=parts.kind,
+        source=source_of(described, parts),
+        build_head=parts.build_head,
+        output=parts.output,
+        joint=described.joint,
+        texts=len(described.texts),
     )
 
 
-def source_of(
-    described: TaskDescription, parse_label: Callable[[str], float], target_type: type
-) -> Source:
+def source_of(described: TaskDescription, parts: Parts) -> Source:
     """Return the files. Without a dev file a tenth of the first file is dev; without a test file,
     another tenth is test.
     """
@@ -195,14 +155,14 @@ def source_of(
         },
         text_columns=described.texts,
         label_column=described.label,
-        parse_label=parse_label,
+        parse_label=parts.parse_label,
         clean_text=str.strip,
-        target_type=target_type,
+        target_type=parts.target_type,
         id_column=described.id,
         quoted=described.quotes,
         comma=True,
         labelled_test=described.test_labels or described.dev is None,
-        blank=("",),
+        blank=parts.blank,
         lower_ids=False,
         skip_blank_texts=True,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from torch import Tensor
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
-from tasks.described import listed
+from tasks.own_types.base import listed
 from tasks.readers import Examples, Limit
 
 FEW = 100  # dev examples below which one of them counts a point or more
@@ -121,17 +122,22 @@ def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[
     assert train is not None, "train has labels"
     assert dev is not None, "dev has labels"
     if len(dev) < FEW:
-        points = f": one of them is {100 / len(dev):.1f} points" if task.kind.columns else ""
+        share = task.kind.main_metric == "accuracy"
+        points = f": one of them is {100 / len(dev):.1f} points" if share else ""
         yield f"scores on {len(dev)} dev examples are rough{points}"
-    if task.kind.classes is not None:
-        counts = [np.bincount(one, minlength=task.kind.classes) for one in (train, dev)]
+    if task.kind.columns is not None:
+        what, count = "classes", partial(np.bincount, minlength=task.kind.columns)
+        end = ", which the score leaves out"
+        if task.kind.labels is not None:  # its false positives count
+            what, count, end = "labels", partial(np.sum, axis=0), ""
+        counts = [count(one) for one in (train, dev)]
         titles = task.kind.class_names
         rare = [title for title, n in zip(titles, counts[0] + counts[1], strict=True) if n == 1]
         unseen = [title for title, n in zip(titles, counts[1], strict=True) if not n]
         if rare:
-            yield f"classes with one example only, to be merged with others: {listed(rare)}"
+            yield f"{what} with one example only, to be merged with others: {listed(rare)}"
         if unseen := [title for title in unseen if title not in rare]:
-            yield f"classes without a dev example, which the score leaves out: {listed(unseen)}"
+            yield f"{what} without a dev example{end}: {listed(unseen)}"
 
 
 def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,11 +20,18 @@ from msgspec import Meta
 from common.atomic_files import check_regular
 from common.errors import SettingsError, UserError
 from common.settings import Name, Settings, convert, expected, hints_of, required
+from tasks.own_types import TYPES
+from tasks.own_types.base import DescriptionError
 from tasks.registry import TASK_NAMES
 
-Kind = Literal["classification", "similarity"]
+if TYPE_CHECKING:
+    TypeName = str
+else:
+    TypeName = Literal[tuple(TYPES)]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
+Blank = Literal["none", "unknown"]
+ADDED = ("separator", "blank")  # fields that runs of older versions do not store
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -43,12 +50,13 @@ MODULE_ATTRIBUTES = (
 )
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
 COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
+OF_SOME_TYPES = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.keys))
 
 
 class Description(Settings):
     """The keys of a description, as the user writes them."""
 
-    type: Kind
+    type: TypeName
     text: tuple[Name, ...]  # columns
     label: Name  # column
     train: Name  # file; also that of dev and test if they have none
@@ -58,16 +66,19 @@ class Description(Settings):
     labels: tuple[str, ...] = ()  # the classes in order; default: those of the first file
     low: Bound | None = None  # of the similarities; default: those of the first file
     high: Bound | None = None
+    separator: Annotated[str, Meta(min_length=1)] | None = None  # of several labels; default: |
+    blank: Blank | None = None  # a row without labels has none (default), or unknown ones
     pair: Literal["bi", "joint"] = "bi"  # encode the texts separately, or as one sequence
     quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
 
     def faults(self) -> Iterator[str]:
-        similar = self.type == "similarity"
-        if len(self.text) not in ((2,) if similar else (1, 2)):
-            wanted = "two text columns" if similar else "one text column, or two for pairs"
+        own = TYPES[self.type]
+        if len(self.text) not in own.texts:
+            single = 1 in own.texts
+            wanted = "one text column, or two for pairs" if single else "two text columns"
             yield f"text: expected {wanted}, found {len(self.text)}"
-        for key, owner in (("labels", not similar), ("low", similar), ("high", similar)):
-            if getattr(self, key) not in ((), None) and not owner:
+        for key in OF_SOME_TYPES:
+            if getattr(self, key) not in ((), None) and key not in own.keys:
                 yield f"{key}: expected another type, found {self.type}"
         if self.pair == "joint" and len(self.text) != 2:
             yield "pair: expected two text columns for joint, found one"
@@ -78,22 +89,18 @@ def is_reserved(name: str) -> bool:
     return name in RESERVED or f" {name} " in MODULE_ATTRIBUTES
 
 
-class DescriptionError(UserError):
-    """An invalid description of a task."""
-
-    status = 2
-
-
 @dataclass(frozen=True)
 class TaskDescription:
     """A complete description: all that a run's folder stores of a task and needs for prediction.
 
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
-    are from `low` to `high`. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
+    are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
+    has none, or is skipped if `blank` is unknown. Files are CSV, TSV, JSONL, Parquet or a folder of
+    Arrow files.
     """
 
     name: str
-    type: Kind
+    type: TypeName
     train: str
     texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
     label: str
@@ -106,18 +113,20 @@ class TaskDescription:
     high: Bound = 1.0
     joint: bool = False
     quotes: bool = True
+    separator: str | None = None
+    blank: Blank | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
-        found = asdict(self)
-        del found["name"]
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+        found, stored = asdict(self), stored_fields(self.type)
+        return {k: list(found[k]) if isinstance(found[k], tuple) else found[k] for k in stored}
 
 
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names in one line, only the first ones of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+def stored_fields(kind: str) -> list[str]:
+    """Return the fields of a description that runs store; those of `ADDED` for some types only."""
+    keys = TYPES[kind].keys if kind in TYPES else ()
+    names = [field.name for field in fields(TaskDescription)][1:]
+    return [name for name in names if name in keys or name not in ADDED]
 
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,23 +140,21 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
 
     The name is checked too, because it becomes part of file names.
     """
-    wanted = {field.name for field in fields(TaskDescription)} - {"name"}
+    wanted = set(stored_fields(str(content.get("type"))))
     if not NAME.fullmatch(name) or is_reserved(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
     for key in sorted(wanted ^ content.keys()):
         found = "none" if key in wanted else "an unknown key"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")
     for key, hint in hints_of(TaskDescription).items():
-        if key != "name":
+        if key in wanted:
             try:
                 convert(key, hint, content[key])
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)
-    if described.type == "classification" and len(set(described.labels)) < 2:
-        raise UserError(f"own_tasks: {name}: labels: expected two or more")
-    if described.type == "similarity" and not described.low < described.high:
-        raise UserError(f"own_tasks: {name}: expected low below high")
+    if fault := TYPES[described.type].fault(described):
+        raise UserError(f"own_tasks: {name}: {fault}")
     return described
 
 

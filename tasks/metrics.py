@@ -38,6 +38,23 @@ def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
     return float(matthews_corrcoef(targets, predictions))
 
 
+def quadratic_kappa(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Return Cohen's kappa of ordered classes with quadratic weights (Cohen, 1968).
+
+    1 - sum(w * observed) / sum(w * expected), where w is the squared difference of the class
+    numbers; 0 if predictions and targets are the same single class.
+    """
+    from sklearn.metrics import cohen_kappa_score
+
+    one, two = (np.asarray(values).astype(np.int64) for values in (predictions, targets))
+    low, high = min(one.min(), two.min()), max(one.max(), two.max())
+    if low == high:
+        return 0.0
+    # With all classes between, as scikit-learn measures distances by places in this list.
+    every = np.arange(low, high + 1)
+    return float(cohen_kappa_score(two, one, labels=every, weights="quadratic"))
+
+
 def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the linear correlation; 0, not NaN, if either side is constant."""
     from scipy.stats import pearsonr
@@ -52,7 +69,16 @@ def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     return correlation(spearmanr, predictions, targets)
 
 
-MetricName = Literal["accuracy", "f1", "micro_f1", "macro_f1", "matthews", "pearson", "spearman"]
+MetricName = Literal[
+    "accuracy",
+    "f1",
+    "micro_f1",
+    "macro_f1",
+    "matthews",
+    "quadratic_kappa",
+    "pearson",
+    "spearman",
+]
 
 
 class Metric(NamedTuple):
@@ -68,6 +94,7 @@ METRICS: dict[str, Metric] = {
     "micro_f1": Metric(partial(f1, average="micro"), 0.0),
     "macro_f1": Metric(partial(f1, average="macro"), 0.0),
     "matthews": Metric(matthews, -1.0),
+    "quadratic_kappa": Metric(quadratic_kappa, -1.0),
     "pearson": Metric(pearson, -1.0),
     "spearman": Metric(spearman, -1.0),
 }
@@ -110,7 +137,12 @@ def overall_score(
 
 
 # The main metric of each type of task, which selects the best epoch.
-MAIN_METRICS = {"classification": "accuracy", "similarity": "pearson", "multi-label": "micro_f1"}
+MAIN_METRICS = {
+    "classification": "accuracy",
+    "similarity": "pearson",
+    "ordinal": "quadratic_kappa",
+    "multi-label": "micro_f1",
+}
 # The metric of each task in the leaderboard's overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 

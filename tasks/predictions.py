@@ -27,6 +27,9 @@ LARGEST = 1e100  # similarity, so that its square is finite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
+Label = float | tuple[float, ...]  # of a row; several labels have 0 or 1 each
+
+
 class PredictionError(UserError):
     """An invalid file of predictions."""
 
@@ -71,7 +74,7 @@ class PredictionFile:
     stem: str
     column: str
     show: Callable[[Any], str]
-    parse: Callable[[str], float] = float
+    parse: Callable[[str], Label] = float
     scale: tuple[float, float] | None = None  # of similarities, as returned by `parse`
     separator: str | None = None
 

@@ -105,15 +105,19 @@ def class_label(classes: int) -> Callable[[str], float]:
 
 
 class UnknownLabelError(ValueError):
-    """A label that is not one of `names`; the message says what was expected."""
+    """A label that is not one of `names`; the message says what was expected.
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = tuple(names)
+    `label` is the label if the field has several.
+    """
+
+    def __init__(self, names: Iterable[str], label: str | None = None) -> None:
+        self.names, self.label = tuple(names), label
         super().__init__(f"expected {', '.join(self.names)}")
 
 
 def label_fault(error: ValueError, label: str, names: Iterable[str] = ()) -> str:
     """Return what a parser of labels expected and found, and the label or name that was meant."""
+    label = getattr(error, "label", None) or label
     known = () if to_number(label) is not None else (*getattr(error, "names", ()), *names)
     return f"{error}, found {label!r}{suggestion(label, known, {}, ONE_OF_THREE)}"
 

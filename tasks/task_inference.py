@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from common.errors import is_unsafe
-from tasks.described import FILES, DescriptionError, TaskDescription, listed
-from tasks.readers import to_number
+from tasks.described import FILES, TaskDescription
+from tasks.own_types import TYPES
+from tasks.own_types.base import DescriptionError
 from tasks.tables import columns_of, rows_by_name
 from tasks.text_files import DataError, file_exists
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
-MOST_CLASSES = 1000
-MANY_NUMBERS = 20  # different whole numbers, above which they rarely name classes
 
 
 def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescription:
@@ -51,12 +49,8 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
                 f"{name}: test: expected a file with labels, or also a file for dev, found "
                 f"{files['test']} without a column {description['label']!r}"
             )
-    if description["type"] == "classification":
-        labels = tuple(description["labels"]) or classes(name, files, found)
-        check_labels(name, labels)
-        return TaskDescription(**common, labels=labels)
-    low, high = bounds(description, *scale(Path(files["train"]), found))
-    return TaskDescription(**common, low=low, high=high)
+    of_type = TYPES[description["type"]].complete(name, description, files["train"], found)
+    return TaskDescription(**common, **of_type)
 
 
 def in_folder(place: str) -> dict[str, str]:
@@ -96,80 +90,6 @@ def by_commas(file: Path) -> bool:
     return file.suffix.lower() != ".tsv"
 
 
-def check_labels(name: str, labels: Sequence[str]) -> None:
-    """Raise DataError for repeated labels and labels that would break the prediction file."""
-    for label in labels:
-        if not label or " , " in label or any(is_unsafe(letter) for letter in label):
-            raise DataError(
-                f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
-            )
-        if labels.count(label) > 1:
-            raise DataError(f"{name}: expected unique labels, found {label!r} twice")
-
-
-def classes(
-    name: str, files: Mapping[str, str], found: Iterator[tuple[int, str]]
-) -> tuple[str, ...]:
-    """Return the distinct labels, sorted as numbers if all are numbers, else as text."""
-    distinct: dict[str, int] = {}
-    for line, label in found:
-        distinct.setdefault(label, line)
-        if len(distinct) > MOST_CLASSES:
-            raise DataError(
-                f"{files['train']}, line {line}: expected at most {MOST_CLASSES} classes, found "
-                f"one more, {label!r}; type=similarity is for numbers"
-            )
-    if len(distinct) < 2:
-        some = ", ".join(distinct) or "none"
-        raise DataError(f"{files['train']}: {name}: expected two classes or more, found {some}")
-    numbers = [to_number(label) for label in distinct]
-    if all(number is not None for number in numbers):
-        return tuple(sorted(distinct, key=float))
-    return tuple(sorted(distinct))
-
-
-def scale(file: Path, found: Iterator[tuple[int, str]]) -> tuple[float, float]:
-    """Return the lowest and the highest label."""
-    low, high = float("inf"), float("-inf")
-    for line, label in found:
-        value = to_number(label)
-        if value is None:
-            raise DataError(f"{file}, line {line}: expected a number, found {label!r}")
-        low, high = min(low, value), max(high, value)
-    if not low < high:
-        raise DataError(f"{file}: expected two different similarities, found none or one")
-    return low, high
-
-
-def bounds(description: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
-    """Return the given bounds of the scale, replacing missing ones by those of the file."""
-    low = low if description.get("low") is None else description["low"]
-    high = high if description.get("high") is None else description["high"]
-    if not low < high:
-        raise DescriptionError(f"expected low below high, found low={low:g} and high={high:g}")
-    return low, high
-
-
 def description_lines(described: TaskDescription) -> Iterator[str]:
     """Yield what a task predicts from which columns, and a notice about doubtful labels."""
-    columns = " and ".join(map(repr, described.texts))
-    if described.type == "similarity":
-        scale = f"{described.low:g} to {described.high:g}"
-        yield f"similarity of {columns}, from {scale}, in column {described.label!r}"
-        return
-    count = f"{len(described.labels)} classes in column {described.label!r}"
-    yield f"classification of {columns}, {count}: {listed(described.labels, 10)}"
-    numbers = [value for label in described.labels if (value := to_number(label)) is not None]
-    words = [label for label in described.labels if to_number(label) is None]
-    if numbers and words:
-        yield (
-            f"labels are numbers and words ({len(numbers)} numbers; {listed(words)}): each is a "
-            "class of its own; correct the column if that is not meant"
-        )
-    elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):
-        cure = (
-            "type=similarity learns them as numbers"
-            if len(described.texts) == 2
-            else ("for one text only classes can be learned: join numbers into a few classes")
-        )
-        yield f"labels look like numbers on a scale, but are classes without an order; {cure}"
+    yield from TYPES[described.type].lines(described)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+from multitask import task
 from multitask.adapters import PAL, LoRA
 from multitask.checkpoint_folders import CheckpointError, newest_first
 from multitask.control import Every, RunControl
@@ -20,6 +22,14 @@ from tasks.data import fingerprint
 
 INF = float("inf")
 STEPS = 4  # an epoch
+REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
+OWN = {
+    one.name: one.described.to_json()
+    for one in (
+        task(f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency,labels=low|normal|high"),
+        task(f"tags={REQUESTS}:type=multi-label,text=message,label=tags"),
+    )
+}
 
 
 def stopped(trainer: Trainer, monkeypatch, step: int) -> None:
@@ -96,6 +106,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
             "r_drop_weight": {"sst": 1.0},
             "micro_batch": 3,
         },
+        {"tasks": ("sst", "urgency", "tags"), "own_tasks": OWN},
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "batch_size": 16},
         {"tasks": ("sst",), "combiner": "sum", "objective": "lacon", "batch_size": 16},
     ],

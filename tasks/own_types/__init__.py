@@ -1,0 +1,36 @@
+"""The types of own tasks, by the value of the key `type`. To add one, add a line to `TYPES`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tasks.own_types.base import OwnType
+from tasks.own_types.classes import CLASSIFICATION, ORDINAL
+from tasks.own_types.multi_label import MULTI_LABEL
+from tasks.own_types.similarity import SIMILARITY
+
+TYPES: dict[str, OwnType] = {
+    "classification": CLASSIFICATION,
+    "ordinal": ORDINAL,
+    "similarity": SIMILARITY,
+    "multi-label": MULTI_LABEL,
+}
+
+
+def type_of_lists(texts: int, labels: Iterable[object]) -> str:
+    """Return the type of a task from lists.
+
+    It is multi-label for lists of labels, and similarity for pairs with numbers, one a float.
+    """
+    types = {type(label) for label in labels}
+    if types & {list, tuple}:
+        return "multi-label"
+    numbers = texts == 2 and float in types and types <= {int, float}
+    return "similarity" if numbers else "classification"
+
+
+def predicts(described: Mapping[str, Any]) -> str | None:
+    """Return what a description's type predicts, as `OwnType.predicts`; None if it has no type."""
+    found = TYPES.get(str(described.get("type")))
+    return found.predicts if found else None

@@ -1,0 +1,97 @@
+"""What a type of own tasks consists of. No torch is imported at module level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from common.errors import SettingsError, UserError, is_unsafe
+from common.settings import short_repr
+from tasks.text_files import DataError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tasks.base import Kind
+    from tasks.described import TaskDescription
+    from tasks.predictions import PredictionFile
+
+LabelsByLine = Iterator[tuple[int, str]]
+
+
+class DescriptionError(UserError):
+    """An invalid description of a task."""
+
+    status = 2
+
+
+class Parts(NamedTuple):
+    """The parts of a task that depend on its type.
+
+    `parse_label` reads a label of the task's files; targets have the NumPy type `target_type`. Rows
+    with a label in `blank` are skipped.
+    """
+
+    kind: Kind
+    build_head: Callable[[int], nn.Module]
+    output: PredictionFile
+    parse_label: Callable[[str], Any]
+    target_type: type
+    blank: tuple[str, ...] = ("",)
+
+
+def plain_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
+    """Return a label as it is; raise SettingsError for one that is neither text nor number."""
+    if not isinstance(label, str | int | float):
+        raise SettingsError(f"labels: expected texts or numbers, found {short_repr(label)}")
+    return label
+
+
+@dataclass(frozen=True)
+class OwnType:
+    """A type of own tasks, a value of the key `type`.
+
+    `predicts` says what an example has: one class, a number, or several labels. `texts` are the
+    possible numbers of its texts, and `keys` those keys of a description that not every type has.
+    `own_loss`: its classes are trained by another loss than cross-entropy.
+
+    `complete(name, description, file, labels)` returns the fields of a `TaskDescription` that
+    depend on the type; `labels` are (line, label) of the rows of the training file `file`. It
+    raises DataError or DescriptionError. `fault(described)` returns what is wrong with a stored
+    description, or None. `lines(described)` yields what the task predicts and notices about its
+    labels. `build(described)` returns the parts of the task. `cell(label, options)` returns a label
+    of a list from Python as the field of a file; it raises SettingsError.
+    """
+
+    predicts: Literal["class", "number", "labels"]
+    texts: tuple[int, ...]
+    keys: tuple[str, ...]
+    complete: Callable[[str, Mapping[str, Any], str, LabelsByLine], dict[str, Any]]
+    fault: Callable[[TaskDescription], str | None]
+    lines: Callable[[TaskDescription], Iterator[str]]
+    build: Callable[[TaskDescription], Parts]
+    own_loss: bool = False
+    cell: Callable[[Any, Mapping[str, Any]], str | int | float] = plain_cell
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names in one line, only the first ones of many."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def columns(described: TaskDescription) -> str:
+    """Return the names of the text columns in one line."""
+    return " and ".join(map(repr, described.texts))
+
+
+def check_labels(name: str, labels: Sequence[str]) -> None:
+    """Raise DataError for repeated labels and labels that would break the prediction file."""
+    for label in labels:
+        if not label or " , " in label or any(is_unsafe(letter) for letter in label):
+            raise DataError(
+                f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
+            )
+        if labels.count(label) > 1:
+            raise DataError(f"{name}: expected unique labels, found {label!r} twice")

@@ -1,0 +1,177 @@
+"""Own tasks with one class per example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tasks.own_types.base import (
+    DescriptionError,
+    LabelsByLine,
+    OwnType,
+    Parts,
+    check_labels,
+    columns,
+    listed,
+)
+from tasks.readers import named_label, to_number
+from tasks.text_files import DataError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tasks.described import TaskDescription
+    from tasks.predictions import PredictionFile
+
+MOST_CLASSES = 1000
+MANY_NUMBERS = 20  # different whole numbers, above which they rarely name classes
+
+
+def complete_classes(
+    name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
+) -> dict[str, Any]:
+    """Return the given classes, or those of the file in the order of `sorted_labels`."""
+    labels = tuple(description["labels"]) or sorted_labels(distinct_labels(name, file, found))
+    check_labels(name, labels)
+    return {"labels": labels}
+
+
+def distinct_labels(
+    name: str, file: str, found: LabelsByLine, what: str = "classes"
+) -> tuple[str, ...]:
+    """Return the distinct labels of a file, 2 to 1,000, in the order of their first rows."""
+    distinct: dict[str, int] = {}
+    for line, label in found:
+        distinct.setdefault(label, line)
+        if len(distinct) > MOST_CLASSES:
+            raise DataError(
+                f"{file}, line {line}: expected at most {MOST_CLASSES} {what}, found "
+                f"one more, {label!r}; type=similarity is for numbers"
+            )
+    if len(distinct) < 2:
+        some = ", ".join(distinct) or "none"
+        raise DataError(f"{file}: {name}: expected two {what} or more, found {some}")
+    return tuple(distinct)
+
+
+def complete_ordered(
+    name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
+) -> dict[str, Any]:
+    """Return the given classes in their order, or those of the file if all are numbers."""
+    labels = tuple(description["labels"])
+    if not labels:
+        labels = sorted_labels(distinct_labels(name, file, found))
+        if words := [label for label in labels if to_number(label) is None]:
+            raise DescriptionError(
+                f"{name}: expected labels= (from Python, classes=), the classes from the lowest to "
+                f"the highest, as in labels=low|normal|high, or numbers in {file}, "
+                f"found {listed(words)}"
+            )
+    check_labels(name, labels)
+    return {"labels": labels}
+
+
+def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels sorted as numbers if all are numbers, else as text."""
+    numbers = all(to_number(label) is not None for label in labels)
+    return tuple(sorted(labels, key=float) if numbers else sorted(labels))
+
+
+def fault(described: TaskDescription) -> str | None:
+    return "labels: expected two or more" if len(set(described.labels)) < 2 else None
+
+
+def lines(described: TaskDescription) -> Iterator[str]:
+    """Yield the columns and the classes, and a notice about doubtful labels."""
+    count = f"{len(described.labels)} classes in column {described.label!r}"
+    yield f"classification of {columns(described)}, {count}: {listed(described.labels, 10)}"
+    numbers = [value for label in described.labels if (value := to_number(label)) is not None]
+    words = [label for label in described.labels if to_number(label) is None]
+    if numbers and words:
+        yield (
+            f"labels are numbers and words ({len(numbers)} numbers; {listed(words)}): each is a "
+            "class of its own; correct the column if that is not meant"
+        )
+    elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):
+        cure = (
+            "type=similarity learns them as numbers"
+            if len(described.texts) == 2
+            else ("for one text only classes can be learned: join numbers into a few classes")
+        )
+        yield f"labels look like numbers on a scale, but are classes without an order; {cure}"
+
+
+def ordered_lines(described: TaskDescription) -> Iterator[str]:
+    """Yield the columns and the classes from the lowest to the highest."""
+    count = f"{len(described.labels)} ordered classes in column {described.label!r}"
+    classes = listed(described.labels, 10).replace(", ", " < ")
+    yield f"ordinal classification of {columns(described)}, {count}: {classes}"
+
+
+def head(described: TaskDescription, outputs: int) -> Callable[[int], nn.Module]:
+    """Return BEES' head for a text (M4), also for a joint pair, or for both texts (M5)."""
+    from tasks.heads import HiddenClassifier, PairClassifier
+
+    if len(described.texts) == 2 and not described.joint:
+        return partial(PairClassifier, classes=outputs, difference=True)
+    return partial(HiddenClassifier, classes=outputs)
+
+
+def class_names_file(described: TaskDescription) -> PredictionFile:
+    """Return a prediction file with the classes as written in the task's files."""
+    from tasks.predictions import PredictionFile
+
+    labels = described.labels
+    return PredictionFile(
+        described.name,
+        "Predicted_Label",
+        show=lambda value: labels[int(value)],
+        parse=named_label(labels),
+    )
+
+
+def build(described: TaskDescription) -> Parts:
+    from tasks.base import classification
+
+    labels = described.labels
+    return Parts(
+        kind=classification(len(labels), matthews=True, names=labels),
+        build_head=head(described, len(labels)),
+        output=class_names_file(described),
+        parse_label=named_label(labels),
+        target_type=np.int64,
+    )
+
+
+def build_ordered(described: TaskDescription) -> Parts:
+    """Return the parts with CORN (Shi et al., 2021), whose head has C - 1 outputs."""
+    from tasks.base import ordinal
+
+    count = len(described.labels)
+    return build(described)._replace(
+        kind=ordinal(count, described.labels), build_head=head(described, count - 1)
+    )
+
+
+CLASSIFICATION = OwnType(
+    predicts="class",
+    texts=(1, 2),
+    keys=("labels",),
+    complete=complete_classes,
+    fault=fault,
+    lines=lines,
+    build=build,
+)
+ORDINAL = OwnType(
+    predicts="class",
+    texts=(1, 2),
+    keys=("labels",),
+    complete=complete_ordered,
+    fault=fault,
+    lines=ordered_lines,
+    build=build_ordered,
+    own_loss=True,
+)

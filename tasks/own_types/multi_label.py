@@ -1,0 +1,147 @@
+"""Own tasks with any number of labels per example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common.errors import SettingsError, is_unsafe
+from common.settings import short_repr
+from tasks.own_types.base import (
+    DescriptionError,
+    LabelsByLine,
+    OwnType,
+    Parts,
+    check_labels,
+    columns,
+    listed,
+)
+from tasks.own_types.classes import distinct_labels, head, sorted_labels
+from tasks.readers import UnknownLabelError
+
+if TYPE_CHECKING:
+    from tasks.described import TaskDescription
+
+SEPARATOR = "|"
+USUAL = ",;|/"  # separators
+
+
+def parts_of(cell: str, separator: str) -> Iterator[str]:
+    """Yield the labels in a cell, without empty ones."""
+    yield from filter(None, map(str.strip, cell.split(separator)))
+
+
+def complete(
+    name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
+) -> dict[str, Any]:
+    """Return the given labels, or those of the file in the order of `sorted_labels`."""
+    separator = description.get("separator") or SEPARATOR
+    if " , " in separator or any(is_unsafe(letter) for letter in separator):
+        expected = "separator: expected a text without ' , ' and line breaks"
+        raise DescriptionError(f"{name}: {expected}, found {separator!r}")
+    parts = ((line, label) for line, cell in found for label in parts_of(cell, separator))
+    labels = tuple(description["labels"]) or sorted_labels(
+        distinct_labels(name, file, parts, "labels")
+    )
+    check_labels(name, labels)
+    for label in labels:
+        if separator in label:
+            line = f"labels: expected labels without {separator!r}, found {label!r}"
+            raise DescriptionError(f"{name}: {line}; separator= names another")
+    return {"labels": labels, "separator": separator, "blank": description.get("blank") or "none"}
+
+
+def fault(described: TaskDescription) -> str | None:
+    if len(set(described.labels)) < 2:
+        return "labels: expected two or more"
+    for key in ("separator", "blank"):
+        if not getattr(described, key):
+            return f"{key}: expected a text, found none"
+    return None
+
+
+def lines(described: TaskDescription) -> Iterator[str]:
+    """Yield the columns and the labels, and a notice if another separator seems to be in use."""
+    labels, separator = described.labels, described.separator
+    count = f"{len(labels)} labels in column {described.label!r}, separated by {separator!r}"
+    yield f"multi-label classification of {columns(described)}, {count}: {listed(labels, 10)}"
+    for mark in USUAL:
+        if with_mark := [label for label in labels if mark in label]:
+            yield f"labels contain {mark!r}, such as {with_mark[0]!r}; separator= can split there"
+
+
+def label_set(names: Sequence[str], separator: str) -> Callable[[str], tuple[float, ...]]:
+    """Return a parser of a cell to 1 for each label in it and 0 for the others."""
+    place = {name: number for number, name in enumerate(names)}
+
+    def parse(cell: str) -> tuple[float, ...]:
+        found = [0.0] * len(place)
+        for label in parts_of(cell, separator):
+            if label not in place:
+                raise UnknownLabelError(names, label)
+            found[place[label]] = 1.0
+        return tuple(found)
+
+    return parse
+
+
+def build(described: TaskDescription) -> Parts:
+    """Return BEES' heads of classes with a sigmoid per label; targets and predictions are (n, C).
+
+    The main metric comes first, as in the other kinds.
+    """
+    from tasks.base import multi_label
+    from tasks.metrics import metric_function
+    from tasks.predictions import PredictionFile
+
+    labels, separator = described.labels, described.separator or SEPARATOR
+    parse = label_set(labels, separator)
+    metrics = metric_function("micro_f1", "macro_f1", "accuracy", "matthews")
+    return Parts(
+        kind=replace(multi_label(len(labels), labels), metrics=metrics),
+        build_head=head(described, len(labels)),
+        output=PredictionFile(
+            described.name,
+            "Predicted_Labels",
+            show=lambda values: separator.join(
+                label for label, value in zip(labels, values, strict=True) if value
+            ),
+            parse=parse,
+        ),
+        parse_label=parse,
+        target_type=np.float32,
+        blank=("",) if described.blank == "unknown" else (),
+    )
+
+
+def joined_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
+    """Return a list of labels as a cell, or a cell as it is; raise SettingsError for others."""
+    if isinstance(label, str | int | float):
+        return label
+    separator = options.get("separator") or SEPARATOR
+    if not isinstance(label, list | tuple) or not all(
+        isinstance(one, str | int | float) for one in label
+    ):
+        raise SettingsError(
+            f"labels: expected lists of texts or numbers, found {short_repr(label)}"
+        )
+    for one in map(str, label):
+        if str(separator) in one:
+            line = f"expected labels without {separator!r}, found {one!r}"
+            raise SettingsError(f"labels: {line}; separator= names another")
+    return str(separator).join(map(str, label))
+
+
+MULTI_LABEL = OwnType(
+    predicts="labels",
+    texts=(1, 2),
+    keys=("labels", "separator", "blank"),
+    complete=complete,
+    fault=fault,
+    lines=lines,
+    build=build,
+    cell=joined_cell,
+)
