@@ -15,7 +15,8 @@ from pathlib import Path
 from common.atomic_files import check_regular
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
-from tasks.described import RESERVED, listed
+from tasks.described import RESERVED
+from tasks.own_types.base import listed
 from tasks.registry import TASK_NAMES
 from tasks.text_files import DataError
 
