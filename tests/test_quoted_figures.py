@@ -90,6 +90,31 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
             for task in ("qqp", "sts")
         )
         yield page, f"QQP {qqp} and STS {sts} as {what}" if prefix else f"{qqp} and {sts} as {what}"
+    held_out = {
+        (name, task): dev(f"sharing-rates/5e-5/{name}.json", task, score[task])
+        for name in ("one-task-per-step", "lora-rank32", "auxiliary-sst2")
+        for task in score
+    }
+
+    def pair(name: str, task: str, between: str) -> str:
+        ends = held_out["one-task-per-step", task], held_out[name, task]
+        return between.join(map(mean, ends))
+
+    def lost(task: str) -> str:
+        plain, helped = (
+            held_out[name, task][0] for name in ("one-task-per-step", "auxiliary-sst2")
+        )
+        return f"{plain - helped:.1f}"
+
+    yield page, f"raises similarity from {pair('lora-rank32', 'sts', ' to ')}; paraphrase ("
+    yield page, f"paraphrase ({pair('lora-rank32', 'qqp', ' and ')}) and sentiment ("
+    yield page, f"sentiment ({pair('lora-rank32', 'sst', ' and ')}) stay within"
+    yield page, f"raises sentiment from {pair('auxiliary-sst2', 'sst', ' to ')}, and"
+    yield page, f"lowers paraphrase by {lost('qqp')} points and similarity by {lost('sts')}."
+    alone = [
+        mean(dev(f"sharing/{name}sst.json", "sst", "accuracy")[:1]) for name in ("", "auxiliary-")
+    ]
+    yield page, f"raise the dev accuracy from {' to '.join(alone)} (one seed)"
     together = [
         run["dev"] for run in read_cell(RESULTS / "sharing/teachers-1e-4.json")["seeds"].values()
     ]
