@@ -27,7 +27,8 @@ def moods(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(moods, tmp_path_factory):
     """Runs of two seeds on it; read only."""
-    folders = [tmp_path_factory.mktemp("trained") / f"run{seed}" for seed in (1, 2)]
+    root = tmp_path_factory.mktemp("trained")
+    folders = [root / f"run{seed}" for seed in (1, 2)]
     for seed, folder in enumerate(folders, 1):
         single = ("--mode", "single", "--task", moods, *RUN, "--seed", str(seed))
         assert cli.main([*single, "--output", str(folder)]) == 0
@@ -95,7 +96,7 @@ def test_doubtful_mixtures_are_reported(flags, line, moods, run_ok):
 
 
 def test_its_runs_are_listed_compared_and_merged(trained, tmp_path, run_ok):
-    header, _, *rows = run_ok("--mode", "runs", "--root", trained[0].parents[1]).stdout.splitlines()
+    header, _, *rows = run_ok("--mode", "runs", "--root", trained[0].parent).stdout.splitlines()
     assert "moods accuracy" in header
     for folder in trained:
         (row,) = [line for line in rows if folder.name in line]
