@@ -54,6 +54,15 @@ def quoted() -> Iterator[tuple[str, str]]:
         for file in ("bees/M7-surgery.json", "bees/M7.json")
     )
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
+    for file, start in (
+        ("together", "[three epochs](docs/sharing.md) | 1"),
+        ("shared-ensemble", "shared models with teachers | 3 runs"),
+    ):
+        found = [mean(dev(f"sharing/{file}.json", *of)) for of in OVERALL]
+        cell = read_cell(RESULTS / f"sharing/{file}.json")
+        (run,) = cell["seeds"].values() if "seeds" in cell else [cell]
+        found.append(mean([100 * run["dev"]["overall"]]))
+        yield "README.md", f"{start} | {' | '.join(found)} |"
     yield from quoted_of_bees()
     yield from quoted_of_sharing()
 
