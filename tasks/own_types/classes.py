@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -165,12 +166,9 @@ CLASSIFICATION = OwnType(
     lines=lines,
     build=build,
 )
-ORDINAL = OwnType(
-    predicts="class",
-    texts=(1, 2),
-    keys=("labels",),
+ORDINAL = replace(
+    CLASSIFICATION,
     complete=complete_ordered,
-    fault=fault,
     lines=ordered_lines,
     build=build_ordered,
     own_loss=True,
