@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from common.progress import with_bar
+from common.progress import bar
 from ensemble.alignment import aligned
 from reports.systems import ScoredSystem
 from tasks.metrics import LEADERBOARD, METRICS, overall_share
@@ -211,21 +211,16 @@ class Comparison:
 def compare(systems: Sequence[ScoredSystem]) -> Comparison:
     """Compare each system with the first one on their common tasks and, if all three, overall."""
     first, found = systems[0], []
-    pairs = [
-        (other, task)
-        for other in systems[1:]
-        for task in first.system.tasks
-        if task in other.system.tasks
-    ]
-    by_system: dict[str, list[Difference]] = {}
-    for other, task in with_bar("compare", "task", pairs):
-        difference = compare_on_task(first, other, task)
-        by_system.setdefault(other.system.name, []).append(difference)
-    for other in systems[1:]:
-        several = by_system.get(other.system.name, [])
-        if has_overall(first) and has_overall(other):
-            found.append(overall_difference(several))
-        found += several
+    names = [[one for one in first.system.tasks if one in s.system.tasks] for s in systems[1:]]
+    with bar("compare", "task", sum(map(len, names)), passing=True) as progress:
+        for other, common in zip(systems[1:], names, strict=True):
+            several = []
+            for task in common:
+                several.append(compare_on_task(first, other, task))
+                progress.update()
+            if has_overall(first) and has_overall(other):
+                found.append(overall_difference(several))
+            found += several
     return Comparison(tuple(systems), tuple(found))
 
 

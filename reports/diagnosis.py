@@ -125,14 +125,15 @@ def diagnose_file(
     split = one.split or largest_overlap(one, splits)
     examples = splits.get(split) if split else None
     notes = [f"ids of {named}" for named in recognise(one.all_ids)[:1]]
-    there, places = matched(one, examples)
+    there, all_places = matched(one, examples)
     if copied:
         faults.append(("test equals dev", copied))
     elif examples is not None:
         faults += id_faults(one, len(there), examples, split or "", splits, subset)
     elif one.split is None and splits and one.all_ids:
         faults.append(("ids of other data", f"no id is in {', '.join(splits)}{origin_of(one)}"))
-    rows, places = there[there < len(one.ids)], places[there < len(one.ids)]  # with a value
+    with_value = there < len(one.ids)
+    rows, places = there[with_value], all_places[with_value]
     targets = examples.targets if examples is not None else None
     complete = not any(kind in BY_IDS for kind, _ in faults) and len(rows) == len(there)
     if targets is None or not (subset or complete):
@@ -154,7 +155,7 @@ def diagnose_file(
         notes.append(f"scored on {len(rows):,} of {len(one.all_ids):,} ids in the file")
     if examples is not None and not faults:
         ids = list(one.ids)
-        for row, place in zip(*matched(one, examples), strict=True):
+        for row, place in zip(there, all_places, strict=True):
             ids[row] = examples.ids[place]  # as the data has it
         faults += format_faults(one.file, task, split or "", ids)
     return FileDiagnosis(
