@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,7 +31,7 @@ else:
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
 Blank = Literal["none", "unknown"]
-ADDED = ("separator", "blank")  # fields that runs of older versions do not store
+ADDED = ("separator", "blank")  # fields that are stored only if they are set
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -118,15 +118,12 @@ class TaskDescription:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
-        found, stored = asdict(self), stored_fields(self.type)
-        return {k: list(found[k]) if isinstance(found[k], tuple) else found[k] for k in stored}
-
-
-def stored_fields(kind: str) -> list[str]:
-    """Return the fields of a description that runs store; those of `ADDED` for some types only."""
-    keys = TYPES[kind].keys if kind in TYPES else ()
-    names = [field.name for field in fields(TaskDescription)][1:]
-    return [name for name in names if name in keys or name not in ADDED]
+        stored = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)[1:]
+            if field.name not in ADDED or getattr(self, field.name) != field.default
+        }
+        return {k: list(one) if isinstance(one, tuple) else one for k, one in stored.items()}
 
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,14 +137,16 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
 
     The name is checked too, because it becomes part of file names.
     """
-    wanted = set(stored_fields(str(content.get("type"))))
+    own = TYPES.get(str(content.get("type")))
+    others = {key for key in OF_SOME_TYPES if key in ADDED and own and key not in own.keys}
+    known = {field.name for field in fields(TaskDescription)[1:]} - others
     if not NAME.fullmatch(name) or is_reserved(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
-    for key in sorted(wanted ^ content.keys()):
-        found = "none" if key in wanted else "an unknown key"
+    for key in sorted((known - {*ADDED}) - content.keys() | content.keys() - known):
+        found = "none" if key in known else "an unknown key"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")
     for key, hint in hints_of(TaskDescription).items():
-        if key in wanted:
+        if key in content:
             try:
                 convert(key, hint, content[key])
             except SettingsError as error:
