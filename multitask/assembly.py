@@ -24,7 +24,7 @@ from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale, smoothed
-from tasks.data import Split, load_split, reading_notices, small_split_notices
+from tasks.data import Split, load_together, reading_notices, small_split_notices
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
 from tasks.labelled_files import Source
@@ -227,17 +227,18 @@ def load_splits(
 ) -> dict[str, dict[str, Split]]:
     """Return all tokenised splits of all tasks; print the counts of examples and removals."""
     folder = data_folder(config.data)
-    splits = {}
+    splits: dict[str, dict[str, Split]] = {name: {} for name in chosen}
     for name, task in chosen.items():
         limits = {
-            "train": limit_of(config.limit, name),
-            "dev": config.dev_limit,
-            "test": config.test_limit,
+            "train": {one: limit_of(config.limit, one) for one in chosen},
+            "dev": dict.fromkeys(chosen, config.dev_limit),
+            "test": dict.fromkeys(chosen, config.test_limit),
         }
-        splits[name] = {
-            split: load_split(task, folder, split, bi_encoder.tokenizer, limits[split])
-            for split in task.source.splits
-        }
+        together = [one for one in chosen.values() if of_one_table(one, task)]
+        for split in task.source.splits if together[0] is task else ():
+            found = load_together(together, folder, split, bi_encoder.tokenizer, limits[split])
+            for other, one in found.items():
+                splits[other][split] = one
         counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
         if name in config.own_tasks:
@@ -248,16 +249,21 @@ def load_splits(
             if len(test) < test.available:
                 line = f"only {len(test):,} of {test.available:,} test examples (--test-limit)"
                 print(f"{name}: {line} are predicted and in the prediction file", flush=True)
-        for split, found in splits[name].items():
-            for line in reading_notices(task, folder, split, found.examples):
+        for split, loaded in splits[name].items():
+            for line in reading_notices(task, folder, split, loaded.examples):
                 print(f"{name}: {line}", flush=True)
-            cut, texts = found.cut
+            cut, texts = loaded.cut
             if cut:
                 kind = f"{split} {'pairs' if task.joint else 'texts'}"
                 limit = bi_encoder.tokenizer.max_tokens
                 print(f"{name}: {truncation(cut, texts, kind, limit)}", flush=True)
         if name in config.own_tasks and config.dev_limit is None:
-            examples = {split: found.examples for split, found in splits[name].items()}
+            examples = {split: loaded.examples for split, loaded in splits[name].items()}
             for line in small_split_notices(task, examples):
                 print(f"{name}: {line}", flush=True)
     return splits
+
+
+def of_one_table(one: Task, other: Task) -> bool:
+    """Return whether two tasks are the same, or have labels in columns of the same table."""
+    return one is other or (one.shares_rows is not None and one.shares_rows == other.shares_rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -14,36 +14,83 @@ from minbert.batching import sorted_batches
 from minbert.bi_encoder import batch_tokens
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
-from tasks.base import Task
+from tasks.base import Embeddings, Task
 from tasks.data import Split
 
 Metrics = dict[str, dict[str, float]]
 
 
-@torch.inference_mode()
 def score_split(
     model: EncoderWithHeads, task: Task, split: Split, processes: Processes = Processes()
 ) -> np.ndarray:
     """Return (n, C) probabilities or (n,) similarities, float32, in the order of the file."""
+    return score_together(model, [task], [split.separate], processes)[task.name]
+
+
+def score_splits(
+    model: EncoderWithHeads,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Split],
+    processes: Processes = Processes(),
+) -> dict[str, np.ndarray]:
+    """Return the scores of each task, as `score_split` does; shared rows are encoded once."""
+    groups: dict[str | tuple[str, ...], list[str]] = {}
+    for name in tasks:
+        shared = splits[name].shared if model.embeds_alike(name) else None
+        groups.setdefault(name if shared is None else shared.tasks, []).append(name)
+    found: dict[str, np.ndarray] = {}
+    for key, names in groups.items():
+        several = [
+            splits[name] if isinstance(key, tuple) else splits[name].separate for name in names
+        ]
+        found |= score_together(model, [tasks[name] for name in names], several, processes)
+    return {name: found[name] for name in tasks}
+
+
+@torch.inference_mode()
+def score_together(
+    model: EncoderWithHeads, tasks: Sequence[Task], splits: Sequence[Split], processes: Processes
+) -> dict[str, np.ndarray]:
+    """Return the scores of tasks whose splits have the same rows, from one pass over the rows."""
     model.eval()
-    head = model.heads[task.name]
-    batches = sorted_batches(split.lengths, batch_tokens(model.bi_encoder.device))
-    scores: Tensor | None = None
-    with bar(f"score {task.name}", "ex", len(split.examples), passing=True) as progress:
+    first, names = splits[0], ", ".join(task.name for task in tasks)
+    batches = sorted_batches(first.lengths, batch_tokens(model.bi_encoder.device))
+    scores: dict[str, Tensor] = {}
+    with bar(f"score {names}", "ex", first.rows, passing=True) as progress:
         for number, rows in enumerate(batches):
-            if number % processes.count == processes.rank or scores is None:
-                batch = split.batch(rows)
-                texts = model.embed(batch, task.name)
-                part = task.scores(head, texts).float()
-                if scores is None:  # every process needs the shape, from the first batch
-                    scores = part.new_zeros((len(split.examples), *part.shape[1:]))
-                if number % processes.count == processes.rank:
-                    scores[torch.from_numpy(rows).to(scores.device)] = part
+            own = number % processes.count == processes.rank
+            if own or not scores:  # every process needs the shapes, from the first batch
+                texts = model.embed(first.batch(rows), tasks[0].name)
+                for task, split in zip(tasks, splits, strict=True):
+                    examples, embeddings = labelled_rows(split, rows, texts)
+                    part = task.scores(model.heads[task.name], embeddings).float()
+                    if task.name not in scores:
+                        shape = (len(split.examples), *part.shape[1:])
+                        scores[task.name] = part.new_zeros(shape)
+                    if own:
+                        place = torch.from_numpy(examples).to(part.device)
+                        scores[task.name][place] = part
             progress.update(len(rows))
-    assert scores is not None, "a split has examples"
-    found = processes.all_reduce_sum(scores).cpu().numpy()
+    return {name: checked(name, processes.all_reduce_sum(one)) for name, one in scores.items()}
+
+
+def labelled_rows(
+    split: Split, rows: np.ndarray, texts: Embeddings
+) -> tuple[np.ndarray, Embeddings]:
+    """Return the examples in rows of a split, and their embeddings among those of all rows."""
+    examples = split.examples_in(rows)
+    chosen = examples >= 0
+    if chosen.all():
+        return examples, texts
+    kept = torch.from_numpy(np.flatnonzero(chosen)).to(texts[0].device)
+    return examples[chosen], tuple(text[kept] for text in texts)
+
+
+def checked(name: str, scores: Tensor) -> np.ndarray:
+    """Return a task's scores on the CPU; raise RunError if some are not finite."""
+    found = scores.cpu().numpy()
     if len(invalid := found[~np.isfinite(found)]):
-        raise RunError(f"{task.name}: expected finite scores, found {invalid[0]}")
+        raise RunError(f"{name}: expected finite scores, found {invalid[0]}")
     return found
 
 
@@ -54,7 +101,7 @@ def evaluate(
     processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
     """Return metrics and scores of each task on a labelled split."""
-    scores = {name: score_split(model, tasks[name], splits[name], processes) for name in tasks}
+    scores = score_splits(model, tasks, splits, processes)
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
@@ -74,7 +121,7 @@ def mean_losses(
     model.eval()
     found: dict[str, float] = {}
     for name, task in tasks.items():
-        split = splits[name]
+        split = splits[name].separate
         chosen = np.random.default_rng(0).permutation(len(split.examples))[:count]
         totals: dict[str, float] = dict.fromkeys(task.objectives, 0.0)
         for part in sorted_batches(split.lengths[chosen], batch_tokens(model.bi_encoder.device)):

@@ -17,7 +17,7 @@ from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl, environment
 from multitask.distributed import Processes, process_group
-from multitask.evaluation import counted, evaluate, mean_losses, score_split
+from multitask.evaluation import counted, evaluate, mean_losses, score_splits
 from multitask.methods import is_default
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
@@ -135,11 +135,9 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
         model, tasks, {name: splits[name]["dev"] for name in tasks}, processes
     )
-    test_scores = {
-        name: score_split(model, task, splits[name]["test"], processes)
-        for name, task in tasks.items()
-        if "test" in splits[name]
-    }
+    test_splits = {name: several["test"] for name, several in splits.items() if "test" in several}
+    tested = {name: task for name, task in tasks.items() if name in test_splits}
+    test_scores = score_splits(model, tested, test_splits, processes)
     result = {"dev": dev | overall(counted(dev, tasks))} | figures_of(trainer, begin)
     if test := {
         name: tasks[name].kind.measure(scores, targets)

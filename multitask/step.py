@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,12 @@ from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.gradients import GradientRows, check_finite, whole_gram
 from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass, LeafLosses, Part, parts_of, whole_part
-from multitask.regularizers.base import CleanPass, RegularizerState
+from multitask.passes import LeafLosses, whole_part
+from multitask.regularizers.base import RegularizerState
+from multitask.shared_rows import Batches, Unit, units_of
+from multitask.step_losses import StepLosses
 from tasks.base import Task
 from tasks.data import Split
-
-Batches = Mapping[str, Sequence[np.ndarray]]  # task -> row indices of its batches in a step
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,8 @@ class StepGradient:
         processes: Processes = Processes(),
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
-        self.combiner, self.regularizers = combiner, regularizers
-        self.config, self.processes = config, processes
-        self.epoch = 1  # from 1; the losses of a task may depend on it
-        self.total_steps = 1  # of the whole run
+        self.combiner, self.config, self.processes = combiner, config, processes
+        self.losses = StepLosses(model, tasks, splits, regularizers, config, processes)
         self.first_pass = 1  # of the latest step, in the dropout stream
         self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
         names = [name for task in tasks.values() for name in task.objectives]
@@ -97,10 +95,10 @@ class StepGradient:
 
     def summed(self, batches: Batches, step: int) -> StepResult:
         """Differentiate all objectives at once; with a frozen encoder only heads and adapters."""
-        values = self.no_losses(batches)
-        for name, several in batches.items():
-            for part in self.parts(name, several):
-                losses = self.forward(name, part, step)
+        values, units = self.begin(batches)
+        for unit in units:
+            for part in self.losses.parts(unit):
+                losses = self.losses.forward(unit, part, step)
                 losses.backward(torch.stack(list(losses.by_objective.values())).sum())
                 add_values(values, losses)
         found = self.reduced(values)
@@ -115,10 +113,10 @@ class StepGradient:
         The weights depend on all losses of the step, so that the graphs of all batches are kept
         until the last loss is known. With micro-batches, which save memory, `combined` is used.
         """
-        values, kept = self.no_losses(batches), []
-        for name, several in batches.items():
-            for part in self.parts(name, several):
-                losses = self.forward(name, part, step)
+        (values, units), kept = self.begin(batches), []
+        for unit in units:
+            for part in self.losses.parts(unit):
+                losses = self.losses.forward(unit, part, step)
                 kept.append((losses, losses.rows()))
                 add_values(values, losses)
         found, combiner = self.reduced(values), self.combiner
@@ -135,13 +133,14 @@ class StepGradient:
     def combined(self, batches: Batches, step: int) -> StepResult:
         """Keep the gradient of each objective on the shared parameters as a row; combine the rows.
 
-        A task's graph is freed with its last objective.
+        The graph of a unit is freed with its last objective.
         """
-        values = self.no_losses(batches)
-        for name, several in batches.items():
-            begin, count = self.rows.used, len(self.tasks[name].objectives)
-            for part in self.parts(name, several):
-                losses = self.forward(name, part, step)
+        values, units = self.begin(batches)
+        for unit in units:
+            begin = self.rows.used
+            count = sum(len(self.tasks[name].objectives) for name in unit.tasks)
+            for part in self.losses.parts(unit):
+                losses = self.losses.forward(unit, part, step)
                 for place, loss in enumerate(losses.by_objective.values()):
                     losses.backward(loss, keep=place < count - 1)
                     if count > 1:
@@ -166,7 +165,7 @@ class StepGradient:
         """
         ((name, (whole,)),) = batches.items()
         part = whole_part(self.tasks[name], whole, self.processes, self.config.micro_batch)
-        losses = self.forward(name, part, step)
+        losses = self.losses.forward(Unit((name,), (whole,)), part, step)
         rows, names = losses.rows(), tuple(losses.by_objective)
         found = self.reduced(losses.by_objective)
         gram = self.processes.all_reduce_sum((rows @ rows.T).double()).cpu().numpy()
@@ -176,51 +175,12 @@ class StepGradient:
         self.reduce_encoder_gradients()
         return StepResult(names, found, combined, {"representation": gram}, examples_of(batches))
 
-    def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
-        return parts_of(self.tasks[name], batches, self.processes, self.config.micro_batch)
-
-    def forward(self, name: str, part: Part, step: int) -> LeafLosses:
-        """Compute a part's share of each objective's loss in the step, with regularisers."""
-        task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
-        batches = [split.batch(piece) for piece in part.pieces]
-        clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
-        copies = self.processes.count if task.compares_examples else 1
-        texts = clean_pass.texts
-        if copies > 1:  # texts of all processes, in the order of the batch
-            back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
-            order = torch.from_numpy(back).to(texts[0].device)
-            texts = tuple(self.processes.joined(text)[order] for text in texts)
-        passes = [clean_pass]
-        if len(part.indices):
-            targets = split.targets(part.indices, self.model.bi_encoder.device)
-            outputs = self.model.heads[name](*texts)
-            values = task.compute_losses(outputs, texts, targets)
-            if active := self.regularizers_of(task):
-                first = task.objectives[0]
-                clean = CleanPass(
-                    *(clean_pass, task, part, step, targets, outputs, values[first]),
-                    soft=split.soft_targets(part.indices, targets.device),
-                    progress=step / self.total_steps,
-                )
-                for regularizer in active:
-                    term = regularizer(clean)
-                    values[first] = values[first] + term.value
-                    passes += term.passes
-        else:  # no examples: zeros that can be differentiated
-            nothing = torch.stack([text.sum() for text in texts]).sum()
-            values = dict.fromkeys(task.objectives, nothing)
-        share = part.share / copies
-        return LeafLosses({key: loss * share for key, loss in values.items()}, passes, copies)
-
-    def regularizers_of(self, task: Task) -> list[RegularizerState]:
-        """Return the regularisers of a task; none if only the heads are trained."""
-        every = [] if self.model.trains_only_heads else self.regularizers.values()
-        return [one for one in every if task.name in one.weights]
-
-    def no_losses(self, batches: Batches) -> dict[str, Tensor]:
-        """Return 0 for each objective of a step, in order."""
+    def begin(self, batches: Batches) -> tuple[dict[str, Tensor], list[Unit]]:
+        """Return 0 for each objective of a step, in order, and the units of tasks in this order."""
+        units = units_of(self.splits, batches)
         zero = torch.zeros((), device=self.model.bi_encoder.device)
-        return {key: zero for name in batches for key in self.tasks[name].objectives}
+        names = [name for unit in units for name in unit.tasks]
+        return {key: zero for name in names for key in self.tasks[name].objectives}, units
 
     def reduce_encoder_gradients(self) -> None:
         """Sum the encoder's gradients over the processes."""
@@ -255,11 +215,11 @@ class StepGradient:
         """
         if self.model.frozen or not isinstance(self.combiner, ComparesLosses):
             return
-        values = self.no_losses(batches)
+        values, units = self.begin(batches)
         with self.model.dropout_stream.replay(self.first_pass):
-            for name, several in batches.items():
-                for part in self.parts(name, several):
-                    add_values(values, self.forward(name, part, step))
+            for unit in units:
+                for part in self.losses.parts(unit):
+                    add_values(values, self.losses.forward(unit, part, step))
         after = self.reduced(values, check=False)
         if np.isfinite(after).all():
             drawn = [self.objective_index[name] for name in result.objectives]

@@ -78,11 +78,13 @@ class BatchStream:
     """The batches of one task as row indices; each pass over the examples is drawn anew.
 
     The whole state is `position` = (pass, batches already taken from it). The order depends on the
-    random seed and the task's name, not on the other tasks of the run.
+    random seed and the name of the `order`: the task's, or one for all tasks that share rows. It
+    does not depend on the other tasks of the run.
     """
 
-    def __init__(self, make_pass: Pass, seed: int, task: str) -> None:
+    def __init__(self, make_pass: Pass, seed: int, task: str, order: str | None = None) -> None:
         self.make_pass, self.seed, self.task = make_pass, seed, task
+        self.order = order or task
         self.position = (0, 0)
         self._pass: tuple[int, list[np.ndarray]] = (-1, [])
 
@@ -90,7 +92,7 @@ class BatchStream:
         """Return the rows of the next batch."""
         number, taken = self.position
         if self._pass[0] != number:
-            shuffle = generator(self.seed, f"batches of {self.task}", number)
+            shuffle = generator(self.seed, f"batches of {self.order}", number)
             self._pass = (number, self.make_pass(shuffle))
         batches = self._pass[1]
         taken += 1
@@ -102,8 +104,13 @@ def make_streams(
     config: RunConfig, tasks: Mapping[str, Task], splits: Mapping[str, Mapping[str, Split]]
 ) -> list[BatchStream]:
     """Return the stream of each task's training examples."""
-    passes = {name: make_pass(config, task, splits[name]["train"]) for name, task in tasks.items()}
-    return [BatchStream(one, config.seed, name) for name, one in passes.items()]
+    found = []
+    for name, task in tasks.items():
+        split = splits[name]["train"]
+        one_pass = make_pass(config, task, split)
+        order = name if split.shared is None else "+".join(split.shared.tasks)
+        found.append(BatchStream(one_pass, config.seed, name, order))
+    return found
 
 
 def next_batches(streams: Sequence[BatchStream], drawn: np.ndarray) -> dict[str, list[np.ndarray]]:

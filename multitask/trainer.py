@@ -28,7 +28,8 @@ from multitask.model import EncoderWithHeads
 from multitask.optimizer import scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers
 from multitask.sampling import build_plan
-from multitask.step import Batches, StepGradient, StepResult, examples_of
+from multitask.shared_rows import Batches, with_shared_passes
+from multitask.step import StepGradient, StepResult, examples_of
 from multitask.streams import make_streams, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.time_left import time_left
@@ -52,19 +53,21 @@ class Trainer:
         processes: Processes = Processes(),
         control: RunControl = RunControl(),
     ) -> None:
+        self.regularizers = build_regularizers(config, model, tasks)
+        regularized = {task for one in self.regularizers.values() for task in one.weights}
+        splits = with_shared_passes(config, model, tasks, splits, regularized)
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
         self.processes, self.control = processes, control
         train = [splits[name]["train"] for name in tasks]
         self.plan = build_plan(
             config,
-            [len(split.examples) for split in train],
-            [split.examples.available for split in train],
+            [split.rows for split in train],
+            [max(split.rows, split.examples.available) for split in train],
         )
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)
-        self.regularizers = build_regularizers(config, model, tasks)
         self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
         self.gradient = StepGradient(
             model, tasks, splits, self.combiner, self.regularizers, config, processes
@@ -78,7 +81,7 @@ class Trainer:
         self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.probe_steps = sum(steps[: config.probe_epochs])
-        self.total_steps = self.gradient.total_steps = sum(steps)
+        self.total_steps = self.gradient.losses.total_steps = sum(steps)
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
         self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
@@ -134,7 +137,7 @@ class Trainer:
         if self.config.probe_epochs:
             self.model.freeze_encoder(epoch <= self.config.probe_epochs)
         self.model.train()
-        self.gradient.epoch = epoch
+        self.gradient.losses.epoch = epoch
         every = self.plan.steps(epoch)
         steps = every[self.progress.taken :]
         expected = sum(len(step) for step in steps) * self.config.batch_size

@@ -177,7 +177,7 @@ def test_processes_continue_from_the_largest_number_of_dropout_passes(make_train
     """Their dropout counters are one number in the checkpoint, whatever share each had."""
     trainer = make_trainer(micro_batch=1, r_drop_weight={"sst": 1.0})
     trainer.model.train()
-    trainer.gradient.processes = Processes(1, 2)
+    trainer.gradient.processes = trainer.gradient.losses.processes = Processes(1, 2)
     seen = []
 
     def maximum(self, tensor):

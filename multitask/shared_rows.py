@@ -1,0 +1,69 @@
+"""Tasks of one table in a step: rows that several tasks have labels for are encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from multitask.config import RunConfig
+from multitask.model import EncoderWithHeads
+from tasks.base import Task
+from tasks.data import Split
+
+Splits = Mapping[str, Mapping[str, Split]]
+Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
+
+
+def with_shared_passes(
+    config: RunConfig,
+    model: EncoderWithHeads,
+    tasks: Mapping[str, Task],
+    splits: Splits,
+    regularized: Collection[str],
+) -> dict[str, dict[str, Split]]:
+    """Return splits whose training rows are shared only where one encoder pass serves all tasks.
+
+    A task has passes of its own if it has an adapter, a head that pools tokens, a loss that
+    compares examples, a regulariser, or batches that depend on its labels.
+    """
+
+    def is_shared(name: str) -> bool:
+        alike = model.embeds_alike(name) and not tasks[name].compares_examples
+        return alike and name not in regularized and not config.class_balanced
+
+    return {
+        name: {
+            split: one if split != "train" or is_shared(name) else one.separate
+            for split, one in several.items()
+        }
+        for name, several in splits.items()
+    }
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Tasks of a step with the same batches, given as rows, which one encoder pass embeds."""
+
+    tasks: tuple[str, ...]
+    batches: Sequence[np.ndarray]
+
+    def joined(self, task: str) -> Unit:
+        return replace(self, tasks=(*self.tasks, task))
+
+
+def units_of(splits: Splits, batches: Batches) -> list[Unit]:
+    """Return the units of a step: the tasks of one table with the same rows, or a single task."""
+    found: dict[object, Unit] = {}
+    for name, several in batches.items():
+        shared = splits[name]["train"].shared
+        rows = tuple(one.tobytes() for one in several)
+        key = name if shared is None else (shared.tasks, rows)
+        found[key] = found[key].joined(name) if key in found else Unit((name,), several)
+    return list(found.values())
+
+
+def labelled(split: Split, batches: Sequence[np.ndarray]) -> int:
+    """Return the number of rows in batches that have a label of the task."""
+    return sum(int((split.examples_in(rows) >= 0).sum()) for rows in batches)

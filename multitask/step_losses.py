@@ -1,0 +1,105 @@
+"""The losses of a step's batches, from one encoder pass over the rows of a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multitask.config import RunConfig
+from multitask.distributed import Processes
+from multitask.evaluation import labelled_rows
+from multitask.model import EncoderWithHeads
+from multitask.passes import EncoderPass, LeafLosses, Part, parts_of
+from multitask.regularizers.base import CleanPass, RegularizerState
+from multitask.shared_rows import Unit, labelled
+from tasks.base import Embeddings, Task
+from tasks.data import Split
+
+
+class StepLosses:
+    """The losses of each task on parts of its batches, with the terms of its regularisers.
+
+    `epoch` counts from 1; the losses of a task may depend on it. `total_steps` are those of the
+    whole run.
+    """
+
+    def __init__(
+        self,
+        model: EncoderWithHeads,
+        tasks: Mapping[str, Task],
+        splits: Mapping[str, Mapping[str, Split]],
+        regularizers: Mapping[str, RegularizerState],
+        config: RunConfig,
+        processes: Processes,
+    ) -> None:
+        self.model, self.tasks, self.splits = model, tasks, splits
+        self.regularizers, self.config, self.processes = regularizers, config, processes
+        self.epoch = self.total_steps = 1
+
+    def parts(self, unit: Unit) -> Iterator[Part]:
+        task = self.tasks[unit.tasks[0]]
+        return parts_of(task, unit.batches, self.processes, self.config.micro_batch)
+
+    def forward(self, unit: Unit, part: Part, step: int) -> LeafLosses:
+        """Compute a part's share of each objective's loss in the step, with regularisers."""
+        first = unit.tasks[0]
+        split = self.splits[first]["train"]
+        batches = [split.batch(piece) for piece in part.pieces]
+        clean_pass = EncoderPass(self.model, batches, len(split.row_tokens), first)
+        copies = self.processes.count if self.tasks[first].compares_examples else 1
+        texts = clean_pass.texts
+        if copies > 1:  # texts of all processes, in the order of the batch
+            back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
+            order = torch.from_numpy(back).to(texts[0].device)
+            texts = tuple(self.processes.joined(text)[order] for text in texts)
+        losses: dict[str, Tensor] = {}
+        passes = [clean_pass]
+        for name in unit.tasks:
+            split = self.splits[name]["train"]
+            examples, own = labelled_rows(split, part.indices, texts)
+            share = part.share
+            if split.shared is not None:
+                share = len(examples) / max(1, labelled(split, unit.batches))
+            values, further = self.task_losses(name, own, examples, clean_pass, part, step)
+            losses |= {key: loss * (share / copies) for key, loss in values.items()}
+            passes += further
+        return LeafLosses(losses, passes, copies)
+
+    def task_losses(
+        self,
+        name: str,
+        texts: Embeddings,
+        examples: np.ndarray,
+        clean_pass: EncoderPass,
+        part: Part,
+        step: int,
+    ) -> tuple[dict[str, Tensor], list[EncoderPass]]:
+        """Return a task's losses on some examples with these embeddings, and further passes."""
+        task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
+        if not len(examples):  # zeros that can be differentiated
+            nothing = torch.stack([text.sum() for text in texts]).sum()
+            return dict.fromkeys(task.objectives, nothing), []
+        targets = split.targets(examples, self.model.bi_encoder.device)
+        outputs = self.model.heads[name](*texts)
+        values = task.compute_losses(outputs, texts, targets)
+        passes: list[EncoderPass] = []
+        if active := self.regularizers_of(task):
+            first = task.objectives[0]
+            clean = CleanPass(
+                *(clean_pass, task, part, step, targets, outputs, values[first]),
+                soft=split.soft_targets(examples, targets.device),
+                progress=step / self.total_steps,
+            )
+            for regularizer in active:
+                term = regularizer(clean)
+                values[first] = values[first] + term.value
+                passes += term.passes
+        return values, passes
+
+    def regularizers_of(self, task: Task) -> list[RegularizerState]:
+        """Return the regularisers of a task; none if only the heads are trained."""
+        every = [] if self.model.trains_only_heads else self.regularizers.values()
+        return [one for one in every if task.name in one.weights]
