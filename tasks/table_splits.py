@@ -162,7 +162,8 @@ def deal(
         raise DataError(f"{few}, found {count} rows")
     parts = stratified_parts(rows, labels, groups, sizes)
     if len(set(parts.tolist())) < (table.folds or len(expected)):
-        raise DataError(f"{few}, found {count} rows in {groups.max() + 1} groups")
+        found = f"found {count} rows in {groups.max() + 1} groups, which equal texts join"
+        raise DataError(f"{few}, {found}")
     if table.folds is None:
         return parts
     assert table.fold is not None, "checked when the description was read"

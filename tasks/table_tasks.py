@@ -86,6 +86,7 @@ def table_tasks(
         SettingsError, DescriptionError, DataError: with a message of one line.
     """
     texts = [text] if isinstance(text, str) else list(text)
+    options = {key: str(one) if isinstance(one, Path) else one for key, one in options.items()}
     table = make_table(str(file), texts, labels, options)
     return [CustomTask(one) for one in complete_table(table)[0]]
 
