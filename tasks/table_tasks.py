@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common.errors import SettingsError, one_line
+from common.errors import one_line
 from common.settings import short_repr
 from tasks.custom_tasks import CustomTask
 from tasks.described import (
@@ -85,13 +85,13 @@ def table_tasks(
     Raises:
         SettingsError, DescriptionError, DataError: with a message of one line.
     """
-    texts = [text] if isinstance(text, str) else list(text)
+    texts = list(text) if isinstance(text, list | tuple) else [text]
     options = {key: str(one) if isinstance(one, Path) else one for key, one in options.items()}
     table = make_table(str(file), texts, labels, options)
     return [CustomTask(one) for one in complete_table(table)[0]]
 
 
-def make_table(file: str, text: Sequence[str], labels: Any, options: Mapping[str, Any]) -> Table:
+def make_table(file: str, text: Sequence[Any], labels: Any, options: Mapping[str, Any]) -> Table:
     """Return a table from its keys, or from a YAML file with them; raise DescriptionError."""
     given: dict[str, Any] = {"text": list(text), "labels": labels, **options}
     given = {key: value for key, value in given.items() if value not in (None, (), [], "")}
@@ -180,7 +180,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
     files = {key: table.options[key] for key in FILES if table.options.get(key)}
     train = str((in_folder(str(files["train"])) if len(files) == 1 else files)["train"])
     if not file_exists(Path(train)):
-        raise DataError(f"{train}: expected a file or folder with {', '.join(table.names)}")
+        raise DataError(f"{train}: expected a table with {', '.join(table.names)}, found none")
     group = table.options.get("group")
     common = {key: value for key, value in table.options.items() if key != "group"}
     texts = common["text"] if isinstance(common["text"], list) else [common["text"]]
@@ -201,7 +201,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
         checked = checked_description(name, {**common, "label": column, **options})
         described.append(complete_description(name, checked))
     if group is not None and not isinstance(group, str):
-        raise SettingsError(f"group: expected a column, found {short_repr(group)}")
+        raise DescriptionError(f"group: expected a column, found {short_repr(group)}")
     return [with_table(one, described, group) for one in described], lines
 
 

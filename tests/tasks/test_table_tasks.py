@@ -135,7 +135,7 @@ def test_wrong_keys_of_a_table_are_refused(labels, options, line):
         ({"group": "mood"}, "expected a column 'mood'"),
         ({"group": ["a"]}, "group: expected a column, found"),
         ({"dev": str(TICKETS)}, "group: expected a single file that is split, found also"),
-        ({"file": "gone.csv"}, "gone.csv: expected a file or folder with topic"),
+        ({"file": "gone.csv"}, "gone.csv: expected a table with topic, found none"),
         ({"file": "gone.yaml"}, "gone.yaml: expected text in it, found it outside"),
         ({"text": ["text", "topic", "tags"]}, "expected one text column, or two for pairs, found"),
     ],
