@@ -7,8 +7,8 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.single import COMMON, KEYS, ROLES, add_pcgrad
-from cli.task_names import add_own_task, name_of, resolve_tasks, task
-from cli.training import config_of, settings_file, train, training_flags
+from cli.task_names import add_own_task, add_table, name_of, resolve_tasks, table_names, task
+from cli.training import add_folds, config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
 
@@ -17,6 +17,8 @@ def add_flags(parser: Any) -> None:
         parser, ("sampling", "schedule", *ROLES), ("batches_per_step", *KEYS), common=COMMON
     )
     add_task_list(flags, CS224N)
+    add_table(flags)
+    add_folds(flags)
     flags.add(
         "auxiliary",
         "tasks",
@@ -54,11 +56,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
 
 def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """Return the tasks of `--tasks` and `--task`, by default those of the file or the mode.
+    """Return the tasks of `--tasks`, `--task` and `--data-file`, by default those of the file of
+    settings or the mode.
 
     Those of `--auxiliary` are added, if they are not among them.
     """
-    further = args.further or []
+    further = [*(args.further or []), *table_names(args)]
     tasks = args.tasks
     if tasks is None:
         tasks = [] if further else settings_file(args).get("tasks", args.default_tasks)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.task_names import add_task, only_task
-from cli.training import config_of, train, training_flags
+from cli.task_names import add_table, add_task, only_task
+from cli.training import add_folds, config_of, train, training_flags
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
@@ -17,6 +17,8 @@ KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing")
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(parser, ROLES, KEYS, common=COMMON)
     add_task(flags, "task to train", TASK_NAMES)
+    add_table(flags)
+    add_folds(flags)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)
 

@@ -1,4 +1,4 @@
-"""Task flags: built-in tasks by name, own tasks by a description of their files."""
+"""Task flags: built-in tasks by name, own tasks by a description of their files, tables."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.settings_flags import Flags
+from cli.settings_flags import Flags, path
 from cli.training import settings_file
 from common.errors import SettingsError, UserError
+from common.progress import is_main_process
 from tasks import TASK_NAMES, task_suggestion
 from tasks.described import NAME, parse_description
+from tasks.table_tasks import Table, complete_table, make_table
+from tasks.task_inference import complete_description
 
 FORM = "NAME=FILE:type=...,text=...,label=..."
 EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
@@ -73,11 +76,61 @@ def add_own_task(flags: Flags) -> None:
     action.dest = "further"
 
 
+def add_table(flags: Flags) -> None:
+    """Add the flags of a table with several columns of labels."""
+
+    def add(key: str, help: str, **more: Any) -> None:
+        flags.add(key, "tasks", help, common=True, **more)
+
+    add(
+        "data_file",
+        "file with one text, or pair, and labels in each row; each column of labels is a task; or "
+        "a YAML file with the keys train, text, labels, group, id, dev and test",
+        metavar="FILE",
+        type=path,
+    )
+    add("text", "column of the texts of --data-file, two for pairs", nargs="+", metavar="COLUMN")
+    add(
+        "labels",
+        "columns of labels of --data-file; COLUMN:type=...,labels=... sets what is not inferred, "
+        "NAME=COLUMN the name of the task",
+        nargs="+",
+        metavar="COLUMN",
+    )
+    add(
+        "group",
+        "column of --data-file whose equal values, such as a customer's, stay in one split",
+        metavar="COLUMN",
+    )
+    add("id", "column of --data-file with ids (default: row numbers)", metavar="COLUMN")
+
+
+def table_of(args: argparse.Namespace) -> Table | None:
+    """Return the table of `--data-file`, whose rows are not read yet; None without the flag."""
+    keys = ("text", "labels", "group", "id")
+    given = {key: getattr(args, key, None) for key in keys}
+    file = getattr(args, "data_file", None)
+    if file is None:
+        for key in keys:
+            if "data_file" in args and given[key] is not None:
+                raise SettingsError(f"{key}: expected data_file with it, found none")
+        return None
+    return make_table(file, given.pop("text") or (), given.pop("labels") or (), given)
+
+
+def table_names(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the names of the tasks of `--data-file`."""
+    table = table_of(args)
+    return () if table is None else table.names
+
+
 def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
     """Return the task of a mode with one task, from `--task` or the file of settings."""
-    given = [args.task] if args.task else settings_file(args).get("tasks", ())
+    given = [*([args.task] if args.task else []), *table_names(args)]
+    given = given or settings_file(args).get("tasks", ())
     if len(given) != 1:
-        parser.error(f"--task: expected one, found {', '.join(map(str, given)) or 'none'}")
+        flags = "--task, or --labels of --data-file" if table_names(args) else "--task"
+        parser.error(f"{flags}: expected one, found {', '.join(map(name_of, given)) or 'none'}")
     return resolve_tasks(args, parser, given, "--task")
 
 
@@ -96,7 +149,9 @@ def resolve_tasks(
         if names.count(name) > 1:
             parser.error(f"{flag}: expected each task once, found {name} twice")
     stored = settings_file(args).get("own_tasks", {})
+    table = table_of(args)
     known = {*TASK_NAMES, *stored, *(one.name for one in getattr(parser, "outside", ()))}
+    known |= set(table.names if table else ())
     for one in given:
         if isinstance(one, str) and one not in known:
             expected = f"one of {', '.join(TASK_NAMES)}, or an own task {FORM}"
@@ -106,10 +161,12 @@ def resolve_tasks(
     own = [one for one in given if isinstance(one, OwnTask)]
     args.own_tasks = None
     if own:
-        # Not needed for --help.
-        from tasks.task_inference import complete_description
-
         args.own_tasks = {
             one.name: complete_description(one.name, one.given).to_json() for one in own
         }
+    if table:
+        described, lines = complete_table(table)
+        args.own_tasks = (args.own_tasks or {}) | {one.name: one.to_json() for one in described}
+        for line in lines if is_main_process() else ():
+            print(line, flush=True)
     return names

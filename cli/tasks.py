@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.settings_flags import Flags
-from cli.task_names import FORM, add_own_task, resolve_tasks
+from cli.task_names import FORM, add_own_task, add_table, resolve_tasks, table_names
 from tasks import TASK_NAMES
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     flags = Flags(parser)
     flags.add_config(("data",))
     add_own_task(flags)
+    add_table(flags)
     parser.add_argument(
         "--examples", action="store_true", help="show the first training example of each task"
     )
@@ -38,7 +39,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tasks.described import from_json
     from tasks.task_inference import description_lines
 
-    names = resolve_tasks(args, parser, [*TASK_NAMES, *(args.further or [])], "--task")
+    given = [*TASK_NAMES, *(args.further or []), *table_names(args)]
+    names = resolve_tasks(args, parser, given, "--task")
     own = args.own_tasks or {}
     for name in names:
         if name not in TASK_NAMES and name not in own:

@@ -18,12 +18,14 @@ from common.settings import Count, Name, Settings, convert
 from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
+from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.methods import methods
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
 from multitask.run_settings import upgraded
 from multitask.stored_config import read_settings
 from multitask.user_methods import check_use
+from tasks.described import Folds
 
 DATA = ("data", "limit", "dev_limit", "test_limit")
 ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
@@ -128,6 +130,19 @@ def add_output_flags(flags: Flags) -> None:
     )
 
 
+def add_folds(flags: Flags) -> None:
+    """Add `--folds`, in the modes that train own tasks."""
+    flags.add(
+        "folds",
+        "data",
+        "cross-validation: split the file of own tasks into N folds and train N runs, each with "
+        "another fold as test and the next one as dev; finished runs are kept",
+        common=True,
+        type=typed(Folds),
+        metavar="N",
+    )
+
+
 def every(text: str) -> Every:
     """Parse an interval in steps or time."""
     try:
@@ -195,19 +210,27 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     if not is_main_process():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
     control = run_control(args)
+    if folds := getattr(args, "folds", None):
+        config = fold_config(config, 1, folds)
+        if not args.output:
+            folder = folder.with_name(f"{folder.name}-{folds}folds")
     if args.dry_run:
         return show_plan(config)
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     try:
         from multitask.run import complete
+        from reports.run_tables import fold_summary, summary
 
+        if folds:
+            print(f"\n{fold_summary(cross_validate(config, folder, folds, control))}")
+            print(f"\n{FOLDS_FILE} and a run per fold: {folder}")
+            return 0
         result = complete(config, folder, control)
     except KeyboardInterrupt:
-        line = "interrupted; --resume continues from the last checkpoint, if there is one"
+        again = "the same command goes on" if folds else "--resume continues"
+        line = f"interrupted; {again} from the last checkpoint, if there is one"
         return print_error(program(), line, 130)
-    from reports.run_tables import summary
-
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}\n")

@@ -14,11 +14,21 @@ check_packages(__name__)
 if TYPE_CHECKING:
     from multitask.callbacks import STOP
     from multitask.config import RunConfig
+    from multitask.folds import cross_validate
     from multitask.training import Run, train
     from tasks.custom_tasks import task
+    from tasks.table_tasks import table_tasks
 
-__all__ = ["STOP", "Run", "RunConfig", "task", "train"]
-PLACES = {"RunConfig": "config", "Run": "training", "train": "training", "STOP": "callbacks"}
+__all__ = ["STOP", "Run", "RunConfig", "cross_validate", "table_tasks", "task", "train"]
+PLACES = {
+    "RunConfig": "multitask.config",
+    "Run": "multitask.training",
+    "train": "multitask.training",
+    "STOP": "multitask.callbacks",
+    "cross_validate": "multitask.folds",
+    "task": "tasks.custom_tasks",
+    "table_tasks": "tasks.table_tasks",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -27,5 +37,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'multitask' has no attribute {name!r}")
-    place = "tasks.custom_tasks" if name == "task" else f"multitask.{PLACES[name]}"
-    return getattr(import_module(place), name)
+    return getattr(import_module(PLACES[name]), name)

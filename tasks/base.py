@@ -190,6 +190,8 @@ class Task:
     predictions.
     `extend(source, others)` returns a source with further training examples, none of them in dev or
     test of the source or of `others`; it is applied last, to the source of a run's splits.
+    `shares_rows` is a key that the tasks of one table have in common: an example with the same id
+    is the same row.
     """
 
     name: str
@@ -205,6 +207,7 @@ class Task:
     shares_rows: str | None = None
     auxiliary: bool = False
     extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
+    shares_rows: str | None = None
 
     def __post_init__(self) -> None:
         assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"

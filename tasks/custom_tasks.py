@@ -21,6 +21,7 @@ from tasks.own_types import TYPES, type_of_lists
 from tasks.own_types.base import Parts
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
+from tasks.table_splits import TableSource, TableSplit
 from tasks.task_inference import complete_description
 
 if TYPE_CHECKING:
@@ -140,7 +141,17 @@ def build_custom_task(described: TaskDescription) -> Task:
         output=parts.output,
         joint=described.joint,
         texts=len(described.texts),
+        shares_rows=rows_key(described),
     )
+
+
+def rows_key(described: TaskDescription) -> str | None:
+    """Return what the tasks of one table have in common: files, texts, ids and split."""
+    if described.table is None:
+        return None
+    keys = ("train", "dev", "test", "texts", "id", "joint", "quotes", "table", "group")
+    found = described.to_json()
+    return json.dumps({key: found.get(key) for key in (*keys, "fold", "folds")}, sort_keys=True)
 
 
 def source_of(described: TaskDescription, parts: Parts) -> Source:
@@ -168,4 +179,16 @@ def source_of(described: TaskDescription, parts: Parts) -> Source:
     )
     if described.dev is not None:
         return read
-    return PartedSource(read, TEST_SHARE if described.test is None else None)
+    test = TEST_SHARE if described.test is None else None
+    if described.table is None:
+        return PartedSource(read, test)
+    split = TableSplit(
+        texts=described.texts,
+        columns=tuple(sorted(described.table.items())),
+        group=described.group,
+        quotes=described.quotes,
+        test=test,
+        fold=described.fold,
+        folds=described.folds,
+    )
+    return TableSource(read, split)

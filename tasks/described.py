@@ -31,7 +31,16 @@ else:
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
 Blank = Literal["none", "unknown"]
-ADDED = ("separator", "blank")  # fields that are stored only if they are set
+Folds = Annotated[int, Meta(ge=3, le=50)]
+Fold = Annotated[int, Meta(ge=1, le=50)]  # number of a fold
+ADDED = (
+    "separator",
+    "blank",
+    "table",
+    "group",
+    "fold",
+    "folds",
+)  # fields that are stored only if they are set
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -70,6 +79,7 @@ class Description(Settings):
     blank: Blank | None = None  # a row without labels has none (default), or unknown ones
     pair: Literal["bi", "joint"] = "bi"  # encode the texts separately, or as one sequence
     quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
+    group: Name | None = None  # column; rows with the same value are in the same split
 
     def faults(self) -> Iterator[str]:
         own = TYPES[self.type]
@@ -82,6 +92,8 @@ class Description(Settings):
                 yield f"{key}: expected another type, found {self.type}"
         if self.pair == "joint" and len(self.text) != 2:
             yield "pair: expected two text columns for joint, found one"
+        if self.group is not None and self.dev is not None:
+            yield "group: expected a single file that is split, found also a file for dev"
 
 
 def is_reserved(name: str) -> bool:
@@ -97,6 +109,10 @@ class TaskDescription:
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
     has none, or is skipped if `blank` is unknown. Files are CSV, TSV, JSONL, Parquet or a folder of
     Arrow files.
+
+    `table` has the label columns that share the split of the file, with the separator of their
+    labels, "" for one label; rows with the same value in `group` stay together. Of `folds`, number
+    `fold` is test and the next one dev.
     """
 
     name: str
@@ -115,6 +131,10 @@ class TaskDescription:
     quotes: bool = True
     separator: str | None = None
     blank: Blank | None = None
+    table: Mapping[str, str] | None = None
+    group: str | None = None
+    fold: Fold | None = None
+    folds: Folds | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
@@ -152,9 +172,28 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)
-    if fault := TYPES[described.type].fault(described):
+    if fault := TYPES[described.type].fault(described) or split_fault(described):
         raise UserError(f"own_tasks: {name}: {fault}")
     return described
+
+
+def split_fault(described: TaskDescription) -> str | None:
+    """Return what is wrong with the split of a stored description, or None."""
+    if described.table is None:
+        keys = ("group", "fold", "folds")
+        used = [key for key in keys if getattr(described, key) is not None]
+        return f"{used[0]}: expected also a table" if used else None
+    if described.label not in described.table:
+        return f"table: expected column {described.label!r} in it"
+    if (described.fold is None) != (described.folds is None):
+        return "fold and folds: expected both or none"
+    if described.folds is None or described.fold is None:
+        return None
+    if described.fold > described.folds:
+        return f"fold: expected a number up to {described.folds}, found {described.fold}"
+    if described.dev is not None or described.test is not None:
+        return "folds: expected a single file"
+    return None
 
 
 def parse_description(text: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.labelled_files import Source
 from tasks.readers import Examples
 from tasks.splits import DerivedSource, PartedSource, random_split, without_leaks
+from tasks.table_splits import TableSource
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def labelled_test(task: Task) -> str:
     source = task.source
     while isinstance(source, DerivedSource):
         source = source.source
-    return "test" if isinstance(source, PartedSource) else "dev"
+    return "test" if isinstance(source, PartedSource | TableSource) else "dev"
 
 
 def balanced_rows(

@@ -156,8 +156,7 @@ class PartedSource:
         known = self.source.hashes(folder, "train")
         count, where = len(known), self.source.where(folder, "train")
         order = np.random.default_rng(0).permutation(count)
-        tested = max(1, round(self.test * count)) if self.test else 0
-        held = min(MOST_DEV, max(1, round(DEV * count)))
+        held, tested = held_out_sizes(count, self.test)
         if tested + held >= count:
             raise DataError(f"{where}: expected more examples to split, found {count}")
         rows = dict(zip(("train", "test", "dev"), deal(known, order, (tested, held)), strict=True))
@@ -173,6 +172,12 @@ class PartedSource:
     def where(self, folder: Path, split: str) -> str:
         own = split == "test" and self.test is None
         return self.source.where(folder, "test" if own else "train")
+
+
+def held_out_sizes(count: int, test: float | None) -> tuple[int, int]:
+    """Return the sizes of dev, and of test if it is a share of the same `count` examples."""
+    tested = max(1, round(test * count)) if test else 0
+    return min(MOST_DEV, max(1, round(DEV * count))), tested
 
 
 def deal(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,23 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
                 f"{files['test']} without a column {description['label']!r}"
             )
     of_type = TYPES[description["type"]].complete(name, description, files["train"], found)
-    return TaskDescription(**common, **of_type)
+    described = TaskDescription(**common, **of_type)
+    if description.get("group") is None:
+        return described
+    return with_table(described, [described], description["group"])
+
+
+def with_table(
+    described: TaskDescription, table: Sequence[TaskDescription], group: str | None = None
+) -> TaskDescription:
+    """Return a task that shares the split of its file with the other tasks of a table."""
+    if described.dev is not None and group is not None:
+        raise DescriptionError(
+            f"{described.name}: group: expected a single file that is split, found also a file "
+            f"for dev, {described.dev}"
+        )
+    columns = {one.label: one.separator or "" for one in table}
+    return replace(described, table=columns, group=group)
 
 
 def in_folder(place: str) -> dict[str, str]:

@@ -1,0 +1,100 @@
+"""Cross-validation: a run per fold of the files of own tasks. No torch is imported here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from common.errors import RunError, SettingsError
+from common.json_files import write_json
+from multitask.checkpoint_folders import listed
+from multitask.config import RunConfig
+from multitask.control import RunControl
+from multitask.methods import is_default
+from tasks.described import TaskDescription, from_json
+
+FOLDS_FILE = "folds.json"
+
+
+def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
+    """Return a configuration with fold number `fold`, from 1, as test, and the next one as dev.
+
+    Raise SettingsError for tasks whose files cannot be split into folds.
+    """
+    if not is_default("protocol", config.protocol):
+        raise SettingsError(
+            f"folds and protocol {config.protocol.name}: expected one of them, because both split"
+        )
+    own = {}
+    for name in config.tasks:
+        if name not in config.own_tasks:
+            line = "expected only own tasks, each of a single file that is split"
+            raise SettingsError(f"folds: {line}, found the built-in {name}")
+        own[name] = in_folds(from_json(name, config.own_tasks[name]), fold, folds).to_json()
+    return config.changed(tasks=config.tasks, own_tasks=own)
+
+
+def in_folds(described: TaskDescription, fold: int, folds: int) -> TaskDescription:
+    """Return a task of one fold."""
+    for split in ("dev", "test"):
+        if file := getattr(described, split):
+            line = f"expected own tasks of a single file, found {described.name} with {file}"
+            raise SettingsError(f"folds: {line} for {split}")
+    table = described.table or {described.label: described.separator or ""}
+    return replace(described, table=table, fold=fold, folds=folds)
+
+
+def cross_validate(
+    config: RunConfig, folder: str | Path, folds: int, control: RunControl = RunControl()
+) -> dict[str, Any]:
+    """Complete a run per fold in `fold-1`, `fold-2` ... of a folder; return what folds.json holds.
+
+    Finished folds are left alone and unfinished ones continued, unless `control.overwrite` is set.
+    The file has the test metrics of all folds, their mean and their sample standard deviation.
+    Raise SettingsError for a configuration that `fold_config` refuses, and RunError for a folder
+    with other content.
+    """
+    from multitask.run import complete
+
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise SettingsError("folds: expected one process, found several (torchrun)")
+    configs = [fold_config(config, fold, folds) for fold in range(1, folds + 1)]
+    folder = Path(folder)
+    check_folder(folder)
+    control = replace(control, resume=not control.overwrite)
+    results = []
+    for fold, one in enumerate(configs, 1):
+        print(f"fold {fold} of {folds} is test, fold {fold % folds + 1} dev", flush=True)
+        results.append(complete(one, folder / f"fold-{fold}", control)["test"])
+    found = {"folds": folds, "tasks": list(config.tasks), "test": mean_metrics(results)}
+    write_json(folder / FOLDS_FILE, found)
+    return found
+
+
+def check_folder(folder: Path) -> None:
+    """Raise RunError if a folder has other content than folds."""
+    for path in listed(folder):
+        if not path.name.startswith((".", "fold-")) and path.name != FOLDS_FILE:
+            raise RunError(
+                f"{folder}: expected a new or empty folder, or one of folds, found {path.name}; "
+                "choose another --output"
+            )
+
+
+def mean_metrics(
+    results: Sequence[Mapping[str, Mapping[str, Any]]],
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return mean, sample standard deviation and values of each metric of each task."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for task, metrics in results[0].items():
+        for name in metrics:
+            values = [one[task].get(name) for one in results]
+            numbers = [value for value in values if isinstance(value, float | int)]
+            if len(numbers) == len(values):
+                measured = {"mean": fmean(numbers), "std": stdev(numbers), "values": numbers}
+                found.setdefault(task, {})[name] = measured
+    return found

@@ -1,0 +1,126 @@
+"""`--data-file`: several columns of labels of one file as tasks, and `--folds`."""
+
+import json
+import shutil
+from statistics import fmean, stdev
+
+import pytest
+from run_files import SAMPLE, config, metrics, prediction_bytes
+
+TICKETS = SAMPLE / "own" / "tickets.csv"
+TABLE = ("--data-file", TICKETS, "--text", "text", "--group", "customer")
+URGENCY = "urgency:type=ordinal,labels=low|normal|high"
+RUN = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--limit", "40")
+
+
+def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
+    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, "tags", "--examples")
+    lines = shown.stdout.splitlines()
+    assert lines[:2] == [
+        "topic: classification: column 'topic' has 5 different values with words",
+        "tags: multi-label: column 'tags' has 6 labels, several in a cell, separated by '|'",
+    ]
+    assert "60 rows without label or text skipped" in shown.stdout
+    assert "\nurgency: ordinal classification of 'text', 3 ordered classes" in shown.stdout
+    kinds = [line.split()[3:5] for line in lines if line.startswith(("topic  ", "tags  "))]
+    assert kinds == [["5", "classes"], ["6", "labels"]]
+
+
+def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_ok, small):
+    folder = tmp_path / "run"
+    labels = ("--labels", "topic", URGENCY, "tags")
+    command = ("--mode", "multitask", "--tasks", "sst", *TABLE, *labels, *RUN, "--data", small)
+    run_ok(*command, "--output", folder)
+    stored = config(folder)
+    assert stored["tasks"] == ["sst", "topic", "urgency", "tags"]
+    assert stored["own_tasks"]["tags"]["table"] == {"topic": "", "urgency": "", "tags": "|"}
+    assert list(metrics(folder)["test"]) == ["topic", "urgency", "tags"]
+    assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
+    again = ("--mode", "multitask", "--config", folder / "config.json", "--output", tmp_path / "b")
+    run_ok(*again)
+    assert prediction_bytes(tmp_path / "b") == prediction_bytes(folder)
+    page = tmp_path / "p.csv"
+    predict = ("--mode", "predict", "--run", folder, "--input", TICKETS, "--column", "text")
+    shown = run_ok(*predict, "--tasks", "topic", "--label", "topic", "--output", page)
+    assert "accuracy" in shown.stdout
+    shown = run_ok("--mode", "evaluate", "--predictions", folder, "--tasks", "topic").stdout
+    assert shown.startswith(f"data of topic: {TICKETS}")
+
+
+def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok, error_line):
+    run_ok("--mode", "single", *TABLE, "--labels", "topic", *RUN, "--output", tmp_path / "run")
+    assert config(tmp_path / "run")["tasks"] == ["topic"]
+    shutil.copy(TICKETS, tmp_path)
+    file = tmp_path / "table.yaml"
+    file.write_text("train: tickets.csv\ntext: text\nlabels: [topic]\ngroup: customer\n")
+    run_ok("--mode", "single", "--data-file", file, *RUN, "--output", tmp_path / "yaml")
+    assert prediction_bytes(tmp_path / "yaml") == prediction_bytes(tmp_path / "run")
+    line = error_line(2, "--mode", "single", *TABLE, "--labels", "topic", "tags", *RUN)
+    assert "--task, or --labels of --data-file: expected one, found topic, tags" in line
+
+
+@pytest.mark.parametrize(
+    ("status", "flags", "line"),
+    [
+        (2, "--labels topic --tasks sst", "--labels: expected --data-file with it, found none"),
+        (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
+        (2, "--data-file T --labels topic", "tickets.csv: text: expected a column or more, found"),
+        (2, "--data-file T --text text --labels topic topic", "expected different columns, found"),
+        (2, "--data-file T --text text --labels topic --task topic", "found topic twice"),
+        (1, "--data-file T --text text --labels text", "column 'text': expected labels that recur"),
+        (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
+        (1, "--data-file T --text text --labels topic --group g", "expected a column 'g', found"),
+        (1, "--data-file T --text text --labels topic --id topic", "expected an id, found a blank"),
+        (2, "--data-file T --text text --labels topic:kind=x", "found the key 'kind'"),
+        (2, "--folds 2 --tasks sst", "--folds: expected a whole number from 3 to 50, found 2"),
+        (2, "--folds 3 --tasks sst", "--folds: expected only own tasks, each of a single file"),
+        (2, "--folds 3 --tasks sst --data-file T --text text --labels topic", "built-in sst"),
+    ],
+)
+def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, error_line, tmp_path):
+    words = [str(TICKETS) if word == "T" else word for word in flags.split()]
+    command = ("--mode", "multitask", *words, "--encoder", "tiny", "--output", tmp_path / "run")
+    assert line in error_line(status, *command)
+    assert not (tmp_path / "run").exists()
+
+
+def test_folds_are_trained_once_and_averaged(tmp_path, run_ok, error_line):
+    folder = tmp_path / "folds"
+    command = ("--mode", "multitask", *TABLE, "--labels", "topic", "tags", *RUN, "--folds", "3")
+    assert "topic" in run_ok(*command, "--dry-run", "--output", folder).stdout
+    assert not folder.exists()
+    first = run_ok(*command, "--output", folder).stdout
+    found = json.loads((folder / "folds.json").read_text())
+    runs = [metrics(folder / f"fold-{fold}")["test"] for fold in (1, 2, 3)]
+    for name in ("topic", "tags"):
+        for metric, one in found["test"][name].items():
+            values = [run[name][metric] for run in runs]
+            assert one == {"mean": fmean(values), "std": stdev(values), "values": values}
+    one = found["test"]["topic"]["accuracy"]
+    row = next(line for line in first.splitlines() if line.startswith("topic  accuracy"))
+    numbers = (min(one["values"]), max(one["values"]), one["std"], one["mean"])
+    assert row.split()[2:] == [f"{value:.4f}" for value in numbers]
+    (folder / "folds.json").unlink()
+    shutil.rmtree(folder / "fold-2")
+    (folder / "fold-3" / "metrics.json").unlink()  # as if it was killed at the end
+    second = run_ok(*command, "--output", folder).stdout
+    assert second.count("holds this run, finished") == 1
+    assert json.loads((folder / "folds.json").read_text()) == found
+    other = [*command[:-1], "4"]
+    assert "expected this run's configuration, found" in error_line(1, *other, "--output", folder)
+    line = error_line(1, *command, "--output", folder / "fold-1")
+    assert "expected a new or empty folder, or one of folds, found" in line
+
+
+def test_a_single_file_of_a_task_is_split_into_folds(tmp_path, run_ok, error_line):
+    task = f"topic={TICKETS}:type=classification,text=text,label=topic,group=customer"
+    command = ("--mode", "single", "--task", task, *RUN, "--folds", "3")
+    run_ok(*command, "--output", tmp_path / "folds")
+    stored = config(tmp_path / "folds" / "fold-2")["own_tasks"]["topic"]
+    assert (stored["fold"], stored["folds"], stored["group"]) == (2, 3, "customer")
+    own = task.replace(",group=customer", f",test={TICKETS}")
+    line = error_line(2, "--mode", "single", "--task", own, *RUN, "--folds", "3")
+    assert "--folds: expected own tasks of a single file, found topic with" in line
+    shots = ("--protocol", "few-shot", "--shots", "10")
+    line = error_line(2, "--mode", "single", "--task", task, *RUN[:-2], *shots, "--folds", "3")
+    assert "expected one of them, because both split" in line

@@ -1,0 +1,78 @@
+"""The type of a task, inferred from the cells of its column of labels."""
+
+from collections import Counter
+
+import pytest
+
+from tasks.label_kinds import infer_kind
+from tasks.own_types import TYPES
+
+TAGS = ["app|late", "late", "app", "gift|app", "gift", "late|gift"] * 4
+PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
+WITH_REGRESSION = {*TYPES, "regression"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts", "kind", "options", "reason"),
+    [
+        (["red", "blue", "red", "green"] * 5, 1, "classification", {}, "3 different values"),
+        (["yes", "no", "yes"], 1, "classification", {}, "two different values"),
+        (["0", "1", "1.0"], 1, "classification", {}, "two different numbers"),
+        (["-1.5", "1.5"] * 5, 1, "classification", {}, "two different numbers"),
+        (["1", "2", "3"] * 5, 1, "ordinal", {}, "3 different whole numbers"),
+        (["1", "2.0", "3", "2"] * 5, 2, "ordinal", {}, "3 different whole numbers"),
+        ([str(n) for n in range(20)], 1, "ordinal", {}, "20 different whole numbers"),
+        (["1", "2", "3", "none"] * 5, 1, "classification", {}, "4 different values with words"),
+        ([str(n / 2) for n in range(9)], 1, "regression", {}, "9 different numbers from 0 to 4"),
+        ([str(n % 30) for n in range(90)], 1, "regression", {}, "30 different numbers"),
+        ([str(n / 2) for n in range(9)], 2, "regression", {}, "9 different numbers"),
+        (TAGS, 1, "multi-label", {"separator": "|"}, "3 labels, several in a cell"),
+        ([t.replace("|", ", ") for t in TAGS], 1, "multi-label", {"separator": ","}, "3 labels"),
+        ([t.replace("|", "/") for t in TAGS], 1, "multi-label", {"separator": "/"}, "3 labels"),
+        ([t.replace("|", ";") for t in TAGS], 1, "multi-label", {"separator": ";"}, "3 labels"),
+        (["a|b", "a"] * 9, 1, "multi-label", {"separator": "|"}, "2 labels"),
+        (["1|2", "2|3", "3|1"] * 9, 1, "multi-label", {"separator": "|"}, "3 labels"),
+        # Commas and slashes that separate no labels.
+        (["bed, bath", "food, drinks", "sports"] * 9, 1, "classification", {}, "3 different"),
+        (["and/or", "either", "both"] * 9, 1, "classification", {}, "3 different"),
+        (["yes, I do", "no, never"] * 9, 1, "classification", {}, "two different values"),
+        (["2,5", "2,0", "3,5", "3,0"] * 9, 1, "classification", {}, "4 different values"),
+        (["1/2", "2/3", "1/3"] * 9, 1, "classification", {}, "3 different values"),
+        ([*["red", "blue", "green"] * 20, "red|blue", "red|green"], 1, "classification", {}, "5"),
+    ],
+)
+def test_kinds_are_inferred(cells, texts, kind, options, reason):
+    found = infer_kind(Counter(cells), texts, WITH_REGRESSION)
+    assert (found.type, found.options) == (kind, options)
+    assert found.reason.startswith(reason)
+
+
+def test_numbers_of_pairs_are_similarities_where_there_is_no_regression():
+    cells = Counter(str(n / 2) for n in range(9))
+    without = {*TYPES} - {"regression"}
+    assert infer_kind(cells, 2, without).type == "similarity"
+    with pytest.raises(ValueError, match=r"9 different numbers from 0 to 4: .* or leave the colum"):
+        infer_kind(cells, 1, without)
+
+
+@pytest.mark.parametrize(
+    ("cells", "line"),
+    [
+        (PROSE, "found free text or ids: 30 of 30 values occur once, such as 'Hello, this is"),
+        ([f"T-{n}" for n in range(50)], "found free text or ids"),
+        ([str(1000 + n) for n in range(50)], "found free text or ids"),
+        ([*"aabcde"], "4 of 6 values occur once"),
+        (["red"] * 9, "expected two different labels or more, found 'red'"),
+        (["x" * 10**6] * 9, r"found 'x{37}\.\.\.'$"),
+        ([], "found none"),
+    ],
+)
+def test_columns_that_are_no_labels_are_refused(cells, line):
+    with pytest.raises(ValueError, match=line) as error:
+        infer_kind(Counter(cells), 1, WITH_REGRESSION)
+    assert len(str(error.value)) < 250
+
+
+def test_frequent_values_beside_rare_ones_are_classes():
+    cells = Counter(["red"] * 50 + ["blue"] * 40 + [f"other {n}" for n in range(30)])
+    assert infer_kind(cells, 1, TYPES).type == "classification"

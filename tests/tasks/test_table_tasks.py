@@ -1,0 +1,344 @@
+"""One file as several tasks: names and keys, one split, blanks, limits, groups and folds."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.errors import UserError
+from multitask import RunConfig, table_tasks, task
+from tasks import find_task
+from tasks.described import DescriptionError, from_json
+from tasks.readers import text_hash
+from tasks.table_splits import SPLITS, TableSplit, row_parts, stamp
+from tasks.table_tasks import complete_table, make_table, name_of_column
+from tasks.text_files import DataError
+
+TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
+LABELS = ("topic", "urgency:type=ordinal,labels=low|normal|high", "tags")
+HERE = Path(".")
+
+
+def tickets(labels=LABELS, **options):
+    return table_tasks(TICKETS, labels=labels, **{"text": "text", "group": "customer", **options})
+
+
+def build(own):
+    return find_task(own.name, {own.name: own.described.to_json()})
+
+
+def rows_of(task, limit=None):
+    """Return the ids of each split."""
+    return {split: task.read(HERE, split, limit).ids for split in task.source.splits}
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A writer of a small table: the header and rows."""
+
+    def write(header, rows, name="t.csv"):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+        return tmp_path / name
+
+    return write
+
+
+def test_each_column_of_labels_is_a_task():
+    found = tickets()
+    assert [(one.name, one.described.type) for one in found] == [
+        ("topic", "classification"),
+        ("urgency", "ordinal"),
+        ("tags", "multi-label"),
+    ]
+    assert found[1].described.labels == ("low", "normal", "high")
+    assert found[2].described.separator == "|"
+    for own in found:
+        assert own.described.table == {"topic": "", "urgency": "", "tags": "|"}
+        stored = json.loads(json.dumps(own.described.to_json()))
+        assert from_json(own.name, stored) == own.described
+    config = RunConfig(tasks=[*found, "sst"])
+    assert config.tasks == ("topic", "urgency", "tags", "sst")
+    assert list(config.own_tasks) == ["topic", "urgency", "tags"]
+
+
+def test_each_inferred_type_has_its_reason():
+    lines = complete_table(make_table(str(TICKETS), ["text"], LABELS, {}))[1]
+    assert lines == [
+        "topic: classification: column 'topic' has 5 different values with words",
+        "tags: multi-label: column 'tags' has 6 labels, several in a cell, separated by '|'",
+    ]
+
+
+def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
+    urgency = {"type": "ordinal", "labels": ["low", "normal", "high"], "name": "how-fast"}
+    labels = {"topic": None, "urgency": urgency, "tags": "multi-label"}
+    expected = tickets(("topic", "how-fast=" + LABELS[1], "tags:type=multi-label"))
+    assert tickets(labels) == expected
+    (tmp_path / "tickets.csv").write_bytes(TICKETS.read_bytes())
+    text = (
+        "train: tickets.csv\ntext: text\ngroup: customer\nlabels:\n  topic:\n  urgency: {type: "
+        "ordinal, labels: [low, normal, high], name: how-fast}\n  tags: {type: multi-label}\n"
+    )
+    (tmp_path / "tickets.yaml").write_text(text)
+    found = table_tasks(tmp_path / "tickets.yaml")
+    moved = [replace(one.described, train=str(TICKETS)) for one in found]
+    assert moved == [one.described for one in expected]
+
+
+def test_columns_become_names_of_tasks():
+    names = ("Topic", "How alike (0-10)", "Größe", "über-all_2", "1st Topic", "主题", "Type")
+    assert [name_of_column(one) for one in names] == [
+        *("topic", "how-alike-0-10", "grosse", "uber-all_2", "1st-topic", "", "type")
+    ]
+    found = make_table("t.csv", ["a"], ["first=1st Topic", "x=y=z", "a:b:type=ordinal"], {})
+    assert [one[:2] for one in found.labels] == [
+        ("first", "1st Topic"),
+        ("x", "y=z"),
+        ("a-b", "a:b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "line"),
+    [
+        (["1st Topic"], {}, "expected NAME=1st Topic with another name, because '1st-topic' is no"),
+        (["type"], {}, "expected NAME=type with another name, because 'type' is reserved"),
+        (["sst"], {}, "because 'sst' is reserved"),
+        (["topic", "Topic"], {}, "expected different names of tasks, found 'topic' twice"),
+        (["topic", "x=topic"], {}, "expected different columns, found 'topic' twice"),
+        ([], {}, "labels: expected a column or more, found none"),
+        (["topic:text=b"], {}, "expected for the whole file, found the key 'text'"),
+        (["topic:shape=b"], {}, "expected one of type, .* found the key 'shape'"),
+        (["topic:type=ordinal,type=ordinal"], {}, "type: expected one value, found two"),
+        (["topic"], {"groups": "x"}, "expected keys of train, .*found 'groups'"),
+        ([" "], {}, "expected the name of a column, found none"),
+        ([3], {}, "expected names of columns, as texts, found"),
+        ({"topic": 3}, {}, "expected columns with keys such as type, found 'topic': 3"),
+    ],
+)
+def test_wrong_keys_of_a_table_are_refused(labels, options, line):
+    with pytest.raises(DescriptionError, match=line):
+        make_table("t.csv", ["text"], labels, options)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"labels": ["customer", "text"]}, "column 'text': expected labels that recur, found free"),
+        ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
+        ({"labels": ["topic:type=ordinal"]}, "topic: expected labels="),
+        ({"text": "mood"}, "expected a column 'mood'"),
+        ({"group": "mood"}, "expected a column 'mood'"),
+        ({"group": ["a"]}, "group: expected a column, found"),
+        ({"dev": str(TICKETS)}, "group: expected a single file that is split, found also"),
+        ({"file": "gone.csv"}, "gone.csv: expected a table with topic, found none"),
+        ({"file": "gone.yaml"}, "gone.yaml: expected text in it, found it outside"),
+        ({"text": ["text", "topic", "tags"]}, "expected one text column, or two for pairs, found"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused_in_one_line(change, line):
+    given = {"file": TICKETS, "text": "text", "labels": ["topic"], "group": "customer", **change}
+
+    def read():
+        for own in table_tasks(given.pop("file"), **given):
+            build(own).read(HERE, "train")
+
+    with pytest.raises(UserError, match=line) as error:
+        read()
+    assert "\n" not in str(error.value)
+
+
+def test_a_row_is_in_the_same_split_for_all_tasks_whatever_its_blanks():
+    rows = list(csv.DictReader(TICKETS.open(encoding="utf-8")))
+    side: dict[str, str] = {}  # of an id
+    for own in tickets():
+        task = build(own)
+        found = rows_of(task)
+        blank = 0 if own.name == "tags" else 60
+        assert sum(map(len, found.values())) == 400 - blank
+        assert task.read(HERE, "train").blank_rows == blank
+        assert task.read(HERE, "dev").blank_rows == task.read(HERE, "test").blank_rows == 0
+        for split, ids in found.items():
+            assert ids == sorted(ids, key=int)
+            for one in ids:
+                assert side.setdefault(one, split) == split
+            texts = task.read(HERE, split).texts[0]
+            assert texts == [rows[int(one) - 1]["text"] for one in ids]
+    customers = {
+        split: {rows[int(i) - 1]["customer"] for i in side if side[i] == split} for split in SPLITS
+    }
+    assert not customers["train"] & customers["dev"]
+    assert not customers["train"] & customers["test"]
+    assert not customers["dev"] & customers["test"]
+    sizes = {split: [*side.values()].count(split) for split in SPLITS}
+    largest = max(
+        sum(row["customer"] == one for row in rows) for one in {r["customer"] for r in rows}
+    )
+    assert abs(sizes["dev"] - 40) <= largest
+    assert abs(sizes["test"] - 40) <= largest
+    for column in ("topic", "urgency"):  # every class is in every split
+        for split in SPLITS:
+            labels = {rows[int(i) - 1][column] for i in side if side[i] == split}
+            assert labels >= {row[column] for row in rows}
+
+
+def test_tasks_of_one_table_have_one_key():
+    found = [build(own) for own in tickets()]
+    assert len({task.shares_rows for task in found}) == 1
+    assert found[0].shares_rows is not None
+    others = [*tickets(group=None), *tickets(labels=["topic", "tags"]), *tickets(id="text")]
+    joint = tickets(labels=["topic"], text=["text", "topic"])
+    assert not {build(one).shares_rows for one in [*others, *joint]} & {found[0].shares_rows}
+    alone = replace(tickets()[0].described, table=None, group=None)
+    assert find_task("topic", {"topic": alone.to_json()}).shares_rows is None
+
+
+def test_a_limit_draws_the_same_rows_for_all_tasks():
+    """A task's rows are the first with a label, in one order of all rows."""
+    every, some = (
+        [rows_of(build(own), limit)["train"] for own in tickets()] for limit in (None, 90)
+    )
+    assert [len(one) for one in some] == [90] * 3
+    for one, other in ((0, 1), (1, 0), (0, 2)):  # rows with both labels, of the shorter list
+        both = set(every[one]) & set(every[other])
+        drawn, others = set(some[one]) & both, set(some[other]) & both
+        assert drawn <= others or others <= drawn
+    found = build(tickets()[0]).read(HERE, "train", 90)
+    assert found.available == len(every[0])
+    assert len(build(tickets()[0]).read(HERE, "train", 0.5)) == round(0.5 * len(every[0]))
+
+
+def test_equal_texts_and_groups_stay_together_and_rows_without_text_are_skipped(table):
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"Text {rng.integers(400)}!", f"text {rng.integers(9)}", label, rng.choice(99) or "")
+        for label in ["a", "b", "c|a", ""] * 25
+    ]
+    rows += [("", "one", "a", 5), ("two", " ", "b", 5)]
+    file = table(("first", "second", "y", "who"), rows)
+    for text in ("first", ["first", "second"]):
+        (own,) = table_tasks(file, text=text, labels=["y:type=multi-label"], group="who")
+        found = rows_of(build(own))
+        side = {int(one) - 1: split for split, ids in found.items() for one in ids}
+        assert len(side) == (101 if text == "first" else 100)
+        seen: dict[object, str] = {}
+        for row, split in side.items():
+            texts = rows[row][: 1 if text == "first" else 2]
+            keys = [text_hash(texts), *([("who", rows[row][3])] if rows[row][3] else [])]
+            for key in keys:
+                assert seen.setdefault(key, split) == split
+
+
+def test_files_for_dev_and_test_are_used_as_they_are(table):
+    rows = [(f"text {n}", "ab"[n % 2], "xyz"[n % 3]) for n in range(60)]
+    train = table(("text", "one", "two"), rows[:40])
+    dev = table(("text", "one", "two"), [*rows[40:50], ("more", "", "x")], "dev.csv")
+    test = table(("text", "one"), [row[:2] for row in rows[50:]], "test.csv")
+    labels = ["one", "two"]
+    tasks = [
+        build(own) for own in table_tasks(train, text="text", labels=labels, dev=dev, test=test)
+    ]
+    assert [[len(ids) for ids in rows_of(task).values()] for task in tasks] == [
+        [40, 10, 10],
+        [40, 11, 10],
+    ]
+    assert [task.read(HERE, "test").targets is None for task in tasks] == [False, True]
+    assert tasks[0].shares_rows == tasks[1].shares_rows is not None
+    # Without a file for dev, a tenth of train.
+    tasks = [build(own) for own in table_tasks(train, text="text", labels=["one"], test=test)]
+    assert [len(ids) for ids in rows_of(tasks[0]).values()] == [36, 4, 10]
+
+
+def test_a_folder_is_a_table(table, tmp_path):
+    rows = [(f"text {n}", "ab"[n % 2]) for n in range(30)]
+    for name in ("train.csv", "validation.csv"):
+        table(("text", "y"), rows, name)
+    (own,) = table_tasks(tmp_path, text="text", labels=["y"])
+    assert rows_of(build(own)) == {
+        split: [str(n) for n in range(1, 31)] for split in ("train", "dev")
+    }
+
+
+def test_a_single_task_may_have_groups():
+    text = f"topic={TICKETS}:type=classification,text=text,label=topic"
+    own = task(f"{text},group=customer").described
+    assert own == tickets(labels=["topic"])[0].described
+    assert task(text).described == replace(own, table=None, group=None)
+    with pytest.raises(DescriptionError, match="group: expected a single file that is split"):
+        task(f"{text},group=customer,dev={TICKETS}")
+
+
+def test_every_row_is_tested_in_one_fold():
+    tasks = tickets()
+    tested: list[str] = []
+    before: list[list[str]] = []
+    for fold in range(1, 6):
+        found = [replace(one.described, fold=fold, folds=5) for one in tasks]
+        splits = [rows_of(find_task(one.name, {one.name: one.to_json()})) for one in found]
+        for one in splits:
+            assert not set(one["train"]) & (set(one["dev"]) | set(one["test"]))
+            assert not set(one["dev"]) & set(one["test"])
+        if fold > 1:  # dev of the fold before
+            assert [one["test"] for one in splits] == before
+        before = [one["dev"] for one in splits]
+        tested += splits[2]["test"]
+        assert abs(len(splits[2]["test"]) - 80) <= 13
+    assert sorted(tested, key=int) == [str(n) for n in range(1, 401)]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"fold": 2}, "fold and folds: expected both or none"),
+        ({"fold": 6, "folds": 5}, "fold: expected a number up to 5, found 6"),
+        ({"fold": 1, "folds": 2}, "folds: expected"),
+        ({"fold": 1, "folds": 3, "test": "x.csv"}, "folds: expected a single file"),
+        ({"table": {"tags": "|"}}, "table: expected column 'topic' in it"),
+        ({"table": None}, "group: expected also a table"),
+        ({"table": ["topic"]}, "table: expected"),
+    ],
+)
+def test_stored_splits_are_checked(change, line):
+    stored = {**tickets()[0].described.to_json(), **change}
+    with pytest.raises(UserError, match=line):
+        from_json("topic", stored)
+
+
+def test_a_split_is_made_again_when_the_file_changes(table):
+    rows = [(f"text {n}", "ab"[n % 2]) for n in range(40)]
+    file = table(("text", "y"), rows)
+    split = TableSplit(("text",), (("y", ""),), test=0.1)
+    first = row_parts(file, split, stamp(file))
+    assert row_parts(file, split, stamp(file)) is first
+    table(("text", "y"), rows[:30])
+    assert np.bincount(row_parts(file, split, stamp(file))).tolist() == [24, 3, 3]
+
+
+def test_numbers_are_stratified_by_quarters(table):
+    rows = [(f"text {n}", n / 7, "") for n in range(200)]
+    file = table(("text", "y", "z"), rows)
+    parts = row_parts(file, TableSplit(("text",), (("y", ""), ("z", "")), test=0.1), stamp(file))
+    for quarter in range(4):
+        own = parts[50 * quarter : 50 * (quarter + 1)]
+        assert np.bincount(own, minlength=3).tolist() == [40, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ([("a", "x", 1), ("b", "y", 1)], "expected more rows, .*train, dev, test, found 2 rows"),
+        ([(f"t{n}", "xy"[n % 2], 1) for n in range(30)], "found 30 rows in 1 groups, which equal"),
+        (
+            [(f"t{n}", "xy"[n % 2] if n < 2 else "", n) for n in range(30)],
+            "expected a label in column 'y', found none in ",
+        ),
+    ],
+)
+def test_tables_that_cannot_be_split_are_refused(rows, line, table):
+    (own,) = table_tasks(table(("text", "y", "g"), rows), text="text", labels=["y"], group="g")
+    with pytest.raises(DataError, match=line):
+        rows_of(build(own))
