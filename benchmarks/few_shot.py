@@ -47,7 +47,7 @@ def fine_tuned(texts: Texts, labels: np.ndarray, every: bool, seed: int) -> Pred
 
     epochs = max(3, -(-STEPS * BATCH // len(texts)))
     model = SentenceClassifier(epochs=epochs, batch_size=BATCH, random_state=seed)
-    return model.fit(list(texts), labels).predict  # type: ignore[no-any-return]
+    return model.fit(list(texts), labels).predict
 
 
 def regression(texts: Texts, labels: np.ndarray, every: bool, seed: int) -> Predict:

@@ -185,8 +185,7 @@ class Task:
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
     encoded as one sequence with one embedding. `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
-    `shares_rows` is a key that the tasks of one table have in common: an example with the same id
-    is the same row. An `auxiliary` task trains with the others, but selects no epoch and writes no
+    An `auxiliary` task trains with the others, but selects no epoch and writes no
     predictions.
     `extend(source, others)` returns a source with further training examples, none of them in dev or
     test of the source or of `others`; it is applied last, to the source of a run's splits.
@@ -204,7 +203,6 @@ class Task:
     joint: bool = False
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
-    shares_rows: str | None = None
     auxiliary: bool = False
     extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
     shares_rows: str | None = None
