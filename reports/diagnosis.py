@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multitask.run_folder import RunFolder
+from multitask.run_folder import run_of_predictions
 from reports.known_splits import recognise, short_id
 from reports.prediction_files import Predictions, find_predictions
 from reports.prediction_names import COURSES
@@ -241,7 +241,7 @@ def id_faults(
 def origin_of(one: Predictions) -> str:
     """Return what is known of the data that a file is of: the course's split, that of its run."""
     named = [f"they are ids of {found}" for found in recognise(one.all_ids)[:1]]
-    stored = RunFolder(one.file.parent.parent).stored() or {}
+    stored = run_of_predictions(one.file).stored() or {}
     named += [f"its run read --data {stored['data']}"] if "data" in stored else []
     return "".join(f"; {text}" for text in named)
 

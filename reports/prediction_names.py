@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.atomic_files import check_regular
-from multitask.run_folder import RunFolder
+from multitask.run_folder import run_of_predictions
 from multitask.stored_config import settings_of
 from tasks.described import RESERVED
 from tasks.own_types.base import listed
@@ -134,11 +134,11 @@ def other_task(file: Path) -> str:
     name = named[1] if named else ""
     if name in TASK_NAMES and name not in COURSES:
         return f"the task {name}"
-    if not name or name in RESERVED or file.parent.name != "predictions":
+    if not name or name in RESERVED:
         return ""
-    run = file.parent.parent
-    with settings_of(run):
-        stored = RunFolder(run).stored() or {}
+    run = run_of_predictions(file)
+    with settings_of(run.path):
+        stored = run.stored() or {}
         return "an own task" if name in stored.get("own_tasks", {}) else ""
 
 
