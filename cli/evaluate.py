@@ -173,12 +173,13 @@ def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print scores, remarks and findings; return 1 if there are findings."""
     from reports.diagnosis import diagnose
     from reports.diagnosis_tables import diagnosis_table, findings_text
-    from reports.prediction_names import remarks_on_others
+    from reports.prediction_names import read_headers, remarks_on_others
 
     check_tasks(args, parser, CS224N)
     folder = Path(args.predictions)
-    found = diagnose(folder, data_folder(data_of(args)), args.subset, args.tasks)
-    others = remarks_on_others(folder)
+    headers = read_headers(folder)
+    found = diagnose(headers, data_folder(data_of(args)), args.subset, args.tasks)
+    others = remarks_on_others(headers, folder)
     if not found:
         parser.error(
             "; ".join(

@@ -8,7 +8,7 @@ header its name still shows that it should be one: `sst-dev-output.csv`, `finetu
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,9 +142,9 @@ def other_task(file: Path) -> str:
         return "an own task" if name in stored.get("own_tasks", {}) else ""
 
 
-def remarks_on_others(folder: Path) -> list[str]:
+def remarks_on_others(headers: Iterable[Header], folder: Path) -> list[str]:
     """Return lines that name the files of other tasks and the tables that are not read."""
-    headers = [one for one in read_headers(folder) if one.task is None]
+    headers = [one for one in headers if one.task is None]
     place = {one: inside_of(one.file, folder) for one in headers}
     lines = [
         f"{place[one]} is of {one.other}; --diagnose knows only the courses' tasks"
