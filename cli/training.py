@@ -217,8 +217,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
+    from multitask.dry_run import dry_run_rows
     from multitask.presets import preset_of
-    from multitask.training import dry_run_rows
     from reports.tables import shown_table
 
     if config.preset is not None:
