@@ -65,7 +65,7 @@ def training_flags(
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))
-    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    add_drop_leaks(flags)
     chosen = {
         role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}
         for role in (*roles, "protocol", "optimizer", "lr_schedule")
@@ -79,6 +79,11 @@ def add_use(flags: Flags) -> None:
     """Add `--use`, whose files are read before the flags are parsed."""
     text = "files with user-defined methods, which get names and flags like built-in methods"
     flags.add("use", "training", text, common=True, **USE)
+
+
+def add_drop_leaks(flags: Flags) -> None:
+    """Add `--drop-leaks`, which may have a value."""
+    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
 
 
 def add_output_flags(flags: Flags) -> None:
