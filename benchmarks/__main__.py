@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.entry_point import start
-from multitask.control import environment
+from common.environment import environment
 from reports.tables import text_table
 
 BENCHMARKS = {  # name: module and function, what is measured

@@ -22,10 +22,10 @@ import numpy as np
 
 from benchmarks.scale import ROOT, peaks_of
 from common.entry_point import start
+from common.environment import environment
 from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.sources import minilm_folder
-from multitask.control import environment
 from tasks import build_task, data_folder
 
 TASKS = ("qqp", "sts", "sst2")

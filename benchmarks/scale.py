@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from common.entry_point import start
+from common.environment import environment
 from common.json_files import read_json, write_json
-from multitask.control import environment
 
 ROOT = Path(__file__).parents[1]
 WORDS = 30_000

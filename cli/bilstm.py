@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import Flags, path, typed
-from cli.training import LEAKS, add_use, config_of
+from cli.training import add_drop_leaks, add_use, config_of
 from common.settings import Count
 from multitask.methods import methods
 from tasks import CS224N, TASKS
@@ -32,7 +32,7 @@ def add_flags(parser: Any) -> None:
     add_task_list(flags, CS224N, "whose training text gives the vocabulary")
     flags.add_config(("data", "limit", "seed", "pooling"))
     add_use(flags)
-    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    add_drop_leaks(flags)
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
     flags.add_task_options(
         [name for name, one in TASKS.items() if list(one.by_key()) == ["classes"]]

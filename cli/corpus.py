@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import USE, USE_AGAIN, Flags, path
+from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
@@ -47,9 +47,9 @@ def check_run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None
     """Check that the encoder is that of a run or another one."""
     if args.run and args.encoder:
         parser.error("--run and --encoder: expected at most one of them")
-    for flag in ("task", "use"):
-        if getattr(args, flag) and not (args.run or getattr(args, "teacher", None)):
-            parser.error(f"--{flag}: expected --run RUN, found none")
+    for name in ("task", "use"):
+        if getattr(args, name) and not (args.run or getattr(args, "teacher", None)):
+            parser.error(f"--{name}: expected --run RUN, found none")
 
 
 def check_output(
@@ -62,14 +62,14 @@ def check_output(
 
     `key` is the name of another flag of an output file.
     """
-    target, flag = Path(getattr(args, key)), f"--{key.replace('_', '-')}"
+    target, name = Path(getattr(args, key)), flag(key)
     if target.suffix.lower() not in endings:
         shown = " or ".join(endings)
-        parser.error(f"{flag}: expected a name that ends in {shown}, found {target.name}")
+        parser.error(f"{name}: expected a name that ends in {shown}, found {target.name}")
     if target.is_dir():
         raise UserError(f"{target}: expected a file or nothing, found a folder")
     if args.input and target.exists() and target.samefile(args.input):
-        raise UserError(f"{target}: expected another {flag} than the --input")
+        raise UserError(f"{target}: expected another {name} than the --input")
     if target.exists() and not args.overwrite:
         raise UserError(f"{target}: found an existing file; --overwrite would replace it")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
 from common.errors import one_line
-from multitask.run_folder import RunFolder
+from multitask.run_folder import run_of_predictions
 from multitask.stored_config import settings_of
 from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
 from tasks.text_files import file_exists
@@ -131,18 +131,12 @@ def check_tasks(
             parser.error(line + task_suggestion(name, known))
 
 
-def run_of(predictions: str) -> RunFolder:
-    """Return the folder of the run that prediction files are of, if they are of a run."""
-    folder = Path(predictions).resolve()
-    return RunFolder(folder.parent if folder.name == "predictions" else folder)
-
-
 def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     """Return the own tasks of a run that have prediction files; none for another folder.
 
     Print a line for a task whose data are gone, and leave it out unless --tasks names it.
     """
-    run = run_of(args.predictions)
+    run = run_of_predictions(Path(args.predictions))
     stored = run.stored() or {}
     with settings_of(run.path):
         own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
@@ -160,7 +154,7 @@ def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
         return args.data
-    stored = run_of(args.predictions).stored() or {}
+    stored = run_of_predictions(Path(args.predictions)).stored() or {}
     return str(stored.get("data", SAMPLE))
 
 
@@ -179,12 +173,13 @@ def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print scores, remarks and findings; return 1 if there are findings."""
     from reports.diagnosis import diagnose
     from reports.diagnosis_tables import diagnosis_table, findings_text
-    from reports.prediction_names import remarks_on_others
+    from reports.prediction_names import read_headers, remarks_on_others
 
     check_tasks(args, parser, CS224N)
     folder = Path(args.predictions)
-    found = diagnose(folder, data_folder(data_of(args)), args.subset, args.tasks)
-    others = remarks_on_others(folder)
+    headers = read_headers(folder)
+    found = diagnose(headers, data_folder(data_of(args)), args.subset, args.tasks)
+    others = remarks_on_others(headers, folder)
     if not found:
         parser.error(
             "; ".join(

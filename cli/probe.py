@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
-from cli.training import DATA, LEAKS, add_use, config_of
+from cli.training import DATA, add_drop_leaks, add_use, config_of
 from multitask.methods import methods
 from multitask.objective_rules import has_classes
 from multitask.run_settings import MACHINE
@@ -25,7 +25,7 @@ def add_flags(parser: Any) -> None:
     add_task(flags, "task to evaluate", classes)
     flags.add_config((*DATA, "seed", "encoder", "pooling", "init", "precision", *MACHINE))
     add_use(flags)
-    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    add_drop_leaks(flags)
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
     flags.add_task_options([name for name in classes if name not in CS224N])
     flags.add("output", "output", "output folder", metavar="DIR", type=path)

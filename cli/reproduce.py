@@ -9,18 +9,30 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import metavar, path, typed
+from cli.settings_flags import flag, metavar, path, typed
 from common.settings import Count, Positive, hints_of
 from minbert.config import PRECISIONS, Device
 from multitask.config import RunConfig
 from multitask.run_settings import Limit
 from studies import STUDIES, find_study
 
+if TYPE_CHECKING:
+    from studies.study import Study, StudyRequest
+
+CHANGES = ("pooling", "batch_size")  # settings of the papers' runs that have a flag
+
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", choices=STUDIES, required=True, help="study or paper")
+    add_cell_flags(parser)
+    add_setting_flags(parser)
+    add_result_flags(parser)
+
+
+def add_cell_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that choose cells of a study, and their seeds."""
     parser.add_argument(
         "--rows",
         nargs="+",
@@ -42,70 +54,50 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="number of seeds per cell (default: 1 of five with bees; else all of the study; the "
         "papers on classification accept more, except for sweeps)",
     )
+
+
+def add_setting_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of settings that replace those of the study in every run."""
+
+    def add(key: str, hint: Any, name: str, text: str, default: str | None = None) -> None:
+        parser.add_argument(flag(key), type=typed(hint), metavar=name, help=text, default=default)
+
     parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
-    parser.add_argument(
-        "--limit",
-        type=typed(Limit),
-        metavar="N",
-        help="training examples per task, or a share of them such as 0.25; with lacon a number per "
+    add(
+        "limit",
+        Limit,
+        "N",
+        "training examples per task, or a share of them such as 0.25; with lacon a number per "
         "class; not for few-shot and imbalanced cells",
     )
-    parser.add_argument(
-        "--dev-limit",
-        type=typed(Count),
-        metavar="N",
-        help="dev examples per task (only with supercontext)",
+    add("dev_limit", Count, "N", "dev examples per task (only with supercontext)")
+    vectors = "GloVe word vectors for the BiLSTMs of supercontext"
+    parser.add_argument("--vectors", type=path, metavar="FILE", help=vectors)
+    add(
+        "epochs",
+        Count,
+        "N",
+        "number of epochs (default: the study's); not for few-shot and imbalanced cells",
     )
-    parser.add_argument(
-        "--vectors",
-        type=path,
-        metavar="FILE",
-        help="GloVe word vectors for the BiLSTMs of supercontext",
-    )
-    parser.add_argument(
-        "--epochs",
-        type=typed(Count),
-        metavar="N",
-        help="number of epochs (default: the study's); not for few-shot and imbalanced cells",
-    )
-    parser.add_argument(
-        "--lr", type=typed(Positive), metavar="RATE", help="learning rate (default: the study's)"
-    )
-    for key in ("pooling", "batch_size"):
-        hint = hints_of(RunConfig)[key]
-        parser.add_argument(
-            f"--{key.replace('_', '-')}",
-            type=typed(hint),
-            metavar=metavar(hint),
-            help=f"{key.replace('_', ' ')} (default: the study's; only with the papers)",
-        )
-    parser.add_argument(
-        "--device",
-        type=typed(Device),
-        default="auto",
-        metavar="DEVICE",
-        help="device: auto, cpu, cuda or cuda:N (default: auto)",
-    )
+    add("lr", Positive, "RATE", "learning rate (default: the study's)")
+    for key in CHANGES:
+        hint, name = hints_of(RunConfig)[key], key.replace("_", " ")
+        add(key, hint, metavar(hint), f"{name} (default: the study's; only with the papers)")
+    devices = "device: auto, cpu, cuda or cuda:N (default: auto)"
+    add("device", Device, "DEVICE", devices, default="auto")
     parser.add_argument("--encoder", type=path, default="minilm", help="encoder (default: minilm)")
-    parser.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        help="precision (default: that of the study, fp32 or bf16)",
-    )
-    parser.add_argument(
-        "--results",
-        type=path,
-        metavar="DIR",
-        help="folder of finished cells (default: results/TABLE)",
-    )
-    parser.add_argument(
-        "--runs", type=path, metavar="DIR", help="folders of runs (default: runs/TABLE)"
-    )
-    parser.add_argument(
-        "--stored-only",
-        action="store_true",
-        help="write the tables of stored cells without training",
-    )
+    precision = "precision (default: that of the study, fp32 or bf16)"
+    parser.add_argument("--precision", choices=PRECISIONS, help=precision)
+
+
+def add_result_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of stored results, and of what is done beside or in place of training."""
+    results = "folder of finished cells (default: results/TABLE)"
+    parser.add_argument("--results", type=path, metavar="DIR", help=results)
+    runs = "folders of runs (default: runs/TABLE)"
+    parser.add_argument("--runs", type=path, metavar="DIR", help=runs)
+    stored = "write the tables of stored cells without training"
+    parser.add_argument("--stored-only", action="store_true", help=stored)
     parser.add_argument(
         "--tune",
         type=typed(Count),
@@ -126,26 +118,44 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from minbert.linear import choose_device
-    from studies.reproduce import check_request, reproduce, requested_cells
+    from reports.tables import shown_table
+    from studies.cost import cost_table
+    from studies.reproduce import check_request, planned_cells, reproduce
     from studies.results import Results
-    from studies.study import StudyRequest
 
     study = find_study(args.table)
-    args.precision = args.precision or study.precision
-    base = RunConfig(
-        mode="single",
-        tasks=(),
-        data=args.data,
-        limit=study.limit if args.limit is None else args.limit,
-        dev_limit=args.dev_limit,
-        encoder=args.encoder,
-        precision=args.precision,
-        device=args.device,
-    )
-    changes = {key: vars(args)[key] for key in ("pooling", "batch_size")}
+    request = request_of(args, study)
+    check_request(study, request)
+    choose_device(args.device)
+    if args.dry_run and args.stored_only:
+        parser.error("--dry-run and --stored-only: expected at most one of them")
+    if args.dry_run:
+        cells = planned_cells(study, request)
+        print(shown_table(*cost_table(cells, Results(request.results), request.base.precision)))
+        return 0
+    print(reproduce(study, request))
+    print(f"tables: {study.page_path(request.results)}; figures and cells: {request.results}")
+    return 0
+
+
+def request_of(args: argparse.Namespace, study: Study) -> StudyRequest:
+    """Return the request that the flags make of a study."""
+    from studies.study import StudyRequest
+
+    precision = args.precision or study.precision
     folder = study.folder or study.name
-    request = StudyRequest(
-        base=base,
+    changes = {key: value for key in CHANGES if (value := getattr(args, key)) is not None}
+    return StudyRequest(
+        base=RunConfig(
+            mode="single",
+            tasks=(),
+            data=args.data,
+            limit=study.limit if args.limit is None else args.limit,
+            dev_limit=args.dev_limit,
+            encoder=args.encoder,
+            precision=precision,
+            device=args.device,
+        ),
         results=Path(args.results or Path("results") / folder),
         runs=Path(args.runs or Path("runs") / folder),
         rows=tuple(args.rows) if args.rows else None,
@@ -154,33 +164,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         epochs=args.epochs,
         lr=args.lr,
         vectors=args.vectors,
-        changes={key: value for key, value in changes.items() if value is not None},
+        changes=changes,
         stored_only=args.stored_only,
         tune=args.tune,
-        command=command(vars(args)),
+        command=command({**vars(args), "precision": precision}),
     )
-    check_request(study, request)
-    choose_device(args.device)
-    if args.dry_run and args.stored_only:
-        parser.error("--dry-run and --stored-only: expected at most one of them")
-    if args.dry_run:
-        from reports.tables import shown_table
-        from studies.cost import cost_table
-        from studies.reproduce import requested_searches, with_tuned_settings
-        from studies.tuning import SEEDS, points_left
-
-        request = with_tuned_settings(study, request)
-
-        cells = requested_cells(study, study.cells(request), request)
-        if request.tune:
-            for search in requested_searches(study, request):
-                left = points_left(search, request.tune, request.results)
-                cells += [search.trial(point, SEEDS) for point in left]
-        print(shown_table(*cost_table(cells, Results(request.results), args.precision)))
-        return 0
-    print(reproduce(study, request))
-    print(f"tables: {study.page_path(request.results)}; figures and cells: {request.results}")
-    return 0
 
 
 def command(given: Mapping[str, Any]) -> str:
@@ -188,9 +176,9 @@ def command(given: Mapping[str, Any]) -> str:
     parts = ["python run.py --mode reproduce --table", given["table"], "--data DIR"]
     parts += ["--rows", *given["rows"]] if given["rows"] else []
     parts += ["--further"] if given["further"] else []
-    shown = ("seeds", "tune", "limit", "dev_limit", "epochs", "lr", "pooling", "batch_size")
+    shown = ("seeds", "tune", "limit", "dev_limit", "epochs", "lr", *CHANGES)
     for name in (*shown, "encoder", "precision"):
         value = given[name]
-        parts += [f"--{name.replace('_', '-')} {value}"] if value is not None else []
+        parts += [f"{flag(name)} {value}"] if value is not None else []
     parts += ["--vectors FILE"] if given["vectors"] else []
     return " ".join(parts)

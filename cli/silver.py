@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.corpus import check_output, check_run, load_encoder
-from cli.settings_flags import path, typed
+from cli.settings_flags import flag, path, typed
 from common.entry_point import print_error, program
 from common.errors import RunError
 from common.settings import Count
@@ -58,9 +58,8 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
         parser.error(f"--teacher and --as-task: expected both, found only {found}")
     for key in FLAGS if not silver else OTHERS:
         if getattr(args, key) is not None:
-            flag = f"--{key.replace('_', '-')}"
             wanted = "neither --teacher nor --as-task" if silver else "--teacher and --as-task"
-            parser.error(f"{flag}: expected {wanted} with it")
+            parser.error(f"{flag(key)}: expected {wanted} with it")
     if not silver and not args.input:
         parser.error("--input: expected a file, or --teacher RUN and --as-task FILE, found none")
     if silver and args.proposals == "random":

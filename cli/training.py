@@ -67,7 +67,7 @@ def training_flags(
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))
-    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    add_drop_leaks(flags)
     chosen = {
         role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}
         for role in (*roles, "protocol", "optimizer", "lr_schedule")
@@ -81,6 +81,11 @@ def add_use(flags: Flags) -> None:
     """Add `--use`, whose files are read before the flags are parsed."""
     text = "files with user-defined methods, which get names and flags like built-in methods"
     flags.add("use", "training", text, common=True, **USE)
+
+
+def add_drop_leaks(flags: Flags) -> None:
+    """Add `--drop-leaks`, which may have a value."""
+    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
 
 
 def add_output_flags(flags: Flags) -> None:
@@ -240,8 +245,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
+    from multitask.dry_run import dry_run_rows
     from multitask.presets import preset_of
-    from multitask.training import dry_run_rows
     from reports.tables import shown_table
 
     if config.preset is not None:

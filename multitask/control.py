@@ -1,21 +1,15 @@
-"""How a run is executed: options that do not change its results, signals, and the machine.
-
-No torch is imported here at module level.
-"""
+"""How a run is executed: options that do not change its results, and signals."""
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
@@ -105,30 +99,3 @@ class Interrupts:
         elif now - self.first_signal >= self.echo:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-
-
-BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names for instructions of this type
-
-
-def environment(device: str = "cpu") -> dict[str, str | int]:
-    """Return hardware, versions, date and time, for every file with measured values."""
-    import torch
-
-    known = torch.cpu.get_capabilities()
-    return {
-        "cpu": str(known.get("cpu_name", platform.processor())),
-        # Hardware support for products of bfloat16: the largest difference between CPUs.
-        "bfloat16": next((name for name in BFLOAT16 if known.get(name)), "emulated"),
-        "cores": os.cpu_count() or 1,
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "system": sys.platform,
-        "date": now(),
-    }
-
-
-def now() -> str:
-    """Return date and time to the second, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

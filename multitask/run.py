@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from common.environment import environment
 from common.errors import RunError, SettingsError, out_of_memory
 from common.json_files import write_sealed
 from multitask.assembly import assemble
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
-from multitask.control import RunControl, environment
+from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
 from multitask.evaluation import counted, evaluate, mean_losses, score_splits
 from multitask.methods import is_default

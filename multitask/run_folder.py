@@ -70,6 +70,15 @@ def default_folder(config: RunConfig) -> Path:
     return Path("runs") / "-".join(parts)
 
 
+def run_of_predictions(path: Path) -> RunFolder:
+    """Return the folder of the run that a prediction file, or a folder of them, is of.
+
+    Files of other programs have none; `stored` is then None.
+    """
+    folder = (path.parent if path.is_file() else path).resolve()
+    return RunFolder(folder.parent if folder.name == "predictions" else folder)
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of a run, or an exported one. The constructor reads and writes nothing."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.linear import choose_linear
@@ -20,7 +21,7 @@ from multitask.callbacks import Callbacks, TrainStart, epoch_end, trackers
 from multitask.checkpoint import Checkpoints, Progress, check_same_start
 from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
-from multitask.control import Interrupts, RunControl, now
+from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
 from multitask.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.gradients import check_finite

@@ -16,10 +16,10 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.environment import environment
 from common.errors import RunError
 from multitask.assembly import assemble, build_tasks
 from multitask.config import RunConfig
-from multitask.control import environment
 from multitask.evaluation import score_split
 from tasks.base import Kind, Task
 from tasks.contrastive import example_embedding

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from multitask.run_folder import RunFolder
-from reports.known_splits import recognise, short_id
-from reports.prediction_files import Predictions, find_predictions
-from reports.prediction_names import COURSES
+from reports.fault_kinds import Faults
+from reports.id_faults import BY_IDS, Splits, copies, id_faults, largest_overlap, matched
+from reports.known_splits import recognise
+from reports.prediction_files import Predictions, read_predictions
+from reports.prediction_names import COURSES, Header
 from reports.submissions import format_faults
 from reports.value_faults import (
     LEAST,
@@ -27,7 +28,6 @@ from reports.value_faults import (
 from tasks import build_task
 from tasks.base import Task
 from tasks.labelled_files import LabelledFiles
-from tasks.readers import Examples
 from tasks.tables import columns_of
 from tasks.text_files import file_exists
 
@@ -54,18 +54,19 @@ class FileDiagnosis:
     notes: tuple[str, ...] = ()
 
 
-Splits = Mapping[str, Examples]
-
-
 def diagnose(
-    folder: Path, gold: Path, subset: bool = False, wanted: Sequence[str] | None = None
+    headers: Iterable[Header],
+    gold: Path,
+    subset: bool = False,
+    wanted: Sequence[str] | None = None,
 ) -> list[FileDiagnosis]:
-    """Diagnose every prediction file in a folder, beside the data in the folder `gold`.
+    """Diagnose the prediction files with these headers, beside the data in the folder `gold`.
 
-    Files are scored if their ids are those of the data's split or, with `subset`, on the ids that
-    both have. Raises DataError for data that cannot be read.
+    Files of other tasks than those `wanted` are left out. Files are scored if their ids are those
+    of the data's split or, with `subset`, on the ids that both have. Raises DataError for data that
+    cannot be read.
     """
-    files = [one for one in find_predictions(folder) if one.task in (wanted or COURSES)]
+    files = read_predictions(headers, wanted or COURSES)
     known: dict[tuple[str, int], tuple[Task, Splits]] = {}
     found = []
     for one in files:
@@ -97,24 +98,6 @@ def read_splits(task: Task, gold: Path) -> Splits:
     return found
 
 
-def copies(one: Predictions, files: Iterable[Predictions]) -> str | None:
-    """Return evidence that a test file has the ids of the dev file beside it, if it has."""
-    if one.split != "test":
-        return None
-    own = set(one.all_ids)
-    for other in files:
-        if (other.split, other.task) == ("dev", one.task) and other.file.parent == one.file.parent:
-            common = len(own & set(other.all_ids))
-            if common and 2 * common >= len(own):
-                same = "the same bytes" if same_content(one, other) else f"{common:,} ids"
-                return f"{same} of {len(own):,} rows are in {other.file.name}"
-    return None
-
-
-def same_content(one: Predictions, other: Predictions) -> bool:
-    return one.file.read_bytes() == other.file.read_bytes()
-
-
 def diagnose_file(
     one: Predictions, task: Task, splits: Splits, subset: bool, copied: str | None
 ) -> FileDiagnosis:
@@ -124,38 +107,29 @@ def diagnose_file(
         return FileDiagnosis(one, None, findings=as_findings(one, faults))
     split = one.split or largest_overlap(one, splits)
     examples = splits.get(split) if split else None
-    notes = [f"ids of {named}" for named in recognise(one.all_ids)[:1]]
-    there, all_places = matched(one, examples)
-    if copied:
-        faults.append(("test equals dev", copied))
-    elif examples is not None:
-        faults += id_faults(one, len(there), examples, split or "", splits, subset)
-    elif one.split is None and splits and one.all_ids:
-        faults.append(("ids of other data", f"no id is in {', '.join(splits)}{origin_of(one)}"))
-    with_value = there < len(one.ids)
-    rows, places = there[with_value], all_places[with_value]
-    targets = examples.targets if examples is not None else None
-    complete = not any(kind in BY_IDS for kind, _ in faults) and len(rows) == len(there)
-    if targets is None or not (subset or complete):
-        rows, places = rows[:0], places[:0]
-    matching = targets[places] if targets is not None and len(rows) else None
-    metrics: Mapping[str, float] = {}
-    predicted, more = values_and_faults(one, task, rows, matching)
+    there, places = matched(one, examples)
+    by_ids = id_faults(one, len(there), split, splits, subset)
+    faults += [("test equals dev", copied)] if copied else by_ids
+    scored = there < len(one.ids)  # the ids with values
+    if not subset and (not scored.all() or any(kind in BY_IDS for kind, _ in faults)):
+        scored[:] = False
+    targets = examples.targets if examples is not None and scored.any() else None
+    rows = there[scored] if targets is not None else there[:0]
+    known = targets[places[scored]] if targets is not None else None
+    predicted, more = values_and_faults(one, task, rows, known)
     faults += more
-    if predicted is not None and matching is not None:
-        scored, classes = predicted[rows], task.kind.classes
-        if classes is not None:
-            scored = unknown_as_wrong(scored, matching, classes)
-        metrics = task.kind.metrics(scored, matching)
-        assert examples is not None
+    metrics: Mapping[str, float] = {}
+    if predicted is not None and known is not None and examples is not None:
+        metrics = measured(task, predicted[rows], known)
         published = bool(recognise(examples.ids))
         if len(rows) >= LEAST:
             faults += too_good(one.task, metrics[task.kind.main_metric], published)
+    notes = [f"ids of {named}" for named in recognise(one.all_ids)[:1]]
     if subset and examples is not None:
         notes.append(f"scored on {len(rows):,} of {len(one.all_ids):,} ids in the file")
     if examples is not None and not faults:
         ids = list(one.ids)
-        for row, place in zip(there, all_places, strict=True):
+        for row, place in zip(there, places, strict=True):
             ids[row] = examples.ids[place]  # as the data has it
         faults += format_faults(one.file, task, split or "", ids)
     return FileDiagnosis(
@@ -169,12 +143,15 @@ def diagnose_file(
     )
 
 
+def measured(task: Task, predicted: np.ndarray, targets: np.ndarray) -> Mapping[str, float]:
+    """Return the metrics of predictions, in which a class that the task does not have is wrong."""
+    if task.kind.classes is not None:
+        predicted = unknown_as_wrong(predicted, targets, task.kind.classes)
+    return task.kind.metrics(predicted, targets)
+
+
 def as_findings(one: Predictions, faults: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
     return tuple(Finding(kind, one.file, evidence) for kind, evidence in faults)
-
-
-BY_IDS = ("ids of another split", "ids of other data", "missing ids", "test equals dev")
-Faults = Iterator[tuple[str, str]]
 
 
 def reading_faults(one: Predictions) -> Faults:
@@ -192,58 +169,6 @@ def reading_faults(one: Predictions) -> Faults:
         yield "printed tensors", f"{count}, line {line}: {text[:60]!r}"
     if one.repeated:
         yield "repeated ids", f"{one.repeated:,} of {one.repeated + len(one.ids):,} rows"
-
-
-def keys_of(ids: Sequence[str]) -> list[str]:
-    """Return the ids without row numbers in front, if these are not needed to tell them apart."""
-    brief = [short_id(one) for one in ids]
-    return brief if len(set(brief)) == len(brief) else list(ids)
-
-
-def matched(one: Predictions, examples: Examples | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places in `all_ids` of the ids that are in the data, and those in the data."""
-    place = {} if examples is None else {k: n for n, k in enumerate(keys_of(examples.ids))}
-    pairs = [(row, place[key]) for row, key in enumerate(keys_of(one.all_ids)) if key in place]
-    both = np.array(pairs, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
-
-
-def largest_overlap(one: Predictions, splits: Splits) -> str | None:
-    """Return the split of the data with the most ids of a file, if any."""
-    counts = {name: len(matched(one, examples)[0]) for name, examples in splits.items()}
-    best = max(counts, key=lambda name: counts[name], default=None)
-    return best if best is not None and counts[best] else None
-
-
-def id_faults(
-    one: Predictions, there: int, examples: Examples, split: str, splits: Splits, subset: bool
-) -> Faults:
-    """Yield what is wrong with the ids of a file, of which the data has as many as are `there`.
-
-    A row of the data may have a blank label.
-    """
-    others, missing = len(one.all_ids) - there, len(examples) - there
-    if (subset and there) or (not missing and others <= examples.blank_rows):
-        return
-    evidence = (
-        f"{there:,} of its {len(one.all_ids):,} ids are among the {len(examples):,} of {split}"
-    )
-    elsewhere = {name: len(matched(one, splits[name])[0]) for name in splits if name != split}
-    counted = "".join(f"; {count:,} are in {name}" for name, count in elsewhere.items() if count)
-    if others <= examples.blank_rows:
-        yield "missing ids", f"{evidence}; {missing:,} are missing"
-    elif 2 * sum(elsewhere.values()) >= others:
-        yield "ids of another split", evidence + counted
-    else:
-        yield "ids of other data", evidence + counted + origin_of(one)
-
-
-def origin_of(one: Predictions) -> str:
-    """Return what is known of the data that a file is of: the course's split, that of its run."""
-    named = [f"they are ids of {found}" for found in recognise(one.all_ids)[:1]]
-    stored = RunFolder(one.file.parent.parent).stored() or {}
-    named += [f"its run read --data {stored['data']}"] if "data" in stored else []
-    return "".join(f"; {text}" for text in named)
 
 
 def values_and_faults(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+Faults = Iterator[tuple[str, str]]  # pairs of a kind of `KINDS` and the evidence of a fault
 
 
 @dataclass(frozen=True)

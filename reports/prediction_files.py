@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from reports.prediction_names import Header, read_headers
+from reports.prediction_names import Header
 
 AROUND = re.compile(r"tensor\(|,\s*(device|dtype|grad_fn)=.*")  # numbers printed by PyTorch
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -42,15 +43,12 @@ class Predictions:
         return (*self.ids, *self.unread)
 
 
-def find_predictions(folder: Path) -> list[Predictions]:
-    """Return the prediction files in a folder and the folders inside it, sorted by path.
-
-    `folder` may also be a file. Files of other kinds and of other tasks are left out.
-    """
-    return [read_predictions(one, one.task) for one in read_headers(folder) if one.task is not None]
+def read_predictions(headers: Iterable[Header], wanted: Container[str]) -> list[Predictions]:
+    """Read the prediction files of the tasks `wanted`; other files are left out."""
+    return [read_rows(one, one.task) for one in headers if one.task and one.task in wanted]
 
 
-def read_predictions(header: Header, task: str) -> Predictions:
+def read_rows(header: Header, task: str) -> Predictions:
     """Read the rows below a header."""
     file, split = header.file, header.split
     if header.fault:

@@ -8,12 +8,12 @@ header its name still shows that it should be one: `sst-dev-output.csv`, `finetu
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.atomic_files import check_regular
-from multitask.run_folder import RunFolder
+from multitask.run_folder import run_of_predictions
 from multitask.stored_config import settings_of
 from tasks.described import RESERVED
 from tasks.own_types.base import listed
@@ -134,17 +134,17 @@ def other_task(file: Path) -> str:
     name = named[1] if named else ""
     if name in TASK_NAMES and name not in COURSES:
         return f"the task {name}"
-    if not name or name in RESERVED or file.parent.name != "predictions":
+    if not name or name in RESERVED:
         return ""
-    run = file.parent.parent
-    with settings_of(run):
-        stored = RunFolder(run).stored() or {}
+    run = run_of_predictions(file)
+    with settings_of(run.path):
+        stored = run.stored() or {}
         return "an own task" if name in stored.get("own_tasks", {}) else ""
 
 
-def remarks_on_others(folder: Path) -> list[str]:
+def remarks_on_others(headers: Iterable[Header], folder: Path) -> list[str]:
     """Return lines that name the files of other tasks and the tables that are not read."""
-    headers = [one for one in read_headers(folder) if one.task is None]
+    headers = [one for one in headers if one.task is None]
     place = {one: inside_of(one.file, folder) for one in headers}
     lines = [
         f"{place[one]} is of {one.other}; --diagnose knows only the courses' tasks"

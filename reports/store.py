@@ -1,4 +1,4 @@
-"""Runs on disk: reading, tables of runs, and writing the merge of several runs as a run."""
+"""Runs on disk: reading them, and writing the merge of several runs as a run."""
 
 from __future__ import annotations
 

@@ -6,15 +6,14 @@ they are large and at least `SURE` standard errors, so that chance causes no fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from reports.fault_kinds import Faults
 from tasks.base import Task
 from tasks.metrics import accuracy, matthews, pearson
 
-Found = Iterator[tuple[str, str]]
 LEAST = 20  # rows; shorter files are not checked for their distribution of values
 ALMOST_ALL = 0.99
 SURE = 4.0  # standard errors
@@ -82,7 +81,7 @@ def shifted_scores(predicted: np.ndarray, targets: np.ndarray, step: int, classe
     return f"accuracy {before:.3f} as the file stands, {after:.3f} after {word} each class"
 
 
-def value_faults(task: Task, values: np.ndarray, targets: np.ndarray | None) -> Found:
+def value_faults(task: Task, values: np.ndarray, targets: np.ndarray | None) -> Faults:
     """Yield the faults of values in the form of the task's metrics, (n,) or (n, C)."""
     if task.kind.labels is not None:
         yield from label_faults(values, targets)
@@ -103,7 +102,7 @@ def label_values(values: np.ndarray) -> tuple[np.ndarray | None, list[tuple[str,
     return (values > (0.5 if inside else 0.0)).astype(np.int64), [("probabilities", evidence)]
 
 
-def class_faults(predicted: np.ndarray, targets: np.ndarray | None, classes: int) -> Found:
+def class_faults(predicted: np.ndarray, targets: np.ndarray | None, classes: int) -> Faults:
     """Yield the faults of classes (n,), at most one of those that follow from each other."""
     counts = np.bincount(predicted, minlength=classes)
     if len(predicted) < LEAST:
@@ -132,7 +131,7 @@ def class_faults(predicted: np.ndarray, targets: np.ndarray | None, classes: int
         yield "majority", f"{details}; class {known.argmax()} for all has accuracy {majority:.3f}"
 
 
-def label_faults(predicted: np.ndarray, targets: np.ndarray | None) -> Found:
+def label_faults(predicted: np.ndarray, targets: np.ndarray | None) -> Faults:
     """Yield the faults of several labels per example, each 0 or 1 (n, C)."""
     if len(predicted) < LEAST:
         return
@@ -148,7 +147,7 @@ def label_faults(predicted: np.ndarray, targets: np.ndarray | None) -> Found:
 
 def similarity_faults(
     values: np.ndarray, targets: np.ndarray | None, low: float, high: float
-) -> Found:
+) -> Faults:
     """Yield the faults of similarities (n,) on a scale from `low` to `high`."""
     if len(values) < LEAST:
         return
@@ -178,7 +177,7 @@ def similarity_faults(
         yield "uncorrelated", details
 
 
-def too_good(task: str, score: float, published: bool) -> Found:
+def too_good(task: str, score: float, published: bool) -> Faults:
     """Yield a fault for an implausible score, of published data, or a perfect one, of any data."""
     limit = IMPLAUSIBLE.get(task, 1.0) if published else 1.0
     if score >= limit - 1e-9:
@@ -186,7 +185,7 @@ def too_good(task: str, score: float, published: bool) -> Found:
         yield "trained on dev", f"score {score:.4f}{best}"
 
 
-def better_than_test(dev: float, test: float, counts: tuple[int, int]) -> Found:
+def better_than_test(dev: float, test: float, counts: tuple[int, int]) -> Faults:
     """Yield a fault for a dev score far above the test score, of `counts` examples each."""
     error = np.sqrt(
         sum(

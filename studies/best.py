@@ -41,7 +41,7 @@ def ensemble_of(report: Report) -> Content | None:
 
 
 def page(report: Report) -> list[str]:
-    """Return the parts of the page: dev figures of the runs, their soup and their ensemble."""
+    """Return the parts of the page: dev figures of the runs and of their ensemble."""
     header = ["model", *CS224N, "overall", "minutes"]
     rows = []
     for name, kept in report.results.figures_by_run([report.cell(sharing.TOGETHER)]).items():

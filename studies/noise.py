@@ -20,11 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.entry_point import start
+from common.environment import environment
 from common.json_files import write_json
 from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
 from multitask.config import RunConfig
-from multitask.control import environment
 from multitask.passes import EncoderPass, Part
 from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass

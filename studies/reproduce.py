@@ -12,7 +12,7 @@ from common.errors import SettingsError, UserError
 from studies.results import Cell, Results
 from studies.runner import record_data, run_cells, write_leaks
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
-from studies.tuning import Search, points_left, tune, tuned_settings
+from studies.tuning import SEEDS, Search, points_left, tune, tuned_settings
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -72,6 +72,16 @@ def reproduce(study: Study, request: StudyRequest) -> str:
         atomic_write_text(study.page_path(request.results), text)
     raise_if_failed(failed)
     return text
+
+
+def planned_cells(study: Study, request: StudyRequest) -> list[Cell]:
+    """Return the cells whose missing runs `reproduce` would train, those of --tune last."""
+    request = with_tuned_settings(study, request)
+    cells = requested_cells(study, study.cells(request), request)
+    for search in requested_searches(study, request) if request.tune else ():
+        left = points_left(search, request.tune or 0, request.results)
+        cells += [search.trial(point, SEEDS) for point in left]
+    return cells
 
 
 def with_tuned_settings(study: Study, request: StudyRequest) -> StudyRequest:

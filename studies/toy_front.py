@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from common.entry_point import start
+from common.environment import environment
 from common.json_files import write_json
 from multitask.combiners import Combiner, Setup
 from multitask.combiners.epo import non_uniformity
 from multitask.combiners.pareto_mtl import preference_rays
-from multitask.control import environment
 from multitask.methods import methods
 from reports.front import Front, draw_fronts, front_table
 from reports.tables import text_table

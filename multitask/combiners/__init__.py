@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from multitask.combiners.base import ALONE, Combined, Combiner, CombinerState, Scaled, Setup
+from multitask.combiners.base import Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
 from multitask.combiners.gradvac import gradvac_weights
 from multitask.combiners.nested import Nested, PullPush
@@ -44,7 +44,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "ALONE",
     "Combined",
     "Combiner",
     "CombinerState",

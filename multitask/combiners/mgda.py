@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Combiner
+from multitask.combiners.base import Combined, Combiner
 
 
 def min_norm_weights(gram: np.ndarray) -> np.ndarray:
@@ -32,6 +32,4 @@ class MGDA(Combiner, name="mgda"):
     """Shortest vector of the gradients' convex hull (Désidéri, 2012; Sener and Koltun, 2018)."""
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        if len(gram) == 1:
-            return Combined(np.ones(1), ALONE)
         return Combined(min_norm_weights(gram) * len(gram), "solved")

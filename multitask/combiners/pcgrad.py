@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, Combiner, Setup
+from multitask.combiners.base import Combined, Combiner, Setup
 from multitask.sampling import generator
 
 
@@ -69,10 +69,7 @@ class PCGradState:
         self.generator = generator
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        m = len(gram)
-        if m == 1:
-            return Combined(np.ones(1), ALONE)
-        weights = pcgrad_weights(gram, random_order(self.generator, m))
+        weights = pcgrad_weights(gram, random_order(self.generator, len(gram)))
         conflict = bool((gram < 0).any())
         return Combined(weights, "projected" if conflict else "no conflict")
 

@@ -12,18 +12,13 @@ import numpy as np
 from multitask.assembly import plain_tasks
 from reports.tables import beside
 from studies.claims import (
-    Claim,
     Pairs,
     Table,
-    Test,
     beside_paper,
     between,
     differences,
-    limit_reason,
-    pooling_reason,
     select_seeds,
     shown,
-    tuning_reason,
 )
 from studies.results import Cell, Results
 from studies.scl_moo import cells as scl_moo
@@ -76,9 +71,7 @@ class Accuracies:
 
 
 PRINTED = printed("scl_moo")
-OURS = ("ls", "epo")
 TITLES = scl_moo.METHODS | scl_moo.CONTROLS
-AGAINST = ("ce", "scl", *scl_moo.CONTROLS)
 
 
 def few_shot_table(results: Accuracies) -> Table:
@@ -133,48 +126,6 @@ def data_table(results: Accuracies) -> Table:
         rows.append([task, *PRINTED["data"][task], *(counts[n] for n in (0, 1, 2, 3, 5, 6))])
     header = ["", "paper: train", "test", "ours: train", "left out", "dev", "test"]
     return [*header, "few-shot: dev", "test"], rows
-
-
-def claims(results: Accuracies) -> list[Claim]:
-    """Return whether LS and EPO are better than CE and CE + SCL, with few examples and with all."""
-    found = []
-    for number, (where, source) in enumerate((("few-shot", "Table 2"), ("all data", "Table 3"))):
-        tests = [
-            Test(
-                f"{TITLES[one]} - {TITLES[other]}",
-                results.pairs(one, other)[number],
-                unfair(results, one, other, where == "few-shot"),
-            )
-            for one in OURS
-            for other in AGAINST
-        ]
-        found.append(Claim(f"LS and EPO are better than the baselines, {where}", source, tests))
-    return found
-
-
-def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
-    """Return the conditions of a fair test that the settings of two methods do not meet."""
-    cells = results.cells
-    ours, plain = (
-        (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
-        for m in (one, other)
-    )
-    searched = [
-        search
-        for search in cells.searches()
-        if search.cell.name.startswith("few-shot" if few else "full")
-        and search.cell.name.endswith((f"-{one}", f"-{other.removesuffix(scl_moo.BALANCED)}"))
-    ]
-    reasons = [
-        *pooling_reason(plain),
-        *limit_reason(plain, "task"),
-        *tuning_reason(results.results, searched, cells.tuned, scl_moo.NOT_TUNED),
-    ]
-    if plain.class_balanced != ours.class_balanced:
-        reasons.append("only LS and EPO have class-balanced batches")
-    if few and plain.epochs == scl_moo.EPOCHS:
-        reasons.append(f"{plain.epochs} epochs, not until the loss is flat")
-    return reasons
 
 
 def sweep_table(results: Accuracies) -> Table:

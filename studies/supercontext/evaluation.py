@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.environment import environment
 from common.errors import UserError
 from common.json_files import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
 from multitask.config import RunConfig
-from multitask.control import environment
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from pretrain.probe import linear_evaluation

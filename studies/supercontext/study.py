@@ -15,6 +15,7 @@ from studies.results import Cell
 from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from studies.supercontext import cells as supercontext
 from studies.supercontext import tables
+from studies.supercontext.claims import setting_claims, sweep_claims
 from studies.supercontext.evaluation import Vectors, pretrain
 from tasks import data_folder
 
@@ -69,11 +70,11 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order for each kind of encoder."""
     found = tables.Accuracies(experiments(report.request), report.results)
-    claims = [one for setting in supercontext.SETTINGS for one in tables.claims(found, setting)]
+    tested = [one for setting in supercontext.SETTINGS for one in setting_claims(found, setting)]
     parts = [
         "## The claims",
         READING,
-        markdown_table(*verdict_table([*claims, *tables.sweep_claims(found)])),
+        markdown_table(*verdict_table([*tested, *sweep_claims(found)])),
         f"{progress_notice(report)} Every cell: the paper's figure (BiLSTM of "
         "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
         "test accuracy in per cent, mean ± standard deviation (seeds).",

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from common.progress import duration
+from multitask.dry_run import dry_run_rows
 from multitask.streams import next_batches
-from multitask.training import dry_run_rows
 
 
 @pytest.mark.parametrize(

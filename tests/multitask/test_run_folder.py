@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from common.json_files import write_json
 from minbert import linear
 from minbert.linear import LinearChoice
 from multitask.config import RunConfig
-from multitask.run_folder import Metrics, RunFolder, default_folder
+from multitask.run_folder import Metrics, RunFolder, default_folder, run_of_predictions
 from multitask.start import holds_finished, make_ready, with_kernel
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
@@ -37,6 +38,17 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     }
     assert len(names) == 3
     assert all(name.startswith("runs/single-sts-minilm-fp32-seed") for name in names)
+
+
+def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_path, monkeypatch):
+    run, folder = tmp_path / "run", tmp_path / "run" / "predictions"
+    folder.mkdir(parents=True)
+    file = folder / "sst-dev-output.csv"
+    file.touch()
+    monkeypatch.chdir(folder)
+    for path in (file, folder, run, Path("."), Path("sst-dev-output.csv")):
+        assert run_of_predictions(path).path == run.resolve()
+    assert run_of_predictions(tmp_path).stored() is None
 
 
 def test_a_configuration_is_restored_from_json():

@@ -20,7 +20,6 @@ from tasks.custom_tasks import task
 from tasks.data import SoftTargets
 from tasks.predictions import PredictionError
 
-TEACHER = {"teacher": ("runs/sst",)}
 SETTINGS = {"encoder": "tiny", "epochs": 1, "limit": 24, "dev_limit": 8, "test_limit": 8}
 
 

@@ -1,10 +1,11 @@
-"""Finished runs on disk, made of random scores."""
+"""Finished runs on disk, made of random scores, and the files of a course."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from course_files import write_data
 
 from multitask.config import RunConfig
 from tasks.predictions import Scores, scores_name, write_scores
@@ -46,3 +47,11 @@ def make_run(tmp_path):
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """The folder of a course's files, with labels in the test files, too."""
+    folder = tmp_path_factory.mktemp("data")
+    write_data(folder)
+    return folder

@@ -5,97 +5,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from course_files import (
+    CS224N,
+    GOETTINGEN,
+    SHARES,
+    SIZES,
+    diagnosed,
+    identity,
+    kinds,
+    sound,
+    true_labels,
+    write,
+)
 
-from reports.diagnosis import diagnose
 from reports.diagnosis_tables import diagnosis_table, findings_text
 from reports.fault_kinds import KINDS
-from reports.known_splits import SIZE, KnownSplit, recognise, sketch
-from reports.prediction_files import find_predictions
-from reports.prediction_names import COURSES, remarks_on_others
 from reports.submissions import check_predictions
 from tasks import build_task
 
-SIZES = {"sst": 1101, "qqp": 4000, "sts": 863}
-STEMS = {"sst": "ids-sst", "qqp": "quora", "sts": "sts"}
-LABELS = {"sst": "sentiment", "qqp": "is_duplicate", "sts": "similarity"}
-TEXTS = {"sst": ["sentence"], "qqp": ["sentence1", "sentence2"], "sts": ["sentence1", "sentence2"]}
-CS224N = {"sst": "sst-{}-output.csv", "qqp": "para-{}-output.csv", "sts": "sts-{}-output.csv"}
-GOETTINGEN = {
-    "sst": "bert/sst-sentiment-{}-output.csv",
-    "qqp": "bert/quora-paraphrase-{}-output.csv",
-    "sts": "bert/sts-similarity-{}-output.csv",
-}
-COLUMNS = {
-    "sst": "Predicted_Sentiment",
-    "qqp": "Predicted_Is_Paraphrase",
-    "sts": "Predicted_Similiary",
-}
-SHARES = {"sst": [0.12, 0.26, 0.21, 0.25, 0.16], "qqp": [0.62, 0.38]}
-
-
-def true_labels(task, split, size):
-    rng = np.random.default_rng([len(task), len(split), size])
-    if task == "sts":
-        return np.round(rng.beta(1.3, 1.1, size) * 25) / 5
-    return rng.choice(len(SHARES[task]), size, p=SHARES[task])
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """Files of CS224N's names and sizes, with labels in the test files, too."""
-    folder = tmp_path_factory.mktemp("data")
-    for task, size in SIZES.items():
-        for split, name in (("train", "train"), ("dev", "dev"), ("test", "test-student")):
-            rows = ["\t".join(["", "id", *TEXTS[task], LABELS[task]])]
-            for row, label in enumerate(true_labels(task, split, size)):
-                texts = [f"text {row} of {split}"] * len(TEXTS[task])
-                rows.append("\t".join([str(row), identity(task, split, row), *texts, str(label)]))
-            (folder / f"{STEMS[task]}-{name}.csv").write_text("\n".join(rows) + "\n")
-    return folder
-
-
-def identity(task, split, row):
-    return f"{task}{split}{row:06}"
-
-
-def sound(task, split, quality, seed):
-    """Predictions that are right with about this probability, or correlated so strongly.
-
-    Half of the errors of sst are a neighbouring class, as with trained models.
-    """
-    rng, gold = np.random.default_rng(seed), true_labels(task, split, SIZES[task])
-    if task == "sts":
-        noise = rng.normal(0, gold.std() * np.sqrt(1 / quality**2 - 1), len(gold))
-        values = (gold - gold.mean() + noise) * quality + gold.mean()
-        return np.clip(values, -0.2, 5.3)
-    if task == "qqp":
-        return np.where(rng.random(len(gold)) < quality, gold, 1 - gold)
-    near = np.clip(gold + rng.choice([-1, 1], len(gold)), 0, 4)
-    far = rng.choice(5, len(gold), p=SHARES[task])
-    guess = np.where(rng.random(len(gold)) < 0.5, near, far)
-    return np.where(rng.random(len(gold)) < quality, gold, guess)
-
-
-def write(folder, task, values, split="dev", ids=None, names=CS224N, row="{} , {} \n"):
-    file = folder / names[task].format(split)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    ids = [identity(task, split, n) for n in range(len(values))] if ids is None else ids
-    header = f"id \t {COLUMNS[task]} \n" if " , " in row else f"id,{COLUMNS[task]}\n"
-    values = np.array(values, float) if task == "qqp" else values  # 1.0, as in the leaderboard
-    file.write_text(header + "".join(map(row.format, ids, np.array(values).tolist())))
-    return file
-
-
-def kinds(folder, data, **options):
-    return [finding.kind for one in diagnose(folder, data, **options) for finding in one.findings]
-
-
+FILES = {"cs224n": (CS224N, "{} , {} \n"), "goettingen": (GOETTINGEN, "{}\t{}\n")}
 GOOD = {"sst": 0.5, "qqp": 0.8, "sts": 0.85}
 WEAK = {"sst": 0.36, "qqp": 0.68, "sts": 0.35}
-
-
-def sigmoid(values):
-    return 1 / (1 + np.exp(-values))
 
 
 def probabilities(values, classes, rng):
@@ -148,9 +78,6 @@ def test_a_fault_of_the_values_is_the_only_finding(kind, task, change, quality, 
     assert kinds(tmp_path, data) == [kind]
 
 
-FILES = {"cs224n": (CS224N, "{} , {} \n"), "goettingen": (GOETTINGEN, "{}\t{}\n")}
-
-
 @pytest.mark.parametrize("layout", FILES)
 def test_a_fault_of_rows_and_ids_is_the_only_finding(layout, data, tmp_path):
     names, row = FILES[layout]
@@ -172,97 +99,21 @@ def test_a_fault_of_rows_and_ids_is_the_only_finding(layout, data, tmp_path):
         if kind == "unreadable":
             file.write_text("".join(lines).replace(lines[7], row.format(ids[6], "nan")))
         assert kinds(folder, data) == [kind]
-        scored = [bool(one.scored) for one in diagnose(folder, data)]
+        scored = [bool(one.scored) for one in diagnosed(folder, data)]
         assert scored == [kind == "repeated ids"]
 
 
 @pytest.mark.parametrize("task", SIZES)
 def test_ids_of_rows_without_a_value_are_not_missing(task, data, tmp_path):
     file = write(tmp_path, task, np.full(SIZES[task], np.nan))
-    (one,) = diagnose(tmp_path, data)
+    (one,) = diagnosed(tmp_path, data)
     assert [finding.kind for finding in one.findings] == ["unreadable"]
     assert f"{SIZES[task]:,} of {SIZES[task]:,} rows" in one.findings[0].evidence
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:-50]))
-    (one,) = diagnose(tmp_path, data)
+    (one,) = diagnosed(tmp_path, data)
     assert [finding.kind for finding in one.findings] == ["unreadable", "missing ids"]
     assert "; 50 are missing" in one.findings[1].evidence
-
-
-NO_HEADER = ["", "\n", "id,prediction\na,1\n", "a , 1 \nb , 0 \n", "a,Predicted_Sentiment\n"]
-KNOWN_NAMES = [
-    ("sst-dev-output.csv", "sst", "dev"),
-    ("para-test-output.csv", "qqp", "test"),
-    ("sub/finetune-sst-dev-out.csv", "sst", "dev"),
-    ("last-linear-layer-cfimdb-test-out.csv", "cfimdb", "test"),
-    ("bert/quora-paraphrase-test-output.csv", "qqp", "test"),
-    ("etpc-paraphrase-detection-dev-output.csv", "etpc", "dev"),
-    ("val_sst.tsv", "sst", "dev"),
-]
-
-
-@pytest.mark.parametrize("content", NO_HEADER)
-@pytest.mark.parametrize(("name", "task", "split"), KNOWN_NAMES)
-def test_a_prediction_file_without_its_header_is_found(name, task, split, content, data, tmp_path):
-    write(tmp_path / "good", "sts", sound("sts", "dev", 0.85, 1))
-    file = tmp_path / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(content)
-    (bad,) = (one for one in diagnose(tmp_path, data) if one.findings)
-    (finding,) = bad.findings
-    assert (finding.kind, finding.file) == ("no header", file)
-    first = content.partition("\n")[0]
-    assert finding.evidence == (f"line 1 is {first!r}" if content else "the file is empty")
-    assert (bad.predictions.task, bad.predictions.split) == (task, split)
-    assert f"evidence: {finding.evidence}" in findings_text([bad])
-    assert name in diagnosis_table([bad], tmp_path)
-    others = [one for one in COURSES if one != task]
-    assert kinds(tmp_path, data, wanted=others) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("sst-dev.csv", "\tid\tsentence\tsentiment\n"),  # data
-        ("ids-sst-dev.csv", ""),
-        ("quora-dev.csv", "id,is_duplicate\n"),
-        ("sst/dev.txt", "(3 (2 a) (2 b))\n"),
-        ("sst-dev-log.txt", "epoch 1\n"),
-        ("sst-output.txt", "epoch 1\n"),
-        ("sst-test/metrics-output.csv", "accuracy\n"),
-        ("disagreements-sst-dev.csv", "id,a,b\n"),
-    ],
-)
-def test_files_of_other_kinds_are_no_finding_and_tables_are_named(name, content, data, tmp_path):
-    write(tmp_path, "sts", sound("sts", "dev", 0.85, 1))
-    file = tmp_path / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(content)
-    assert kinds(tmp_path, data) == []
-    table = file.suffix == ".csv"
-    assert remarks_on_others(tmp_path) == ([f"not read: {name}"] if table else [])
-
-
-def test_files_of_other_tasks_are_named(tmp_path):
-    folder = tmp_path / "predictions"
-    folder.mkdir()
-    for name, column in (
-        ("para-news-dev", "Label"),
-        ("near-test", "Similarity"),
-        ("imdb-dev", "Sentiment"),
-        ("topic-dev", "Label"),
-        ("sst-dev", "Sentiment"),
-    ):
-        (folder / f"{name}-output.csv").write_text(f"id \t Predicted_{column} \na , 1 \n")
-    (tmp_path / "config.json").write_text('{"own_tasks": {"near": {}, "para-news": {}}}')
-    rest = "; --diagnose knows only the courses' tasks"
-    assert remarks_on_others(folder) == [
-        f"imdb-dev-output.csv is of the task imdb{rest}",
-        f"near-test-output.csv is of an own task{rest}",
-        f"para-news-dev-output.csv is of an own task{rest}",
-        f"topic-dev-output.csv is of an own task{rest}",
-    ]
-    assert [one.task for one in find_predictions(folder)] == ["sst"]
 
 
 FORMATS = {
@@ -299,7 +150,7 @@ def test_what_evaluate_calls_wrong_has_a_finding(form, task, data, tmp_path):
     assert not check_predictions(file, output, ids).problems
     file.write_bytes(FORMATS[form](file.read_bytes()))
     problems = check_predictions(file, output, ids).problems
-    found = [finding for one in diagnose(tmp_path, data) for finding in one.findings]
+    found = [finding for one in diagnosed(tmp_path, data) for finding in one.findings]
     assert problems
     kind = {
         "tensor": "printed tensors",
@@ -332,7 +183,7 @@ def test_values_that_evaluate_does_not_read_have_a_finding(task, texts, data, tm
 def test_a_shifted_file_is_scored_as_it_stands_and_after_the_shift_back(task, step, data, tmp_path):
     values = sound(task, "dev", GOOD[task], 1)
     write(tmp_path, task, values + step)
-    (one,) = diagnose(tmp_path, data)
+    (one,) = diagnosed(tmp_path, data)
     gold = true_labels(task, "dev", SIZES[task])
     shifted, right = np.mean(values + step == gold), np.mean(values == gold)
     assert one.main == pytest.approx(shifted)
@@ -365,7 +216,7 @@ def test_the_cure_follows_from_where_the_ids_are(data, tmp_path):
     (run / "config.json").write_text('{"data": "course"}')
     found = {
         str(one.predictions.file.parent.relative_to(tmp_path)): one.findings[0]
-        for one in diagnose(tmp_path, data)
+        for one in diagnosed(tmp_path, data)
     }
     assert {place: one.kind for place, one in found.items()} == {
         "train": "ids of another split",
@@ -419,7 +270,7 @@ def test_sound_files_of_any_quality_cause_no_finding(level, layout, data, tmp_pa
             for split in ("dev", "test"):
                 values = sound(task, split, qualities[level], seed)
                 write(tmp_path / str(seed), task, values, split, names=names, row=row)
-    found = diagnose(tmp_path, data)
+    found = diagnosed(tmp_path, data)
     assert [one.findings for one in found] == [()] * 24
     assert all(one.scored == SIZES[one.predictions.task] for one in found)
     assert findings_text(found) == "nothing found that is wrong"
@@ -430,9 +281,9 @@ def test_a_subset_is_scored_on_common_ids_only_on_request(data, tmp_path):
     values = sound("qqp", "dev", 0.8, 1)
     ids = [identity("qqp", "dev", n) for n in range(3000)] + [f"other{n}" for n in range(1000)]
     write(tmp_path, "qqp", values, ids=ids)
-    (without,) = diagnose(tmp_path, data)
+    (without,) = diagnosed(tmp_path, data)
     assert (without.scored, [one.kind for one in without.findings]) == (0, ["ids of other data"])
-    (one,) = diagnose(tmp_path, data, subset=True)
+    (one,) = diagnosed(tmp_path, data, subset=True)
     gold = true_labels("qqp", "dev", 4000)[:3000]
     assert one.metrics["accuracy"] == pytest.approx(np.mean(values[:3000] == gold))
     assert (one.scored, one.known, one.findings) == (3000, 4000, ())
@@ -441,41 +292,7 @@ def test_a_subset_is_scored_on_common_ids_only_on_request(data, tmp_path):
 
 def test_each_finding_is_printed_with_evidence_cause_and_cure(data, tmp_path):
     write(tmp_path, "sst", np.full(SIZES["sst"], 3))
-    text = findings_text(diagnose(tmp_path, data))
+    text = findings_text(diagnosed(tmp_path, data))
     kind = KINDS["single class"]
     for part in ("1,101 of 1,101 are 3", kind.title, kind.cause, kind.cure):
         assert part in text
-
-
-@pytest.mark.parametrize(
-    ("name", "header", "rows", "values"),
-    [
-        ("finetune-sst-dev-out.csv", "id \t Predicted_Sentiment ", "{}, {} ", [0, 4]),
-        ("a/val_sst.tsv", "id\tpredicted_sentiment", "{}\ttensor({})", [0, 4]),
-        ("para-dev-output.csv", "id,Predicted_Is_Paraphrase", "{},{}", [3919, 8505]),
-        ("sst-dev.csv", ",id,Predicted_Sentiment", "7,{},{}", [0, 4]),
-    ],
-)
-def test_usual_names_and_layouts_are_read(name, header, rows, values, tmp_path):
-    file = tmp_path / name
-    file.parent.mkdir(exist_ok=True)
-    lines = [rows.format(f"{n} ID{n}", value) for n, value in enumerate(values)]
-    file.write_text("\n".join([header, *lines]))
-    (tmp_path / "quora-dev.csv").write_text("\tid\tsentence1\tsentence2\tis_duplicate\n")
-    (one,) = diagnose(tmp_path, tmp_path / "no data")
-    assert one.predictions.ids == ("0 id0", "1 id1")
-    assert one.predictions.values.tolist() == values
-    assert one.predictions.split == "dev"
-    printed = ["printed tensors"] if "tensor" in rows else []
-    assert [finding.kind for finding in one.findings] == printed
-
-
-def test_a_sketch_recognises_a_split_and_the_covered_share(monkeypatch):
-    ids = [f"id{n}" for n in range(5000)]
-    known = KnownSplit("a course", "qqp", "dev", len(ids), sketch(ids))
-    monkeypatch.setattr("reports.known_splits.known_splits", lambda: (known,))
-    (whole,) = recognise([f"{n} {one}" for n, one in enumerate(reversed(ids))])
-    assert (len(known.sketch), whole.share) == (SIZE, 1)
-    (half,) = recognise(ids[::2])
-    assert 0.2 < half.share < 0.8
-    assert recognise([f"other{n}" for n in range(5000)]) == []

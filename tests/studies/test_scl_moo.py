@@ -18,11 +18,11 @@ from studies.claims import verdict_table
 from studies.results import Results
 from studies.runner import record_examples, run_cells
 from studies.scl_moo.cells import BALANCED, CONTROLS, METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.scl_moo.claims import method_claims
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
     chosen_table,
-    claims,
     few_shot_table,
     full_table,
 )
@@ -160,7 +160,7 @@ def test_claims_are_tested(tmp_path, better):
     found, full = results.pairs("epo", "ce")
     assert (len(found), full) == (2 * len(SEEDS), {})
     assert np.mean(list(found.values())) == pytest.approx(better, abs=0.01)
-    few, whole = claims(results)
+    few, whole = method_claims(results)
     fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
     verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
     expected = "holds" if better > 0 else "does not hold"

@@ -17,15 +17,14 @@ from studies.results import Results
 from studies.runner import run_seed
 from studies.study import printed
 from studies.supercontext.cells import FIRST, LOSSES, SETTINGS, SWEEPS, TASKS, Experiments
+from studies.supercontext.claims import setting_claims, sweep_claims
 from studies.supercontext.evaluation import Vectors
 from studies.supercontext.tables import (
     HARD_COLUMNS,
     Accuracies,
     best_hard,
-    claims,
     hard_table,
     losses_table,
-    sweep_claims,
     sweep_table,
     swept,
 )
@@ -188,7 +187,7 @@ def invented(folder, better):
 def test_claims_are_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
-    tested = claims(results, "small")
+    tested = setting_claims(results, "small")
     assert {len(test.differences) for claim in tested for test in claim.tests} == {12}
     reasons = tested[0].tests[0].reasons
     assert "word vectors start at random, without GloVe's" in reasons

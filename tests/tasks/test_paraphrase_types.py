@@ -9,6 +9,7 @@ from torch import nn
 
 import multitask
 from reports.diagnosis import diagnose
+from reports.prediction_names import read_headers
 from tasks import build_task
 from tasks.predictions import read_scores_of, write_predictions
 from tasks.text_files import DataError
@@ -90,7 +91,9 @@ def test_a_run_writes_the_courses_files_and_scores(tmp_path):
     assert header == ["id", "Predicted_Paraphrase_Types"]
     scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", 7, several=True)
     assert rows[0] == [str(scores.ids[0]), str((scores.values[0] > 0.5).astype(int).tolist())]
-    found = [one for one in diagnose(file, tmp_path) if one.predictions.task == "etpc"]
+    found = [
+        one for one in diagnose(read_headers(file), tmp_path) if one.predictions.task == "etpc"
+    ]
     assert [(one.scored, one.findings) for one in found] == [(4, ())]
 
 
@@ -102,7 +105,7 @@ def test_faults_of_several_labels_are_found(same, tmp_path):
     values = np.zeros((400, 26), int) if same else rows + np.arange(26)
     file = tmp_path / "etpc-paraphrase-detection-dev-output.csv"
     write_predictions(file, task.output, [f"id{n}" for n in range(400)], values)
-    (one,) = diagnose(file, tmp_path, subset=True)
+    (one,) = diagnose(read_headers(file), tmp_path, subset=True)
     assert [found.kind for found in one.findings] == ["single class" if same else "no class"]
 
 

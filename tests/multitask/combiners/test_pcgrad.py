@@ -83,7 +83,6 @@ def test_the_status_reports_conflicts():
     conflict = np.array([[1.0, -0.5], [-0.5, 1.0]])
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).status == "no conflict"
     assert combiner.combine(conflict, np.ones(2), (0, 1)).status == "projected"
-    assert combiner.combine(np.eye(1), np.ones(1), (1,)).status == "one objective"
 
 
 def test_pcgrad_draws_fresh_orders():

@@ -1,0 +1,64 @@
+"""The plan of a run with estimated times, for `--dry-run`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from common.progress import duration
+from multitask.config import RunConfig
+from multitask.run import make_trainer
+from multitask.step import StepGradient
+from multitask.streams import BatchStream
+
+TIMED = 3  # timed batches of each task, after one for warm-up
+
+
+def dry_run_rows(config: RunConfig) -> list[list[str]]:
+    """Return rows of epoch, task, examples, passes over its data, batches, steps per epoch, time.
+
+    An epoch has one row for each task that it trains. No file is written and no weight changes. The
+    time is estimated from the gradients of a few batches, without optimiser and evaluation.
+    """
+    trainer = make_trainer(config, Path())
+    trainer.model.train()
+    sizes, streams = trainer.plan.work.sizes, trainer.streams
+    seconds = [seconds_per_example(trainer.gradient, stream) for stream in streams]
+    rows, whole = [], 0.0
+    for epoch in range(1, config.epochs + 1):
+        steps = trainer.plan.steps(epoch)
+        batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
+        for task, name in enumerate(trainer.tasks):
+            if not batches[task]:
+                continue
+            examples = sum(len(streams[task].next()) for _ in range(batches[task]))
+            whole += examples * seconds[task]
+            rows.append(
+                [
+                    str(epoch),
+                    name,
+                    f"{examples:,}",
+                    f"{examples / sizes[task]:.2f}",
+                    f"{batches[task]:,}",
+                    f"{len(steps):,}",
+                    duration(examples * seconds[task]),
+                ]
+            )
+    return [*rows, ["all", "", "", "", "", f"{trainer.total_steps:,}", duration(whole)]]
+
+
+def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
+    """Return the seconds per example of one task's gradients, and reset its stream."""
+    elapsed, examples = 0.0, 0
+    for number in range(TIMED + 1):
+        rows = stream.next()
+        begin = time.perf_counter()
+        gradient({stream.task: [rows]})
+        if number:
+            elapsed += time.perf_counter() - begin
+            examples += len(rows)
+        gradient.model.zero_grad(set_to_none=True)
+    stream.position = (0, 0)
+    return elapsed / examples

@@ -1,0 +1,88 @@
+"""Tests of SuperConText's claims."""
+
+from __future__ import annotations
+
+from studies.claims import (
+    Claim,
+    Pairs,
+    between,
+    claim_of,
+    differences,
+    limit_reason,
+    mean_per_seed,
+    tuning_reason,
+)
+from studies.supercontext import cells as supercontext
+from studies.supercontext.tables import Accuracies, best_hard, swept
+
+LOWER = ("tau",)  # the paper finds smaller values better
+
+
+def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
+    """Return whether SuperLoss is above its rivals, and its other claims, in one setting."""
+    cells = results.cells
+    main = {
+        loss: [cells.main(setting, task, loss) for task in supercontext.TASKS]
+        for loss in supercontext.LOSSES
+    }
+    rivals = {
+        f"SuperLoss - {title}": differences(results.of, main["superloss"], main[loss])
+        for loss, title in supercontext.LOSSES.items()
+        if loss != "superloss"
+    }
+    heads = {
+        h: [cells.head(setting, task, h) for task in supercontext.ABLATED]
+        for h in supercontext.HEADS
+    }
+    above = {
+        f"non-linear - {head}": differences(results.of, heads["nonlinear"], heads[head])
+        for head in ("none", "linear")
+    }
+    best = {task: best_hard(results, setting, task) for task in supercontext.ABLATED}
+    hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
+    starred = differences(results.of, [one for one, _ in hard], [every for _, every in hard])
+    frozen = {
+        (one.name, seed): difference
+        for one in main["superloss"]
+        for seed, difference in between(results.of(one), results.of(one, "tuned")).items()
+    }
+    return [
+        claim_of(f"{setting}: {text}", source, lines, unfair(results, setting))
+        for text, source, lines in (
+            ("SuperLoss is better than other losses", "Table 4", rivals),
+            ("a non-linear projection head is better", "Table 2", above),
+            ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}),
+            ("a frozen encoder is better than a fine-tuned one", "Table 3", {"SuperLoss": frozen}),
+        )
+    ]
+
+
+def unfair(results: Accuracies, setting: str) -> list[str]:
+    """Return the conditions of a fair test that the settings do not meet."""
+    cells = results.cells
+    searched = [one for one in cells.searches() if one.cell.name.startswith(f"{setting}-")]
+    untuned = tuning_reason(results.results, searched, cells.tuned, supercontext.NOT_TUNED)
+    reasons = [*limit_reason(cells.base, "set"), *untuned]
+    if results.cells.words(setting) is not None and results.cells.vectors is None:
+        reasons.append("word vectors start at random, without GloVe's")
+    return reasons
+
+
+def sweep_claims(results: Accuracies) -> list[Claim]:
+    """Return whether the end of each sweep that the paper finds best is better (section V)."""
+    ends: dict[str, Pairs] = {}
+    for what, points in supercontext.SWEEPS.items():
+        better, other = (points[0], points[-1]) if what in LOWER else (points[-1], points[0])
+        two = (swept(results, what, value, "superloss") for value in (better, other))
+        ends[f"{what}: {better:g} - {other:g}"] = between(*two)
+    shapes = [(what, value) for what in ("layers", "units") for value in supercontext.SWEEPS[what]]
+    mean = mean_per_seed(
+        between(swept(results, *shape, "superloss"), swept(results, *shape, "ce"))
+        for shape in shapes
+    )
+    reasons = unfair(results, "small")
+    over = {"SuperLoss - Cross-entropy, mean over layers and units": mean}
+    return [
+        claim_of("one end of a sweep is better", "Figures 4 and 5", ends, reasons),
+        claim_of("SuperLoss is better for every shape", "Figure 4", over, reasons),
+    ]

@@ -1,0 +1,153 @@
+"""What a run's folder holds belongs together: checkpoints, weights, configuration and metrics."""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from run_files import config, prediction_bytes
+
+from common.json_files import SEAL, read_json, write_json, write_sealed
+from multitask.checkpoint_folders import CONFIG, newest_first, seal
+
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
+
+
+def edit_config(folder: Path, **changes: object) -> None:
+    (folder / "config.json").write_text(json.dumps(config(folder) | changes))
+
+
+def replace_folder(target: Path, source: Path) -> None:
+    shutil.rmtree(target)
+    shutil.copytree(source, target)
+
+
+def as_older_version(checkpoint: Path) -> None:
+    """Remove the configuration, which checkpoints of older versions lack."""
+    (checkpoint / CONFIG).unlink()
+    seal(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("part", "flags", "expected"),
+    [
+        ("checkpoint", ("--seed", "3"), "seed is 3 there and 11711 here"),
+        ("checkpoint/best", ("--smart-weight", "1"), "there and {} here"),
+    ],
+)
+def test_resume_refuses_checkpoints_of_other_runs(
+    part, flags, expected, interrupted, stopped, error_line
+):
+    folder, command = interrupted
+    replace_folder(folder / part, stopped(*flags) / part)
+    line = error_line(1, *command, "--resume")
+    (newest,) = newest_first(folder / "checkpoint")
+    place = newest if part == "checkpoint" else folder / part
+    assert f"{place}: expected a checkpoint of this run, found one of another" in line
+    assert expected in line
+    assert "--overwrite starts again" in line
+
+
+def test_resume_refuses_a_checkpoint_of_an_older_version(interrupted, error_line):
+    folder, command = interrupted
+    (newest,) = newest_first(folder / "checkpoint")
+    as_older_version(newest)
+    line = error_line(1, *command, "--resume")
+    assert "expected the configuration of its run, found none: written by an older version" in line
+    assert "--overwrite starts again" in line
+
+
+def test_a_run_whose_data_moved_is_resumed(interrupted, finished, run_ok, tmp_path):
+    folder, command = interrupted
+    place = command.index("--data") + 1
+    moved = tmp_path / "elsewhere" / Path(command[place]).name
+    shutil.copytree(command[place], moved)
+    edit_config(folder, data=str(moved))
+    run_ok(*command[:place], moved, *command[place + 1 :], "--resume")
+    assert prediction_bytes(folder) == prediction_bytes(finished[0])
+
+
+USES = {
+    "predict": lambda run, out: ("--mode", "predict", "--run", run),
+    "export": lambda run, out: ("--mode", "export", "--run", run, "--output", out),
+    "init": lambda run, out: (*SST, "--limit", "8", "--init", run, "--output", out),
+}
+
+
+@pytest.fixture(params=USES.values(), ids=USES)
+def use(request, monkeypatch, tmp_path):
+    """`use(run)`: a command that uses a run's best weights."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a cat\ta dog\n")))
+    return lambda folder: request.param(folder, tmp_path / "out")
+
+
+def test_weights_of_other_runs_are_refused(use, run_copy, stopped, error_line):
+    folder, _ = run_copy
+    edit_config(folder, pooling="max")
+    line = error_line(1, *use(folder))
+    assert "pooling is None there and 'max' here" in line
+    assert f"restore {folder}/config.json" in line
+    edit_config(folder, pooling=None)
+    replace_folder(folder / "checkpoint/best", stopped("--seed", "3") / "checkpoint/best")
+    line = error_line(1, *use(folder))
+    assert f"{folder}/checkpoint/best: expected a checkpoint of this run" in line
+    assert "seed is 3 there and 11711 here" in line
+
+
+def test_other_machines_settings_and_weights_of_older_versions_are_used(use, run_copy, run_ok):
+    folder, _ = run_copy
+    edit_config(folder, device="cpu", linear="mkl")
+    as_older_version(folder / "checkpoint/best")
+    (line,) = [one for one in run_ok(*use(folder)).stderr.splitlines() if "best" in one]
+    assert f"{folder}/checkpoint/best: written by an older version" in line
+
+
+def test_a_finished_run_with_an_edited_configuration_is_not_printed(run_copy, error_line):
+    edit_config(run_copy[0], seed=3)
+    assert "seed is 11711 there and 3 here" in error_line(1, *run_copy[1], "--seed", "3")
+
+
+@pytest.fixture
+def read_by(run_copy, tmp_path):
+    """Commands that read the metrics of a copied run, by name."""
+    folder, command = run_copy
+    out = ("--output", tmp_path / "out")
+    return {
+        "compare": ("--mode", "compare", "--runs", f"a={folder}", *out),
+        "ensemble": ("--mode", "ensemble", "--runs", folder, *out),
+        "export": ("--mode", "export", "--run", folder, *out),
+        "the run itself": command,
+    }
+
+
+@pytest.mark.parametrize("use", ["compare", "ensemble", "export", "the run itself"])
+def test_an_edited_or_impossible_metric_is_refused(use, run_copy, read_by, error_line, run):
+    file = run_copy[0] / "metrics.json"
+    content = read_json(file)
+    content["dev"]["sst"]["accuracy"] = 0.99
+    write_json(file, content)
+    line = error_line(1, *read_by[use])
+    assert f"{file}: edited: its content and its sha256 do not agree; restore it, or" in line
+    result = run("--mode", "runs", "--root", run_copy[0].parent)
+    assert result.returncode == 1
+    assert f"cannot be read: {file}: edited" in result.stdout
+    content["dev"]["sst"]["accuracy"] = 1.5
+    write_sealed(file, content)
+    line = error_line(1, *read_by[use])
+    assert f"{file}: " in line
+    assert "accuracy: expected a number from 0 to 1, found 1.5" in line
+
+
+def test_metrics_of_new_runs_need_a_checksum(run_copy, read_by, error_line, run_ok):
+    folder, command = run_copy
+    file = folder / "metrics.json"
+    content = read_json(file)
+    del content[SEAL]
+    write_json(file, content)
+    assert f"{file}: expected its sha256 key, found none" in error_line(1, *read_by["compare"])
+    as_older_version(folder / "checkpoint/best")
+    result = run_ok(*command)
+    assert result.stderr == ""
+    assert f"{content['dev']['overall']:.4f}" in result.stdout
