@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.__main__ import quiet_peers
 from common.entry_point import start
+from common.environment import environment
 from minbert.sources import minilm_folder
-from multitask.control import environment
 from reports.tables import markdown_table, mean_and_spread
 from tasks import build_task, data_folder
 
