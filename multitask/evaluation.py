@@ -53,13 +53,17 @@ def evaluate(
     splits: Mapping[str, Split],
     processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
-    """Return metrics and scores of each task on a labelled split."""
+    """Return metrics and scores of each task on a labelled split.
+
+    The metrics are those of the examples that are not set aside for calibration.
+    """
     scores = {name: score_split(model, tasks[name], splits[name], processes) for name in tasks}
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
         assert targets is not None
-        metrics[name] = task.kind.measure(scores[name], targets)
+        rows = splits[name].scored_rows
+        metrics[name] = task.kind.measure(scores[name][rows], targets[rows])
     return metrics, scores
 
 
