@@ -33,8 +33,10 @@ def quantiles_of(
     found = {}
     for task in tasks:
         if task not in calibrations:
-            expected = "a task that was calibrated, by training with --calibrate"
-            raise RunError(f"--coverage: expected {expected}, found {task} without")
+            expected = "a run that was trained with --calibrate"
+            if calibrations:
+                expected = f"calibrated tasks, {', '.join(calibrations)}"
+            raise RunError(f"--coverage: expected {expected}, found {task}")
         try:
             found[task] = conformal_quantile(calibrations[task].nonconformity, coverage)
         except ValueError as error:

@@ -12,6 +12,7 @@ import pytest
 from run_files import metrics, predictions
 
 import cli
+from common.errors import RunError
 from multitask.calibration import read_calibration
 from multitask.trainer import Trainer
 from serving import MultiTaskModel
@@ -100,7 +101,7 @@ def test_probabilities_are_scaled_and_labels_are_not_changed(model):
 
 
 def test_sets_hold_what_is_probable_enough_and_intervals_stay_on_the_scale(model):
-    found = model.predict([ROW, ("", "x")], coverage=0.8)
+    found = model.predict([ROW] * 2, coverage=0.8)
     plain = MultiTaskModel(model.model, model.config).predict([ROW])
     for name in model.tasks:
         quantile = conformal_quantile(model.calibrations[name].nonconformity, 0.8)
@@ -142,7 +143,7 @@ def test_predict_adds_columns_for_a_coverage(calibrated, model, run_ok, stdin):
 
 
 def test_a_coverage_that_cannot_be_given_is_refused(
-    calibrated, finished, error_line, run, stdin, tmp_path
+    calibrated, model, finished, error_line, run, stdin, tmp_path
 ):
     predict = ("--mode", "predict", "--run", calibrated)
     stdin(b"a\n")
@@ -150,7 +151,10 @@ def test_a_coverage_that_cannot_be_given_is_refused(
     assert line.endswith("--coverage 0.95: sst: expected 19 calibration examples or more, found 13")
     stdin(b"a\n")
     line = error_line(1, "--mode", "predict", "--run", finished[0], "--coverage", "0.9")
-    assert "expected a task that was calibrated, by training with --calibrate, found sst" in line
+    assert line.endswith("--coverage: expected a run that was trained with --calibrate, found sst")
+    partly = MultiTaskModel(model.model, model.config, {"sts": model.calibrations["sts"]})
+    with pytest.raises(RunError, match="--coverage: expected calibrated tasks, sts, found sst"):
+        partly.predict([ROW], coverage=0.8)
     for value in ("1", "0", "90"):
         assert "above 0 and below 1" in run(*predict, "--coverage", value).stderr
     glue = ("--input", "x.tsv", "--column", "a", "--output", tmp_path / "y.tsv", "--glue")

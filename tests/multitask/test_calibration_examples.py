@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from common.errors import RunError, SettingsError
+from common.json_files import write_sealed
 from multitask.calibration import calibrate, read_calibration, with_calibration_examples
 from multitask.config import RunConfig
 from multitask.evaluation import evaluate
@@ -119,6 +120,10 @@ def test_an_edited_calibration_is_refused(run, tmp_path):
     file.write_text(text.replace('"temperature": ', '"temperature": 1'))
     with pytest.raises(RunError, match="edited"):
         read_calibration(tmp_path)
+    for content in ({}, {"tasks": {"sst": 3}}, {"tasks": {"sst": {"temperature": "high"}}}):
+        write_sealed(file, content)
+        with pytest.raises(RunError, match=r"expected a calibration, found: .*restore it"):
+            read_calibration(tmp_path)
 
 
 def test_what_cannot_be_calibrated_is_refused(dev, tmp_path):
