@@ -168,7 +168,7 @@ def report(
 
     These are the expected calibration error before and after scaling, the share of targets that
     are in their set or interval, and the mean number of classes or labels in a set, or the mean
-    width of an interval.
+    width of an interval, before it is cut to the scale of the task.
     """
     result: dict[str, float] = {
         "calibration_examples": len(found.nonconformity),
