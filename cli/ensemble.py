@@ -73,8 +73,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     for task, found in result["members"].items():
         if found["selected_on_examples"]:
             print(
-                f"{task}: selected on {found['selected_on_examples']} dev examples, "
-                f"metrics of the other {found['reported_examples']}"
+                f"{task}: {found['selected_on_examples']} dev examples selected or calibrated "
+                f"members, metrics of the other {found['reported_examples']}"
             )
     print(f"\npredictions and metrics.json: {folder}")
     return 0

@@ -13,13 +13,17 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from cli.corpus import check_output
 from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Name
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
+
+Coverage = Annotated[float, Meta(gt=0, lt=1)]
 
 
 def add_flags(parser: Any) -> None:
@@ -63,6 +67,13 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="add one column per class")
     files.add_argument(
+        "--coverage",
+        type=typed(Coverage),
+        metavar="SHARE",
+        help="add the set of labels, or the ends of the interval, that holds the right one for "
+        "this share of texts, such as 0.9, for a run that was trained with --calibrate",
+    )
+    files.add_argument(
         "--glue",
         type=typed(Name),
         nargs="?",
@@ -94,13 +105,20 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--glue: expected --quotes no, which it implies, found yes")
     if args.glue and args.probabilities:
         parser.error("--glue and --probabilities: expected at most one of them")
+    if args.glue and args.coverage:
+        parser.error("--glue and --coverage: expected at most one of them")
     target = Path(args.output) if args.output else None
     machine = RunConfig(**parser.flags.given(args, ()))
     quoted = args.quotes != "no" and not args.glue
     source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
     comma = target is not None and target.suffix.lower() == ".csv"
     wanted = PredictionOptions(
-        args.tasks, args.label, bool(args.glue), args.probabilities, "," if comma else "\t"
+        args.tasks,
+        args.label,
+        bool(args.glue),
+        args.probabilities,
+        "," if comma else "\t",
+        args.coverage,
     )
     if target is None:
         if args.overwrite:

@@ -11,7 +11,7 @@ from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
 COMMON = ("test_limit", "freeze_encoder")  # further settings in --help
-KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing")
+KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing", "calibrate")
 
 
 def add_flags(parser: Any) -> None:

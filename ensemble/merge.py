@@ -34,7 +34,8 @@ class Merged:
     """An ensemble: the weight of each member, the scores of each split, and the metrics.
 
     `metrics` and the `members`' individual metrics use the same `reported` dev examples. These
-    exclude the `selected_on` examples, on which the ensemble or a member was selected.
+    exclude the `selected_on` examples, on which the ensemble or a member was selected, or a member
+    calibrated.
     """
 
     weights: Mapping[str, int]

@@ -78,7 +78,8 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
             mine, theirs = shared(configs[0], key), shared(config, key)
             if mine != theirs:
                 raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
-    return replace(configs[0], mode="soup", init=None, silver=())  # it trains on nothing
+    # It trains on nothing, and is not calibrated.
+    return replace(configs[0], mode="soup", init=None, silver=(), calibrate=False)
 
 
 def shared(config: RunConfig, key: str) -> Any:

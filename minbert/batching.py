@@ -66,6 +66,18 @@ class TokenLists:
         return np.repeat(self.offsets[rows] - begins, lengths) + np.arange(lengths.sum())
 
 
+def concatenated(several: Sequence[TokenLists]) -> TokenLists:
+    """Concatenate lists of sequences; either all of them have segments or none has."""
+    lengths = np.concatenate([one.lengths for one in several])
+    segments = [one.segments for one in several if one.segments is not None]
+    return TokenLists(
+        np.concatenate([one.ids for one in several]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([one.truncated for one in several]),
+        np.concatenate(segments) if segments else None,
+    )
+
+
 @dataclass(frozen=True)
 class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.

@@ -15,6 +15,7 @@ from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
 from minbert.tokenizer import truncation
+from multitask.calibration import with_calibration_examples
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
@@ -241,6 +242,11 @@ def load_splits(
                 splits[other][split] = one
         counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
+        if config.calibrate and not task.auxiliary:
+            dev = splits[name]["dev"] = with_calibration_examples(task, splits[name]["dev"])
+            scored, every = len(dev.scored_rows), len(dev.examples)
+            line = f"{every - scored:,} of {every:,} dev examples calibrate"
+            print(f"{name}: {line}; scores are those of the other {scored:,}", flush=True)
         if name in config.own_tasks:
             for line in description_lines(from_json(name, config.own_tasks[name])):
                 print(f"{name}: {line}", flush=True)
@@ -258,7 +264,7 @@ def load_splits(
                 limit = bi_encoder.tokenizer.max_tokens
                 print(f"{name}: {truncation(cut, texts, kind, limit)}", flush=True)
         if name in config.own_tasks and config.dev_limit is None:
-            examples = {split: loaded.examples for split, loaded in splits[name].items()}
+            examples = {split: loaded.scored for split, loaded in splits[name].items()}
             for line in small_split_notices(task, examples):
                 print(f"{name}: {line}", flush=True)
     return splits

@@ -56,7 +56,7 @@ def score_together(
     first, names = splits[0], ", ".join(task.name for task in tasks)
     batches = sorted_batches(first.lengths, batch_tokens(model.bi_encoder.device))
     scores: dict[str, Tensor] = {}
-    with bar(f"score {names}", "ex", first.rows, passing=True) as progress:
+    with bar(f"score {names}", "ex", first.row_count, passing=True) as progress:
         for number, rows in enumerate(batches):
             own = number % processes.count == processes.rank
             if own or not scores:  # every process needs the shapes, from the first batch
@@ -100,13 +100,17 @@ def evaluate(
     splits: Mapping[str, Split],
     processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
-    """Return metrics and scores of each task on a labelled split."""
+    """Return metrics and scores of each task on a labelled split.
+
+    The metrics are those of the examples that are not set aside for calibration.
+    """
     scores = score_splits(model, tasks, splits, processes)
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
         assert targets is not None
-        metrics[name] = task.kind.measure(scores[name], targets)
+        rows = splits[name].scored_rows
+        metrics[name] = task.kind.measure(scores[name][rows], targets[rows])
     return metrics, scores
 
 

@@ -104,8 +104,9 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     if c.protocol.counts_examples and similar:
         names = ", ".join(similar)
         yield f"protocol {c.protocol.name}: expected tasks with classes, found {names}"
-    if c.silver and c.mode not in ("single", "multitask"):
-        yield f"silver: expected mode single or multitask, found {c.mode}"
+    for key in ("silver", "calibrate"):
+        if getattr(c, key) and c.mode not in ("single", "multitask"):
+            yield f"{key}: expected mode single or multitask, found {c.mode}"
     if c.leaks_of != "all" and not c.drop_leaks:
         yield f"leaks_of: expected drop_leaks, found {c.leaks_of!r} without it"
     if c.similarity_scale != UNSCALED and (c.pretrains or not similar):

@@ -14,6 +14,7 @@ from common.environment import environment
 from common.errors import RunError, SettingsError, out_of_memory
 from common.json_files import write_sealed
 from multitask.assembly import assemble
+from multitask.calibration import calibrate, write_calibration
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
@@ -146,6 +147,11 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         if (targets := splits[name]["test"].examples.targets) is not None
     }:
         result["test"] = test
+    calibrations, measures = calibrate(
+        tasks, {name: splits[name]["dev"] for name in tasks}, dev_scores
+    )
+    if measures:
+        result["calibration"] = measures
     if config.measured_examples:
         train = {name: splits[name]["train"] for name in tasks}
         result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
@@ -154,6 +160,8 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
             result["rays"] = pull_and_push(folder / "telemetry.jsonl", balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
+        if calibrations:
+            write_calibration(folder, calibrations)
         write_sealed(folder / "metrics.json", result)
         trainer.checkpoints.forget()
     processes.gather(None)  # all processes wait for the complete run
@@ -231,10 +239,11 @@ def write_split(
     for name, task in tasks.items():
         if task.output is None or task.auxiliary or name not in scores:
             continue
-        examples = splits[name][split].examples
-        predictions = task.kind.predictions(scores[name])
+        found = splits[name][split]
+        examples, predictions = found.examples, task.kind.predictions(scores[name])
         write_predictions(target / task.output.name(split), task.output, examples.ids, predictions)
-        table = Scores(np.array(examples.ids), scores[name], examples.targets)
+        ids, left_out = np.array(examples.ids), found.calibrates
+        table = Scores(ids, scores[name], examples.targets, selected_on=left_out)
         write_scores(target / scores_name(name, split), table)
 
 

@@ -33,7 +33,8 @@ SOFT_TARGETS = "soft-targets"  # what the run says about the training examples o
 FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
 # The configuration is removed last, because it marks the folder as a run.
 TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
-FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, "config.json")
+CALIBRATION = "calibration.json"  # in an exported folder, too
+FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"
 REMEDY = "restore it, or --overwrite the run"

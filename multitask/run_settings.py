@@ -191,6 +191,13 @@ class RunSettings(Settings):
         help="the epoch whose weights are kept: the best on dev, or the last",
         group="training",
     )
+    calibrate: bool = setting(
+        False,
+        help="set a third of dev aside and calibrate probabilities on it after training; scores "
+        "are those of the other two thirds",
+        group="training",
+        source="Guo et al., 2017",
+    )
     measured_examples: NonNegativeInt = setting(
         0, help="training examples per task whose loss is measured at the end"
     )

@@ -63,8 +63,8 @@ class Trainer:
         train = [splits[name]["train"] for name in tasks]
         self.plan = build_plan(
             config,
-            [split.rows for split in train],
-            [max(split.rows, split.examples.available) for split in train],
+            [split.row_count for split in train],
+            [max(split.row_count, split.examples.available) for split in train],
         )
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)

@@ -215,14 +215,15 @@ def sections(comparison: Comparison) -> list[Section]:
 
 
 def left_out_section(one: ScoredSystem) -> Section:
-    """Return a table of the dev examples on which members of an ensemble were selected."""
+    """Return a table of the dev examples that selected an ensemble's members or calibrated runs."""
     rows = [
         [task, f"{count:,}", f"{count + len(one.scores[task, seeds[0]].ids):,}"]
         for task, count in one.left_out.items()
         if (seeds := one.seeds(task))
     ]
     return Section(
-        "Dev examples left out: they selected members", (["task", "left out", "of"], rows)
+        "Dev examples left out: they selected members or calibrated runs",
+        (["task", "left out", "of"], rows),
     )
 
 

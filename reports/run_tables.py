@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.store import StoredRun
-from reports.tables import shown, shown_table
+from reports.tables import Table, shown, shown_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD
 
@@ -114,9 +114,11 @@ def summary(result: dict[str, Any]) -> str:
         for name in ("overall", "overall_plain_mean")
         if name in result["dev"]
     ]
+    calibrated = result.get("calibration")
     lines = [
         shown_table(["task", "metric", "dev", *further], rows),
         *blanks(result["dev"], further),
+        *([f"\n{shown_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
@@ -134,3 +136,30 @@ def summary(result: dict[str, Any]) -> str:
         if result["dev"][task][metric] < found[metric]:
             lines.append(f"{task}: the encoder was better before, by {metric} on dev")
     return "\n".join(lines)
+
+
+CALIBRATED = (
+    "dev scores and these figures are those of the scored examples; the others, a third of dev, "
+    "calibrate. ECE: expected calibration error, before and after temperature scaling; covered: "
+    "share of labels in their set or interval"
+)
+
+
+def calibration_table(found: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return header and rows with the measures of each task's calibration."""
+    (nominal,) = {one["nominal_coverage"] for one in found.values()}
+    columns = {
+        "scored": ("scored_examples", ",.0f"),
+        "calibrate": ("calibration_examples", ",.0f"),
+        "temperature": ("temperature", ".2f"),
+        "ECE before": ("ece_before", ".3f"),
+        "ECE after": ("ece_after", ".3f"),
+        f"covered, for {nominal:.0%}": ("coverage", ".1%"),
+        "mean set": ("mean_set_size", ".2f"),
+        "mean width": ("mean_width", ".2f"),
+    }
+    rows = [
+        [task, *(f"{one[key]:{form}}" if key in one else "" for key, form in columns.values())]
+        for task, one in found.items()
+    ]
+    return ["task", *columns], rows

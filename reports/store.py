@@ -42,6 +42,7 @@ CONTENT = {
     "history": list[dict[str, Any]],
     "members": dict[str, dict[str, Any]],
     "cut_texts": dict[str, tuple[int, int]],
+    "calibration": dict[str, dict[str, float]],
 }
 
 
@@ -99,11 +100,12 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """Progress: finished; finished, half of dev (used for its metrics); epoch 2 of 3; begun."""
+        """Progress: finished; finished, part of dev (used for its metrics); epoch 2 of 3; begun."""
         if self.metrics is not None:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
-            return "finished, half of dev" if some else "finished"
+            part = some or "calibration" in self.metrics
+            return "finished, part of dev" if part else "finished"
         try:
             epoch = finished_epochs(self.folder)
         except UserError:

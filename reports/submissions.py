@@ -205,8 +205,9 @@ def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -
         ).selected_on
         if selected is not None and selected.any():
             yield (
-                f"{file}: {int(selected.sum())} of these {len(selected)} examples chose the "
-                "members of this ensemble; its metrics.json has the figures of the others"
+                f"{file}: {int(selected.sum())} of these {len(selected)} examples selected the "
+                "members of an ensemble or calibrated a run; metrics.json has the figures of the "
+                "others"
             )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
+from reports.run_tables import CALIBRATED, calibration_table
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel
 from tasks.described import FILES
@@ -42,6 +43,10 @@ inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
 ```"""
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
+CALIBRATION = (
+    f"By temperature scaling and split conformal prediction: {CALIBRATED}. `MultiTaskModel` reads "
+    "the calibration from `calibration.json`."
+)
 USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python
 from serving import MultiTaskModel
@@ -87,6 +92,8 @@ def card(
     if "dev" in metrics:
         parts += ["## Scores", markdown_table(["task", "metric", "dev", "test"], scores(metrics))]
         parts.append("The best epoch was chosen on the dev examples whose scores these are.")
+    if calibrated := metrics.get("calibration"):
+        parts += ["## Calibration", markdown_table(*calibration_table(calibrated)), CALIBRATION]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
     caveats.append("The model was trained for the language and the kind of text of its data only.")

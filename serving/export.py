@@ -21,8 +21,9 @@ from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
+from multitask.calibration import write_calibration
 from multitask.methods import UserMethods
-from multitask.run_folder import EXPORTED
+from multitask.run_folder import CALIBRATION, EXPORTED
 from multitask.stored_config import without_paths
 from reports.store import read_metrics
 from serving.card import card
@@ -33,7 +34,7 @@ INPUTS = ["input_ids", "attention_mask"]
 OWN = (
     *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "model.onnx"),
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
-    *("tokenizer.json", "tokenizer_config.json"),
+    *("tokenizer.json", "tokenizer_config.json", CALIBRATION),
 )
 
 
@@ -144,8 +145,8 @@ def merged(
     if task is None:
         names = ", ".join(model.tasks)
         raise RunError(f"--task: expected the task whose adapter is merged, {names}, found none")
-    by_split = {split: metrics[split] for split in ("dev", "test") if split in metrics}
-    only = {split: {task: found[task]} for split, found in by_split.items() if task in found}
+    by_task = {key: metrics[key] for key in ("dev", "test", "calibration") if key in metrics}
+    only = {key: {task: found[task]} for key, found in by_task.items() if task in found}
     cut = {"cut_texts": {n: c for n, c in metrics.get("cut_texts", {}).items() if n == task}}
     return model.merged(task), {**metrics, **only, **cut}
 
@@ -182,6 +183,8 @@ def write(
     # The actual pooling, which the folder of an encoder alone does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, without_paths(config))
+    if model.calibrations:
+        write_calibration(folder, model.calibrations)
     (folder / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
     if kind == "onnx":
         write_onnx(model.model.bi_encoder, folder / "model.onnx")

@@ -12,21 +12,24 @@ from torch import Tensor
 
 from common.errors import EncoderError, RunError
 from minbert.adapters import AdaptedEncoder
-from minbert.batching import TokenLists
+from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
 from minbert.sentences import check_texts
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
+from multitask.calibration import read_calibration
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.prediction import Prediction, count_empty, joined, prediction
+from serving.regions import calibrated, quantiles_of
 from serving.run_encoder import bi_encoder_of
 from tasks import task_suggestion
 from tasks.base import Task
+from tasks.calibration import Calibration
 from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
@@ -43,8 +46,14 @@ class MultiTaskModel:
         (array([4.6]), ['the same question'])
     """
 
-    def __init__(self, model: EncoderWithHeads, config: RunConfig) -> None:
+    def __init__(
+        self,
+        model: EncoderWithHeads,
+        config: RunConfig,
+        calibrations: Mapping[str, Calibration] | None = None,
+    ) -> None:
         self.model, self.config = model.eval(), config
+        self.calibrations = calibrations or {}
         self.tasks_by_name = build_tasks(config)
         self.encoders: dict[str, AnyEncoder] = {"fp32": model.bi_encoder.encoder}
 
@@ -68,7 +77,7 @@ class MultiTaskModel:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
         config, _, model = load_trained(Path(folder), device, linear, use)
-        return cls(model, config)
+        return cls(model, config, read_calibration(Path(folder)))
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -79,7 +88,11 @@ class MultiTaskModel:
         return [name for name in self.tasks_by_name if self.tasks_by_name[name].texts <= columns]
 
     def predict(
-        self, texts: Texts, tasks: Sequence[str] | None = None, precision: str = "fp32"
+        self,
+        texts: Texts,
+        tasks: Sequence[str] | None = None,
+        precision: str = "fp32",
+        coverage: float | None = None,
     ) -> dict[str, Prediction]:
         """Return the predictions by task.
 
@@ -87,9 +100,11 @@ class MultiTaskModel:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
             tasks: tasks of the run to predict; by default all that can read such texts.
             precision: `fp32`, or `bf16` for an encoder in bfloat16.
+            coverage: share of texts whose label is to be in its set or interval, such as 0.9.
 
         Raises:
-            RunError: if a task is not in the run, or needs pairs and `texts` are single texts.
+            RunError: if a task is not in the run, needs pairs and `texts` are single texts, or is
+                not calibrated for this coverage.
 
         Warns:
             common.errors.TruncationWarning: if rows are longer than the encoder's limit and
@@ -112,7 +127,7 @@ class MultiTaskModel:
         cut = 0
         for begin in range(0, max(1, len(pairs)), WINDOW):
             window = [column[begin : begin + WINDOW] for column in columns]
-            several, shortened = self.predict_window(window, names, precision)
+            several, shortened = self.predict_window(window, names, precision, coverage)
             cut += shortened
             for name, found in several.items():
                 parts[name].append(found)
@@ -155,7 +170,8 @@ class MultiTaskModel:
         bi_encoder = BiEncoder(encoder, shared.tokenizer, shared.pooling, shared.normalize)
         model = EncoderWithHeads(bi_encoder, build_tasks(config), config.seed)
         model.heads[task] = self.model.heads[task]
-        return MultiTaskModel(model, config)
+        kept = {name: one for name, one in self.calibrations.items() if name == task}
+        return MultiTaskModel(model, config, kept)
 
     def predict_stream(
         self,
@@ -163,6 +179,7 @@ class MultiTaskModel:
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
         count: Callable[[int], object] | None = None,
+        coverage: float | None = None,
     ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
         """Yield windows of a few thousand rows with their predictions, for a stream of any length.
 
@@ -179,7 +196,7 @@ class MultiTaskModel:
                     )
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
-            found, shortened = self.predict_window(columns, names, precision)
+            found, shortened = self.predict_window(columns, names, precision, coverage)
             done, cut, empty = done + len(window), cut + shortened, empty + count_empty(found)
             if count is not None:
                 count(len(window))
@@ -202,9 +219,14 @@ class MultiTaskModel:
 
     @torch.inference_mode()
     def predict_window(
-        self, columns: Columns, names: Sequence[str], precision: str
+        self,
+        columns: Columns,
+        names: Sequence[str],
+        precision: str,
+        coverage: float | None = None,
     ) -> tuple[dict[str, Prediction], int]:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
+        quantiles = quantiles_of(self.calibrations, names, coverage)
         tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
         vectors = embed_tasks(self.model, self.encoder(precision), tokens)
         found, rows = {}, list(zip(*columns, strict=True))
@@ -213,7 +235,9 @@ class MultiTaskModel:
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
             empty = [any(map(is_empty, row[: task.texts])) for row in rows]
             cut = np.any([one.truncated for one in tokens[name]], axis=0)
-            found[name] = prediction(task, scores, np.array(empty, bool), cut)
+            plain = prediction(task, scores, np.array(empty, bool), cut)
+            known = self.calibrations.get(name)
+            found[name] = calibrated(plain, task, scores, known, quantiles.get(name))
         return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
 
     def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
@@ -273,15 +297,3 @@ def embed_once(
     )
     spread = torch.from_numpy(vectors[which]).to(model.bi_encoder.device)
     return list(spread.split([len(one) for one in several]))
-
-
-def concatenated(several: Sequence[TokenLists]) -> TokenLists:
-    """Concatenate lists of sequences; either all of them have segments or none has."""
-    lengths = np.concatenate([one.lengths for one in several])
-    segments = [one.segments for one in several if one.segments is not None]
-    return TokenLists(
-        np.concatenate([one.ids for one in several]),
-        np.concatenate([[0], np.cumsum(lengths)]),
-        np.concatenate([one.truncated for one in several]),
-        np.concatenate(segments) if segments else None,
-    )

@@ -19,7 +19,8 @@ class Prediction:
     of the classes in `class_names`, or None for similarities. `empty` (n,) is true for rows with an
     empty text that the head reads: their label is empty, and their value and probabilities mean
     nothing. `cut` (n,) is true for rows with a text that is longer than the encoder's limit: the
-    head has read only its beginning.
+    head has read only its beginning. Only with a coverage, `sets` (n, C) says which classes or
+    labels are in the prediction set, and `intervals` (n, 2) are the ends of intervals of numbers.
     """
 
     task: str
@@ -29,6 +30,8 @@ class Prediction:
     cut: np.ndarray
     class_names: tuple[str, ...] = ()
     probabilities: np.ndarray | None = None
+    sets: np.ndarray | None = None
+    intervals: np.ndarray | None = None
 
 
 def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarray) -> Prediction:
@@ -56,14 +59,18 @@ def count_empty(found: Mapping[str, Prediction]) -> int:
 def joined(parts: Sequence[Prediction]) -> Prediction:
     """Concatenate the predictions of all windows."""
     first = parts[0]
-    probabilities = None
-    if first.probabilities is not None:
-        probabilities = np.concatenate([one.probabilities for one in parts])
+
+    def together(key: str) -> np.ndarray | None:
+        several = [getattr(one, key) for one in parts]
+        return None if several[0] is None else np.concatenate(several)
+
     return replace(
         first,
         values=np.concatenate([one.values for one in parts]),
         labels=[label for one in parts for label in one.labels],
         empty=np.concatenate([one.empty for one in parts]),
         cut=np.concatenate([one.cut for one in parts]),
-        probabilities=probabilities,
+        probabilities=together("probabilities"),
+        sets=together("sets"),
+        intervals=together("intervals"),
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from common.errors import escape_unsafe
+from serving.regions import region_columns, region_fields
 from tasks.labelled_files import files_of
 from tasks.readers import label_fault, to_number
 from tasks.text_files import DataError
@@ -38,7 +39,8 @@ class PredictionOptions:
     """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
     `label` is the column with the labels of one task, from which its metrics are computed. With
-    `glue`, the output is a submission file for GLUE's leaderboard.
+    `glue`, the output is a submission file for GLUE's leaderboard. With a `coverage`, a column has
+    the set of classes or labels, or two columns the ends of the interval.
     """
 
     tasks: Sequence[str] | None = None
@@ -46,6 +48,7 @@ class PredictionOptions:
     glue: bool = False
     probabilities: bool = False
     separator: str = "\t"
+    coverage: float | None = None
 
 
 def write_predictions(
@@ -81,7 +84,11 @@ def write_predictions(
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
         for window, found in model.predict_stream(
-            chain([first], rows), options.tasks, machine.precision, progress.update
+            chain([first], rows),
+            options.tasks,
+            machine.precision,
+            progress.update,
+            options.coverage,
         ):
             source.check_unchanged(version)
             if not count:
@@ -147,7 +154,7 @@ def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
     """Return the column names: `sst`, and `sst: positive` for a probability."""
     names = []
     for task, one in found.items():
-        names.append(task)
+        names += [task, *region_columns(one)]
         if probabilities:
             names += [f"{task}: {name}" for name in one.class_names]
     return names
@@ -157,7 +164,7 @@ def prediction_fields(found: dict[str, Prediction], place: int, probabilities: b
     """Return the predictions of one row, empty fields for an empty text."""
     values: list[Any] = []
     for one in found.values():
-        values.append(one.labels[place])
+        values += [one.labels[place], *region_fields(one, place)]
         if probabilities and one.probabilities is not None:
             shares = one.probabilities[place]
             values += ["" if one.empty[place] else f"{value:.6f}" for value in shares]

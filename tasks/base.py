@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
+from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
 from tasks.labelled_files import Source
 from tasks.metrics import MAIN_METRICS, metric_function
 from tasks.predictions import PredictionFile
@@ -32,7 +33,7 @@ class Kind:
     outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
     is the number of classes, if an example has one of them, and `labels` the number of labels, if
     an example may have several; `class_names` are their readable names. With several labels
-    predictions and targets are (B, C).
+    predictions and targets are (B, C). `calibrator` calibrates the scores; None if nothing does.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -45,6 +46,7 @@ class Kind:
     classes: int | None = None
     class_names: tuple[str, ...] = ()
     labels: int | None = None
+    calibrator: Calibrator | None = None
 
     @property
     def columns(self) -> int | None:
@@ -82,6 +84,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
+        calibrator=CLASSES,
     )
 
 
@@ -139,6 +142,7 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         ),
         class_names=names,
         labels=labels,
+        calibrator=LABELS,
     )
 
 
@@ -152,6 +156,7 @@ def similarity(scale: float) -> Kind:
         main_metric=MAIN_METRICS["similarity"],
         worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
+        calibrator=NUMBERS,
     )
 
 

@@ -109,7 +109,7 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
     marks = np.arange(len(examples)) < 9
     table = Scores(np.array(examples.ids), values, examples.targets, selected_on=marks)
     write_scores(predictions / scores_name("sst", "dev"), table)
-    line = f"9 of these {len(marks)} examples chose the members of this ensemble"
+    line = f"9 of these {len(marks)} examples selected the members of an ensemble"
     assert line in run_ok(*evaluate).stdout
 
 

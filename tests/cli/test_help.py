@@ -25,7 +25,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
     "--smart-weight --r-drop-weight --proximal-weight": ("single", "multitask"),
-    "--distillation-weight --silver": ("single", "multitask"),
+    "--distillation-weight --silver --calibrate": ("single", "multitask"),
     "--teacher": ("single", "multitask", "mine"),
     "--as-task --proposals --neighbours": ("mine",),
     "--combiner --sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
@@ -53,7 +53,7 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--preferences": ("pareto",),
     "--projection-head --hard-top-k": ("pretrain",),
-    "--probabilities": ("predict",),
+    "--probabilities --coverage": ("predict",),
     "--gold --zip": ("evaluate",),
     "--table --rows --seeds --further --stored-only": ("reproduce",),
 }
