@@ -11,7 +11,8 @@ from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
 COMMON = ("test_limit", "freeze_encoder")  # further settings in --help
-KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing")
+IMBALANCE = ("class_weights", "effective_beta", "focal_gamma", "logit_adjustment")
+KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing", *IMBALANCE)
 
 
 def add_flags(parser: Any) -> None:

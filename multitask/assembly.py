@@ -16,6 +16,7 @@ from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
 from minbert.tokenizer import truncation
 from multitask.config import RunConfig
+from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
@@ -27,6 +28,7 @@ from tasks.base import Task, on_scale, smoothed
 from tasks.data import Split, load_split, reading_notices, small_split_notices
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
+from tasks.imbalance import weights_line, with_imbalance
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
@@ -140,7 +142,30 @@ def assemble(
         for line in config.objective.notices(config, chosen):
             print(line, flush=True)
     model = build_model(config, chosen, device, verbose)
-    return Assembly(chosen, model, load_splits(config, chosen, model.bi_encoder))
+    splits = load_splits(config, chosen, model.bi_encoder)
+    return Assembly(rebalanced(config, chosen, splits), model, splits)
+
+
+def rebalanced(
+    config: RunConfig, chosen: Mapping[str, Task], splits: Mapping[str, Mapping[str, Split]]
+) -> dict[str, Task]:
+    """Return the tasks with their losses for imbalanced classes; print the weights of the classes.
+
+    The classes are counted in the training split. Raise RunError for a task of another loss.
+    """
+    found = dict(chosen)
+    for name, task in chosen.items():
+        if (how := imbalance_of(config, name)) is None:
+            continue
+        targets = splits[name]["train"].examples.targets
+        assert targets is not None, "train has labels"
+        try:
+            found[name] = with_imbalance(task, how, targets)
+        except ValueError as error:
+            raise RunError(f"{name}: {error}, for the losses of imbalanced classes") from error
+        if how.weights is not None:
+            print(f"{name}: {weights_line(task, how, targets)}", flush=True)
+    return found
 
 
 def build_model(

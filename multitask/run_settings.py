@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from common.settings import Count, Name, NonNegativeInt, Positive, Seed, Settings, setting
+from common.settings import (
+    Count,
+    Name,
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    Seed,
+    Settings,
+    setting,
+)
 from minbert.config import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
 from multitask.adapters import Adapter
@@ -20,6 +29,7 @@ from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
 from multitask.settings_by_name import SCALE
 from tasks import TaskOptions
+from tasks.imbalance import Weighting
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
 
@@ -131,6 +141,37 @@ class RunSettings(Settings):
         help="share of the target that cross-entropy spreads over all classes: one for all tasks "
         "with classes, or TASK=W",
         source="Szegedy et al., 2016, section 7",
+    )
+    class_weights: Weighting | Mapping[str, Weighting] | None = setting(
+        None,
+        group="training",
+        help="weight the loss of each class by its number of training examples n_c: by 1 / n_c "
+        "(balanced), or by their effective number (effective); one for all tasks with classes or "
+        "several labels, or TASK=NAME",
+        source="Cui et al., 2019",
+    )
+    effective_beta: Annotated[float, Meta(ge=0, lt=1)] = setting(
+        0.999,
+        group="training",
+        help="beta of effective class weights: 0 weights all classes alike, near 1 as balanced",
+        source="Cui et al., 2019, section 5",
+    )
+    focal_gamma: NonNegative | Mapping[str, NonNegative] = setting(
+        0.0,
+        metavar="X",
+        group="training",
+        help="exponent of the focal loss, in which examples that are classified well count less, "
+        "such as 2: one for all tasks with classes or several labels, or TASK=X",
+        source="Lin et al., 2017, Eq. 5",
+    )
+    logit_adjustment: NonNegative | Mapping[str, NonNegative] = setting(
+        0.0,
+        metavar="TAU",
+        group="training",
+        help="add TAU times the logarithms of the classes' shares of the training examples to the "
+        "logits in the loss, such as 1: one for all tasks with classes or several labels, or "
+        "TASK=TAU",
+        source="Menon et al., 2021, Eq. 10",
     )
     similarity_scale: Positive = setting(
         SCALE,

@@ -32,7 +32,8 @@ class Kind:
     outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
     is the number of classes, if an example has one of them, and `labels` the number of labels, if
     an example may have several; `class_names` are their readable names. With several labels
-    predictions and targets are (B, C).
+    predictions and targets are (B, C). `logits(outputs)`, if defined, are those of the classes or
+    labels, (B, C), whose cross-entropy is the loss.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -45,6 +46,7 @@ class Kind:
     classes: int | None = None
     class_names: tuple[str, ...] = ()
     labels: int | None = None
+    logits: Callable[[Outputs], Tensor] | None = None
 
     @property
     def columns(self) -> int | None:
@@ -60,8 +62,8 @@ def argmax(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(1)
 
 
-def identity(scores: np.ndarray) -> np.ndarray:
-    return scores
+def identity(values: Any) -> Any:
+    return values
 
 
 def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
@@ -82,6 +84,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
+        logits=identity,
     )
 
 
@@ -104,6 +107,7 @@ def corn(kind: Kind) -> Kind:
         divergence=lambda logits, others: symmetric_kl(
             corn_log_probabilities(logits), corn_log_probabilities(others)
         ),
+        logits=corn_log_probabilities,
     )
 
 
@@ -139,6 +143,7 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         ),
         class_names=names,
         labels=labels,
+        logits=identity,
     )
 
 
