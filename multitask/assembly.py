@@ -24,7 +24,7 @@ from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
-from tasks.base import Task, on_scale, smoothed
+from tasks.base import Task, on_scale, smoothed, with_macro_f1
 from tasks.data import Split, load_split, reading_notices, small_split_notices
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
@@ -98,20 +98,25 @@ def with_smoothing(task: Task, share: float) -> Task:
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
     """Return the tasks with `metric` as main metric, where a task has it, to select the best epoch.
 
-    Raise RunError if no task has this metric.
+    All tasks with classes or labels have `macro_f1`. Raise RunError if no task has the metric.
     """
     two = np.arange(2.0)
-    known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
+    kinds = {name: task.kind for name, task in tasks.items()}
+    if metric == "macro_f1":
+        kinds = {name: with_macro_f1(kind) for name, kind in kinds.items()}
+    known = {name: kind.metrics(two, two) for name, kind in kinds.items()}
     known = {name: names for name, names in known.items() if not tasks[name].auxiliary}
     if not any(metric in names for names in known.values()):
         available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
         raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
-    kinds = {
-        name: replace(tasks[name].kind, main_metric=metric, worst=METRICS[metric].worst)
-        for name, names in known.items()
-        if metric in names
+    return {
+        name: replace(
+            task, kind=replace(kinds[name], main_metric=metric, worst=METRICS[metric].worst)
+        )
+        if metric in known.get(name, ())
+        else task
+        for name, task in tasks.items()
     }
-    return {n: replace(task, kind=kinds.get(n, task.kind)) for n, task in tasks.items()}
 
 
 def training_texts(config: RunConfig) -> list[str]:

@@ -63,6 +63,21 @@ def evaluate(
     return metrics, scores
 
 
+def figures_by_class(
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Mapping[str, Split]],
+    split: str,
+    scores: Mapping[str, np.ndarray],
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return precision, recall, F1 and support by task and class, of tasks with known labels."""
+    found = {}
+    for name, values in scores.items():
+        kind, targets = tasks[name].kind, splits[name][split].examples.targets
+        if kind.columns is not None and targets is not None:
+            found[name] = kind.by_class(kind.predictions(values), targets)
+    return found
+
+
 @torch.inference_mode()
 def mean_losses(
     model: EncoderWithHeads, tasks: Mapping[str, Task], splits: Mapping[str, Split], count: int

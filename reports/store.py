@@ -39,6 +39,7 @@ SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "outp
 CONTENT = {
     "dev": Figures,
     "test": dict[str, dict[str, float]],
+    "by_class": dict[str, dict[str, dict[str, dict[str, float]]]],
     "history": list[dict[str, Any]],
     "members": dict[str, dict[str, Any]],
     "cut_texts": dict[str, tuple[int, int]],

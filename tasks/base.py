@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
 from tasks.labelled_files import Source
-from tasks.metrics import MAIN_METRICS, metric_function
+from tasks.metrics import MAIN_METRICS, METRICS, by_class, metric_function
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
 
@@ -57,6 +57,16 @@ class Kind:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
 
+    def by_class(self, predictions: np.ndarray, targets: np.ndarray) -> dict[str, dict[str, float]]:
+        """Return precision, recall, F1 and support of each class or label; none for numbers."""
+        if self.columns is None:
+            return {}
+        return by_class(predictions, targets, self.class_names or range_names(self.columns))
+
+
+def range_names(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
+
 
 def argmax(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(1)
@@ -85,6 +95,17 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         classes=classes,
         class_names=names,
         logits=identity,
+    )
+
+
+def with_macro_f1(kind: Kind) -> Kind:
+    """Return a kind of classes or labels with `macro_f1` among its metrics; others unchanged."""
+    if kind.columns is None:
+        return kind
+    score = METRICS["macro_f1"].score
+    return replace(
+        kind,
+        metrics=lambda found, true: {**kind.metrics(found, true), "macro_f1": score(found, true)},
     )
 
 
