@@ -1,8 +1,7 @@
 """Cross-entropy with logits that are adjusted to the frequencies of the classes.
 
-Menon et al. (2021): "Long-Tail Learning via Logit Adjustment". Only the loss adjusts
-them: the largest logit itself is the prediction for the balanced error, in which all classes count
-the same.
+Menon et al. (2021): "Long-Tail Learning via Logit Adjustment". Only the loss adjusts them: the
+largest logit itself is the prediction for the balanced error, in which all classes count the same.
 """
 
 from __future__ import annotations
