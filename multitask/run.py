@@ -153,10 +153,11 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         if (targets := splits[name]["test"].examples.targets) is not None
     }:
         result["test"] = test
-    result["by_class"] = {
-        split: figures_by_class(tasks, splits, split, scores)
-        for split, scores in (("dev", dev_scores), ("test", test_scores))
-    }
+    if not config.pretrains:  # whose predictions are embeddings
+        result["by_class"] = {
+            split: figures_by_class(tasks, splits, split, scores)
+            for split, scores in (("dev", dev_scores), ("test", test_scores))
+        }
     if config.measured_examples:
         train = {name: splits[name]["train"] for name in tasks}
         result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
