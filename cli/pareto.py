@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import typed
+from cli.single import IMBALANCE
 from cli.training import config_of, run_control, settings_file, training_flags
 from common.errors import SettingsError
 from common.suggestions import suggestion
@@ -23,7 +24,7 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
         ("sampling", "schedule", "combiner"),
-        ("batches_per_step", "select_by", "label_smoothing"),
+        ("batches_per_step", "select_by", "label_smoothing", *IMBALANCE),
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
         common=("test_limit",),

@@ -11,7 +11,9 @@ from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
 COMMON = ("test_limit", "freeze_encoder")  # further settings in --help
-KEYS = ("gradients", "select_by", "teacher", "silver", "label_smoothing", "calibrate")
+IMBALANCE = ("class_weights", "effective_beta", "focal_gamma", "logit_adjustment")
+LABELS = ("label_smoothing", "calibrate", *IMBALANCE)
+KEYS = ("gradients", "select_by", "teacher", "silver", *LABELS)
 
 
 def add_flags(parser: Any) -> None:

@@ -20,9 +20,9 @@ from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.methods import methods
+from multitask.older_versions import upgraded
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
-from multitask.run_settings import upgraded
 from multitask.stored_config import read_settings
 from multitask.user_methods import check_use
 from tasks.described import Folds

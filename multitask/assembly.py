@@ -17,6 +17,7 @@ from minbert.linear import choose_device, warn_if_slow
 from minbert.tokenizer import truncation
 from multitask.calibration import with_calibration_examples
 from multitask.config import RunConfig
+from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
@@ -24,10 +25,11 @@ from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
-from tasks.base import Task, on_scale, smoothed
+from tasks.base import Task, on_scale, smoothed, with_macro_f1
 from tasks.data import Split, load_together, reading_notices, small_split_notices
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
+from tasks.imbalance import weights_line, with_imbalance
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective
@@ -97,20 +99,25 @@ def with_smoothing(task: Task, share: float) -> Task:
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
     """Return the tasks with `metric` as main metric, where a task has it, to select the best epoch.
 
-    Raise RunError if no task has this metric.
+    All tasks with classes or labels have `macro_f1`. Raise RunError if no task has the metric.
     """
     two = np.arange(2.0)
-    known = {name: task.kind.metrics(two, two) for name, task in tasks.items()}
+    kinds = {name: task.kind for name, task in tasks.items()}
+    if metric == "macro_f1":
+        kinds = {name: with_macro_f1(kind) for name, kind in kinds.items()}
+    known = {name: kind.metrics(two, two) for name, kind in kinds.items()}
     known = {name: names for name, names in known.items() if not tasks[name].auxiliary}
     if not any(metric in names for names in known.values()):
         available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
         raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
-    kinds = {
-        name: replace(tasks[name].kind, main_metric=metric, worst=METRICS[metric].worst)
-        for name, names in known.items()
-        if metric in names
+    return {
+        name: replace(
+            task, kind=replace(kinds[name], main_metric=metric, worst=METRICS[metric].worst)
+        )
+        if metric in known.get(name, ())
+        else task
+        for name, task in tasks.items()
     }
-    return {n: replace(task, kind=kinds.get(n, task.kind)) for n, task in tasks.items()}
 
 
 def training_texts(config: RunConfig) -> list[str]:
@@ -141,7 +148,30 @@ def assemble(
         for line in config.objective.notices(config, chosen):
             print(line, flush=True)
     model = build_model(config, chosen, device, verbose)
-    return Assembly(chosen, model, load_splits(config, chosen, model.bi_encoder))
+    splits = load_splits(config, chosen, model.bi_encoder)
+    return Assembly(rebalanced(config, chosen, splits), model, splits)
+
+
+def rebalanced(
+    config: RunConfig, chosen: Mapping[str, Task], splits: Mapping[str, Mapping[str, Split]]
+) -> dict[str, Task]:
+    """Return the tasks with their losses for imbalanced classes; print the weights of the classes.
+
+    The classes are counted in the training split. Raise RunError for a task of another loss.
+    """
+    found = dict(chosen)
+    for name, task in chosen.items():
+        if (how := imbalance_of(config, name)) is None:
+            continue
+        targets = splits[name]["train"].examples.targets
+        assert targets is not None, "train has labels"
+        try:
+            found[name] = with_imbalance(task, how, targets)
+        except ValueError as error:
+            raise RunError(f"{name}: {error}, for the losses of imbalanced classes") from error
+        if how.weights is not None:
+            print(f"{name}: {weights_line(task, how, targets)}", flush=True)
+    return found
 
 
 def build_model(

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
 from multitask.methods import UserMethods, defaults_of, methods, owners
+from multitask.older_versions import legacy_config, upgraded
 from multitask.rules import faults
-from multitask.run_settings import RunSettings, legacy_config, upgraded
+from multitask.run_settings import RunSettings
 from multitask.sampling import FirstTask
 from multitask.settings_by_name import (
     METHODS,

@@ -114,6 +114,22 @@ def evaluate(
     return metrics, scores
 
 
+def figures_by_class(
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Mapping[str, Split]],
+    split: str,
+    scores: Mapping[str, np.ndarray],
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return precision, recall, F1 and support by task and class, of tasks with known labels."""
+    found = {}
+    for name, values in scores.items():
+        kind, own = tasks[name].kind, splits[name][split]
+        if kind.columns is not None and own.scored.targets is not None:
+            predictions = kind.predictions(values[own.scored_rows])
+            found[name] = kind.by_class(predictions, own.scored.targets)
+    return found
+
+
 @torch.inference_mode()
 def mean_losses(
     model: EncoderWithHeads, tasks: Mapping[str, Task], splits: Mapping[str, Split], count: int

@@ -197,8 +197,11 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         if not is_default(role, method):
             default = next(iter(methods(role)))
             yield f"{role}: expected {default} in mode pretrain, found {method.name}"
-    if c.label_smoothing:
-        yield f"label_smoothing: expected 0 in mode pretrain, found {c.label_smoothing}"
+    for key in ("label_smoothing", "focal_gamma", "logit_adjustment"):
+        if value := getattr(c, key):
+            yield f"{key}: expected 0 in mode pretrain, found {value}"
+    if c.class_weights:
+        yield f"class_weights: expected None in mode pretrain, found {c.class_weights}"
     if c.adapter is not None:
         yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
     if c.select_by:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
 from common.settings import default_of, short_repr
+from multitask import imbalance
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
@@ -46,6 +47,7 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from mixing_rules(c)
     yield from teacher_rules(c)
     yield from pretraining_rules(c) if c.pretrains else task_training_rules(c)
+    yield from () if c.pretrains else imbalance.imbalance_rules(c)
     yield from objective_rules(c)
 
 
@@ -98,7 +100,7 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     similar = [task for task in c.tasks if not has_classes(c, task)]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
-    for key in ("limit", "label_smoothing"):
+    for key in ("limit", "label_smoothing", *imbalance.SETTINGS):
         value = getattr(c, key)
         yield from not_among_tasks(c, key, value if isinstance(value, dict) else ())
     if c.protocol.counts_examples and similar:

@@ -19,7 +19,13 @@ from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
-from multitask.evaluation import counted, evaluate, mean_losses, score_splits
+from multitask.evaluation import (
+    counted,
+    evaluate,
+    figures_by_class,
+    mean_losses,
+    score_splits,
+)
 from multitask.methods import is_default
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
@@ -147,6 +153,11 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         if (targets := splits[name]["test"].examples.targets) is not None
     }:
         result["test"] = test
+    if not config.pretrains:  # whose predictions are embeddings
+        result["by_class"] = {
+            split: figures_by_class(tasks, splits, split, scores)
+            for split, scores in (("dev", dev_scores), ("test", test_scores))
+        }
     calibrations, measures = calibrate(
         tasks, {name: splits[name]["dev"] for name in tasks}, dev_scores
     )

@@ -1,4 +1,4 @@
-"""The settings of a run with their defaults and sources, and their form in older versions.
+"""The settings of a run with their defaults and sources.
 
 No torch is imported here.
 """
@@ -10,8 +10,16 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from common.errors import RunError
-from common.settings import Count, Name, NonNegativeInt, Positive, Seed, Settings, setting
+from common.settings import (
+    Count,
+    Name,
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    Seed,
+    Settings,
+    setting,
+)
 from minbert.config import Device, KernelChoice, Precision
 from minbert.pooling import Pooling
 from multitask.adapters import Adapter
@@ -19,8 +27,9 @@ from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
-from multitask.settings_by_name import FORMER_NAMES, SCALE
+from multitask.settings_by_name import SCALE
 from tasks import TaskOptions
+from tasks.imbalance import Weighting
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
 
@@ -132,6 +141,37 @@ class RunSettings(Settings):
         help="share of the target that cross-entropy spreads over all classes: one for all tasks "
         "with classes, or TASK=W",
         source="Szegedy et al., 2016, section 7",
+    )
+    class_weights: Weighting | Mapping[str, Weighting] | None = setting(
+        None,
+        group="training",
+        help="weight the loss of each class by its number of training examples n_c: by 1 / n_c "
+        "(balanced), or by their effective number (effective); one for all tasks with classes or "
+        "several labels, or TASK=NAME",
+        source="Cui et al., 2019",
+    )
+    effective_beta: Annotated[float, Meta(ge=0, lt=1)] = setting(
+        0.999,
+        group="training",
+        help="beta of effective class weights: 0 weights all classes alike, near 1 as balanced",
+        source="Cui et al., 2019, section 5",
+    )
+    focal_gamma: NonNegative | Mapping[str, NonNegative] = setting(
+        0.0,
+        metavar="X",
+        group="training",
+        help="exponent of the focal loss, in which examples that are classified well count less, "
+        "such as 2: one for all tasks with classes or several labels, or TASK=X",
+        source="Lin et al., 2017, Eq. 5",
+    )
+    logit_adjustment: NonNegative | Mapping[str, NonNegative] = setting(
+        0.0,
+        metavar="TAU",
+        group="training",
+        help="add TAU times the logarithms of the classes' shares of the training examples to the "
+        "logits in the loss, such as 1: one for all tasks with classes or several labels, or "
+        "TASK=TAU",
+        source="Menon et al., 2021, Eq. 10",
     )
     similarity_scale: Positive = setting(
         SCALE,
@@ -248,47 +288,3 @@ class RunSettings(Settings):
 
     # Classes of tasks from outside the tree, by which their names are known.
     outside_tasks: tuple[type[TaskOptions], ...] = ()
-
-
-OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
-HARD = ("top_k", "threshold", "top_fraction")
-
-
-def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored configuration with the behaviour of its version, in today's settings.
-
-    In older versions SMART's noise was added to the word embeddings, its radius and step size were
-    not shares, hard negatives were one mapping, and similarity labels were from 0 to 1 in the loss.
-    The last applies only to a run's configuration, which is complete, not to a user's own file.
-    """
-    found = dict(content)
-    for name, former in FORMER_NAMES.items():
-        if former in found and name in found:
-            raise RunError(f"{former}: expected only its new name {name}, found both")
-        if former in found:
-            found[name] = found.pop(former)
-    if all(key in content for key in OF_EVERY_RUN):
-        found.setdefault("similarity_scale", 1.0)
-    weights = content.get("smart_weight")
-    if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
-        found.pop("smart_radius", None)
-        found.pop("smart_step_size", None)
-        found["smart_place"] = "words"
-    hard = found.get("hard_negatives")
-    if isinstance(hard, Mapping):
-        if unknown := [name for name in hard if name not in HARD]:
-            raise RunError(f"hard_negatives: expected {', '.join(HARD)}, found {unknown[0]!r}")
-        del found["hard_negatives"]
-        found |= {f"hard_{name}": hard[name] for name in HARD if name in hard}
-    return found
-
-
-def legacy_config(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with the setting names of older versions; they name run folders."""
-    found = dict(content)
-    for name, former in FORMER_NAMES.items():
-        if name in found:
-            found[former] = found.pop(name)
-    hard = {name: found.pop(f"hard_{name}", None) for name in HARD}
-    given = {name: value for name, value in hard.items() if value is not None}
-    return found | ({"hard_negatives": given} if given else {})

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from reports.class_tables import class_tables
 from reports.comparison import Comparison
-from reports.comparison_tables import NOTES, sections
+from reports.comparison_tables import NOTES, Section, sections
 from reports.disagreements import disagreements
 from reports.figures import Drawing
 from reports.systems import tasks_of
 from reports.verdict import verdicts
 
 TEMPLATE = Path(__file__).with_name("page.html")
+
+
+def class_sections(comparison: Comparison) -> Iterator[Section]:
+    """Yield a table of precision, recall and F1 by class for each task with classes or labels."""
+    for task in tasks_of(comparison.systems):
+        if (table := class_tables(comparison.systems, task)) is not None:
+            yield Section(f"Classes of {task}: precision, recall and F1", table)
 
 
 def comparison_page(
@@ -39,7 +47,7 @@ def comparison_page(
         names=[one.system.name for one in systems],
         summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
         verdicts=verdicts(comparison),
-        tables=sections(comparison),
+        tables=[*sections(comparison), *class_sections(comparison)],
         notes=NOTES,
         # The figures are markup; their texts were escaped when they were drawn.
         figures=[

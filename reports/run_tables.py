@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.class_tables import ByClass, class_table
 from reports.store import StoredRun
 from reports.tables import Table, shown, shown_table
 from tasks import in_order
@@ -90,6 +91,12 @@ def fold_summary(result: Mapping[str, Any]) -> str:
     return f"test metrics of {result['folds']} folds\n{shown_table(header, rows)}"
 
 
+def class_lines(by_task: Mapping[str, ByClass]) -> Iterator[str]:
+    """Yield a table of the classes' dev figures between empty lines, if any task has classes."""
+    if by_task:
+        yield f"\n{shown_table(*class_table(by_task))}\n"
+
+
 def summary(result: dict[str, Any]) -> str:
     """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
 
@@ -119,6 +126,7 @@ def summary(result: dict[str, Any]) -> str:
         shown_table(["task", "metric", "dev", *further], rows),
         *blanks(result["dev"], further),
         *([f"\n{shown_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
+        *class_lines(result.get("by_class", {}).get("dev", {})),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",

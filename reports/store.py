@@ -13,8 +13,8 @@ from common.json_files import write_sealed
 from common.settings import accepts
 from multitask.checkpoint_folders import publish
 from multitask.config import default_values, step_batches
+from multitask.older_versions import upgraded
 from multitask.run_folder import Figures, RunFolder
-from multitask.run_settings import upgraded
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
@@ -39,6 +39,7 @@ SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "outp
 CONTENT = {
     "dev": Figures,
     "test": dict[str, dict[str, float]],
+    "by_class": dict[str, dict[str, dict[str, dict[str, float]]]],
     "history": list[dict[str, Any]],
     "members": dict[str, dict[str, Any]],
     "cut_texts": dict[str, tuple[int, int]],

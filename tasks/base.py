@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
 from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
 from tasks.labelled_files import Source
-from tasks.metrics import MAIN_METRICS, metric_function
+from tasks.metrics import MAIN_METRICS, METRICS, by_class, metric_function
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
 
@@ -33,7 +33,9 @@ class Kind:
     outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
     is the number of classes, if an example has one of them, and `labels` the number of labels, if
     an example may have several; `class_names` are their readable names. With several labels
-    predictions and targets are (B, C). `calibrator` calibrates the scores; None if nothing does.
+    predictions and targets are (B, C). `logits(outputs)`, if defined, are those of the classes or
+    labels, (B, C), whose cross-entropy is the loss. `calibrator` calibrates the scores; None if
+    nothing does.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -47,6 +49,7 @@ class Kind:
     class_names: tuple[str, ...] = ()
     labels: int | None = None
     calibrator: Calibrator | None = None
+    logits: Callable[[Outputs], Tensor] | None = None
 
     @property
     def columns(self) -> int | None:
@@ -57,13 +60,23 @@ class Kind:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
 
+    def by_class(self, predictions: np.ndarray, targets: np.ndarray) -> dict[str, dict[str, float]]:
+        """Return precision, recall, F1 and support of each class or label; none for numbers."""
+        if self.columns is None:
+            return {}
+        return by_class(predictions, targets, self.class_names or range_names(self.columns))
+
+
+def range_names(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
+
 
 def argmax(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(1)
 
 
-def identity(scores: np.ndarray) -> np.ndarray:
-    return scores
+def identity(values: Any) -> Any:
+    return values
 
 
 def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
@@ -85,6 +98,18 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         classes=classes,
         class_names=names,
         calibrator=CLASSES,
+        logits=identity,
+    )
+
+
+def with_macro_f1(kind: Kind) -> Kind:
+    """Return a kind of classes or labels with `macro_f1` among its metrics; others unchanged."""
+    if kind.columns is None:
+        return kind
+    score = METRICS["macro_f1"].score
+    return replace(
+        kind,
+        metrics=lambda found, true: {**kind.metrics(found, true), "macro_f1": score(found, true)},
     )
 
 
@@ -107,6 +132,7 @@ def corn(kind: Kind) -> Kind:
         divergence=lambda logits, others: symmetric_kl(
             corn_log_probabilities(logits), corn_log_probabilities(others)
         ),
+        logits=corn_log_probabilities,
     )
 
 
@@ -143,6 +169,7 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         class_names=names,
         labels=labels,
         calibrator=LABELS,
+        logits=identity,
     )
 
 

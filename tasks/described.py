@@ -19,9 +19,10 @@ from msgspec import Meta
 
 from common.atomic_files import check_regular
 from common.errors import SettingsError, UserError
-from common.settings import Name, Settings, convert, expected, hints_of, required
+from common.settings import Name, Positive, Settings, convert, expected, hints_of, required
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
+from tasks.readers import to_number
 from tasks.registry import TASK_NAMES
 
 if TYPE_CHECKING:
@@ -33,14 +34,8 @@ FILES = ("train", "dev", "test")
 Blank = Literal["none", "unknown"]
 Folds = Annotated[int, Meta(ge=3, le=50)]
 Fold = Annotated[int, Meta(ge=1, le=50)]  # number of a fold
-ADDED = (
-    "separator",
-    "blank",
-    "table",
-    "group",
-    "fold",
-    "folds",
-)  # fields that are stored only if they are set
+# Fields that are stored only if they are set.
+ADDED = ("separator", "blank", "class_weights", "table", "group", "fold", "folds")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -77,6 +72,7 @@ class Description(Settings):
     high: Bound | None = None
     separator: Annotated[str, Meta(min_length=1)] | None = None  # of several labels; default: |
     blank: Blank | None = None  # a row without labels has none (default), or unknown ones
+    class_weights: dict[str, Positive] | None = None  # by class or label; default: 1
     pair: Literal["bi", "joint"] = "bi"  # encode the texts separately, or as one sequence
     quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
     group: Name | None = None  # column; rows with the same value are in the same split
@@ -107,8 +103,8 @@ class TaskDescription:
 
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
-    has none, or is skipped if `blank` is unknown. Files are CSV, TSV, JSONL, Parquet or a folder of
-    Arrow files.
+    has none, or is skipped if `blank` is unknown. `class_weights` are factors of the loss by class
+    or label, 1 for the others. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
 
     `table` has the label columns that share the split of the file, with the separator of their
     labels, "" for one label; rows with the same value in `group` stay together. Of `folds`, number
@@ -131,6 +127,7 @@ class TaskDescription:
     quotes: bool = True
     separator: str | None = None
     blank: Blank | None = None
+    class_weights: dict[str, Positive] | None = None
     table: Mapping[str, str] | None = None
     group: str | None = None
     fold: Fold | None = None
@@ -278,6 +275,8 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
             return float(value)
         except ValueError:
             return value
+    if key == "class_weights":
+        return weights_by_class(name, value)
     if key not in ("text", "labels"):
         return value
     if isinstance(value, str):
@@ -287,3 +286,20 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
         value = [str(one).strip() if isinstance(one, str | int | float) else one for one in value]
     return value
+
+
+def weights_by_class(name: str, value: Any) -> Any:
+    """Return weights by class from `fire=5|flood=2` or a mapping; raise DescriptionError."""
+    if isinstance(value, dict):
+        return {str(label): weight for label, weight in value.items()}
+    found: dict[str, float] = {}
+    for part in str(value).split("|"):
+        label, sign, weight = part.rpartition("=")
+        number = to_number(weight)
+        if not sign or number is None or label in found:
+            raise DescriptionError(
+                f"{name}: class_weights: expected each class once, as in fire=5|flood=2, found "
+                f"{part!r}; --class-weights balanced weights by numbers of examples"
+            )
+        found[label.strip()] = number
+    return found

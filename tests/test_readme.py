@@ -96,7 +96,8 @@ def test_every_command_of_the_readme_runs(place, monkeypatch, capsys):
 def result_of(printed):
     """Return the header, the value of each (task, metric), and the steps of each status."""
     header = re.search(r"^ *task +metric.*$", printed, re.MULTILINE)
-    rows = re.findall(r"^ *(\w+) +(\w+) +(-?[01]\.\d{4})\b", printed, re.MULTILINE)
+    table = printed[header.start() :].partition("\n\n")[0]  # without that of the classes
+    rows = re.findall(r"^ *(\w+) +(\w+) +(-?[01]\.\d{4})\b", table, re.MULTILINE)
     steps = {status: int(n) for n, status in re.findall(r"^(\d+) steps: (.+)$", printed, re.M)}
     return header[0].split(), {row[:2]: float(row[2]) for row in rows}, steps
 

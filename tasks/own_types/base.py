@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
+from common.suggestions import suggestion
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -73,6 +74,27 @@ class OwnType:
     build: Callable[[TaskDescription], Parts]
     own_loss: bool = False
     cell: Callable[[Any, Mapping[str, Any]], str | int | float] = plain_cell
+
+
+def weights_fault(weights: Mapping[str, float] | None, labels: Sequence[str]) -> str | None:
+    """Return what is wrong with weights by class, or None."""
+    for name in weights or ():
+        if name not in labels:
+            known = listed(labels, 10)
+            return f"class_weights: expected some of {known}, found {name!r}" + suggestion(
+                name, labels
+            )
+    return None
+
+
+def completed_weights(
+    name: str, description: Mapping[str, Any], labels: Sequence[str]
+) -> Mapping[str, float] | None:
+    """Return the weights by class in a description; raise DescriptionError for an unknown class."""
+    weights = description.get("class_weights")
+    if line := weights_fault(weights, labels):
+        raise DescriptionError(f"{name}: {line}")
+    return weights
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

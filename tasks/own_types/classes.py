@@ -16,7 +16,9 @@ from tasks.own_types.base import (
     Parts,
     check_labels,
     columns,
+    completed_weights,
     listed,
+    weights_fault,
 )
 from tasks.readers import named_label, to_number
 from tasks.text_files import DataError
@@ -37,7 +39,8 @@ def complete_classes(
     """Return the given classes, or those of the file in the order of `sorted_labels`."""
     labels = tuple(description["labels"]) or sorted_labels(distinct_labels(name, file, found))
     check_labels(name, labels)
-    return {"labels": labels}
+    weights = completed_weights(name, description, labels)
+    return {"labels": labels, "class_weights": weights}
 
 
 def distinct_labels(
@@ -72,7 +75,8 @@ def complete_ordered(
                 f"found {listed(words)}"
             )
     check_labels(name, labels)
-    return {"labels": labels}
+    weights = completed_weights(name, description, labels)
+    return {"labels": labels, "class_weights": weights}
 
 
 def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,7 +86,9 @@ def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def fault(described: TaskDescription) -> str | None:
-    return "labels: expected two or more" if len(set(described.labels)) < 2 else None
+    if len(set(described.labels)) < 2:
+        return "labels: expected two or more"
+    return weights_fault(described.class_weights, described.labels)
 
 
 def lines(described: TaskDescription) -> Iterator[str]:
@@ -160,7 +166,7 @@ def build_ordered(described: TaskDescription) -> Parts:
 CLASSIFICATION = OwnType(
     predicts="class",
     texts=(1, 2),
-    keys=("labels",),
+    keys=("labels", "class_weights"),
     complete=complete_classes,
     fault=fault,
     lines=lines,

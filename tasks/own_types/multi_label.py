@@ -17,7 +17,9 @@ from tasks.own_types.base import (
     Parts,
     check_labels,
     columns,
+    completed_weights,
     listed,
+    weights_fault,
 )
 from tasks.own_types.classes import distinct_labels, head, sorted_labels
 from tasks.readers import UnknownLabelError
@@ -51,7 +53,12 @@ def complete(
         if separator in label:
             line = f"labels: expected labels without {separator!r}, found {label!r}"
             raise DescriptionError(f"{name}: {line}; separator= names another")
-    return {"labels": labels, "separator": separator, "blank": description.get("blank") or "none"}
+    return {
+        "labels": labels,
+        "separator": separator,
+        "blank": description.get("blank") or "none",
+        "class_weights": completed_weights(name, description, labels),
+    }
 
 
 def fault(described: TaskDescription) -> str | None:
@@ -60,7 +67,7 @@ def fault(described: TaskDescription) -> str | None:
     for key in ("separator", "blank"):
         if not getattr(described, key):
             return f"{key}: expected a text, found none"
-    return None
+    return weights_fault(described.class_weights, described.labels)
 
 
 def lines(described: TaskDescription) -> Iterator[str]:
@@ -138,7 +145,7 @@ def joined_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
 MULTI_LABEL = OwnType(
     predicts="labels",
     texts=(1, 2),
-    keys=("labels", "separator", "blank"),
+    keys=("labels", "separator", "blank", "class_weights"),
     complete=complete,
     fault=fault,
     lines=lines,

@@ -1,6 +1,7 @@
 """Ordered classes and several labels of a user's file, in every mode."""
 
 import csv
+import re
 import warnings
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def trained(tmp_path_factory):
 
 def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok, recwarn):
     assert set(metrics(trained[0])["dev"]["urgency"]) == {"quadratic_kappa", "accuracy"}
+    figures = metrics(trained[0])["by_class"]
+    assert list(figures["dev"]["urgency"]) == ["low", "normal", "high"]  # in their order
+    assert len(figures["test"]["tags"]) == 8
+    for split, found in figures.items():
+        f1 = [one["f1"] for one in found["tags"].values()]
+        assert metrics(trained[0])[split]["tags"]["macro_f1"] == pytest.approx(sum(f1) / 8)
     named = [f"{name}={folder}" for name, folder in zip("ab", trained, strict=True)]
     page = ("--mode", "compare", "--runs", *named, "--output", tmp_path / "page")
     printed = run_ok(*page).stdout
@@ -37,6 +44,7 @@ def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok
     assert "Disagreements on tags" in html
     assert "confusion-urgency-1" in html
     assert "confusion-tags" not in html
+    assert "Classes of tags: precision, recall and F1" in html
     assert "similarity-tags" not in html
     merge = ("--mode", "ensemble", "--runs", *trained, "--method", "vote")
     printed = run_ok(*merge, "--output", tmp_path / "vote").stdout
@@ -95,3 +103,21 @@ def test_modes_that_need_one_class_refuse_several_labels(trained, tmp_path, erro
     assert cli.main([*command, "--output", str(folder)]) == 0
     mine = ("--mode", "mine", "--teacher", folder, "--as-task", tmp_path / "silver.csv")
     assert "expected a run with pairs, found none" in error_line(1, *mine)
+
+
+def test_a_run_with_weights_prints_them_and_the_figures_of_each_class(tmp_path, run_ok):
+    weighted = (*TASKS[2:3], f"{URGENCY},class_weights=high=5|low=2")
+    settings = ("--select-by", "macro_f1", "--focal-gamma", "2", "--class-weights", "tags=balanced")
+    command = ("--mode", "multitask", *TASKS[:2], *weighted, *settings)
+    small = ("--encoder", "tiny", "--epochs", "1", "--output", tmp_path / "run")
+    printed = run_ok(*command, *small).stdout
+    assert "urgency: weights of classes: low 2, normal 1, high 5\n" in printed
+    assert "tags: weights of labels, relative to their absence: access " in printed
+    assert re.search(r"^task +class +precision +recall +f1 +support$", printed, re.MULTILINE)
+    for task, names in metrics(tmp_path / "run")["by_class"]["dev"].items():
+        for name, one in names.items():
+            figures = (f"{one[key]:.4f}" for key in ("precision", "recall", "f1"))
+            line = " +".join([task, name, *figures, str(one["support"])])
+            assert re.search(rf"^{line}$", printed, re.MULTILINE)
+    assert "macro_f1" in metrics(tmp_path / "run")["dev"]["urgency"]
+    run_ok("--mode", "compare", "--runs", tmp_path / "run")

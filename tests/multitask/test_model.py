@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from plain import step_terms
@@ -57,6 +58,13 @@ def test_another_metric_may_select_the_epoch():
     )
     assert [task.kind.main_metric for task in both.values()] == ["matthews", "pearson"]
     assert both["cola"].kind.worst == -1
+    rare = build_tasks(
+        replace(CONFIG, mode="multitask", tasks=("qqp", "etpc", "sts"), select_by="macro_f1")
+    )
+    assert [task.kind.main_metric for task in rare.values()] == ["macro_f1", "macro_f1", "pearson"]
+    found = rare["qqp"].kind.measure(np.eye(2)[[0, 0, 1]], np.array([0, 1, 1]))
+    assert list(found) == ["accuracy", "f1", "macro_f1"]
+    assert found["macro_f1"] == pytest.approx(2 / 3)
     with pytest.raises(RunError, match="expected a metric of the tasks: sst has accuracy"):
         build_tasks(replace(CONFIG, select_by="pearson"))
 

@@ -120,12 +120,12 @@ def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trai
 
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad"])
 @pytest.mark.parametrize("size", [1, 3])
-def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combiner, size):
+@pytest.mark.parametrize("weights", [None, "balanced"])
+def test_micro_batches_give_the_gradient_of_the_whole_batch(make_trainer, combiner, size, weights):
     gradients = []
     for micro_batch in (None, size):
-        trainer = make_trainer(
-            f"{micro_batch}", combiner=combiner, micro_batch=micro_batch, dropout=False
-        )
+        changes = {"combiner": combiner, "micro_batch": micro_batch, "class_weights": weights}
+        trainer = make_trainer(f"{micro_batch}", dropout=False, **changes)
         trainer.gradient(drawn(trainer, "sst", "qqp"))
         gradients.append((shared_gradient(trainer), head_gradients(trainer)["qqp"]))
     assert_same(trainer, gradients[1][0], gradients[0][0])

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
@@ -131,6 +132,34 @@ def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(p
     assert '<td role="cell" data-name="plain" class="wrong"><span>✗ ' in page
     assert "predicted" in page
     assert "label very negative: predicted" in page
+
+
+def test_the_page_has_figures_of_each_class_of_each_system(pair):
+    from sklearn.metrics import recall_score
+
+    page = page_of(pair)
+    assert "Classes of qqp: precision, recall and F1</h2>" in page
+    assert "Classes of sts" not in page
+    header, rows = class_tables(pair, "sst")
+    assert header == ["class", "precision", "recall", "f1", "support"]
+    names = ("very negative", "negative", "neutral", "positive", "very positive")
+    systems = [one.system.name for one in pair]
+    assert [row[0] for row in rows] == [f"{name}, {one}" for name in names for one in systems]
+    for one, found in zip(pair, (rows[0::2], rows[1::2]), strict=True):
+        several = [one.scores["sst", seed] for seed in one.seeds("sst")]
+        recalls = [recall_score(s.targets, s.values.argmax(1), average=None) for s in several]
+        assert [row[2] for row in found] == [f"{value:.4f}" for value in np.mean(recalls, 0)]
+        assert [row[4] for row in found] == [str(n) for n in np.bincount(several[0].targets)]
+
+
+def test_of_many_classes_the_worst_are_shown():
+    figures = {"precision": 0.5, "recall": 0.5, "support": 3}
+    found = {f"c{n}": {**figures, "f1": (n * 7 % 13) / 13} for n in range(13)}
+    found["c0"]["support"] = 0  # the worst, without examples
+    _, rows = class_table({"topics": found, "few": dict([*found.items()][:12])})
+    worst = sorted(found, key=lambda one: found[one]["f1"])[1:6]
+    assert [row[1] for row in rows if row[0] == "topics: the worst of 13"] == worst
+    assert [row[1] for row in rows if row[0] == "few"] == [f"c{n}" for n in range(12)]
 
 
 def test_figures_are_files_whose_texts_name_examples_and_seeds(pair, tmp_path):

@@ -13,6 +13,7 @@ from sklearn import metrics as sklearn
 
 from tasks.metrics import (
     accuracy,
+    by_class,
     f1,
     metric_error,
     overall,
@@ -37,6 +38,35 @@ def test_classification_equals_scikit_learn(classes, seed):
     average = "binary" if classes == 2 else "macro"
     assert f1(predictions, targets, average) == pytest.approx(
         sklearn.f1_score(targets, predictions, average=average)
+    )
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_figures_by_class_count_examples(several, seed):
+    """Precision, recall and F1 of each class from counts of pairs; 0 where they are undefined."""
+    names, rng = ("a", "b", "c", "never"), np.random.default_rng(seed)
+    if several:
+        targets, predictions = rng.integers(0, 2, (2, 31, 4))
+        targets[:, 3] = predictions[:, 3] = 0
+        sides = [(predictions[:, k], targets[:, k]) for k in range(4)]
+    else:
+        targets, predictions = rng.integers(0, 3, (2, 31))
+        sides = [(predictions == k, targets == k) for k in range(4)]
+    found = by_class(predictions, targets, names)
+    assert list(found) == list(names)
+    for name, (predicted, true) in zip(names, sides, strict=True):
+        both, all_predicted, support = int((predicted * true).sum()), predicted.sum(), true.sum()
+        expected = {
+            "precision": both / max(1, all_predicted),
+            "recall": both / max(1, support),
+            "f1": 2 * both / max(1, all_predicted + support),
+            "support": support,
+        }
+        assert found[name] == pytest.approx(expected)
+    assert metric_error(found) is None
+    assert (
+        metric_error({"a": {"recall": 1.5}}) == "recall: expected a number from 0 to 1, found 1.5"
     )
 
 
