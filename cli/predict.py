@@ -19,7 +19,7 @@ from cli.corpus import check_output
 from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Name
 from multitask.config import RunConfig
-from multitask.run_settings import MACHINE
+from multitask.run_settings import MACHINE, READING
 
 
 def add_flags(parser: Any) -> None:
@@ -72,8 +72,8 @@ def add_flags(parser: Any) -> None:
         "from the column INDEX (default: index; QQP has id), and the label predicted for one "
         "of --tasks; implies --quotes no",
     )
-    parser.flags = flags = Flags(parser)
-    flags.add_config(("precision", *MACHINE))
+    parser.flags = flags = Flags(parser, defaults={"long": "that of the run"})
+    flags.add_config((*READING, "precision", *MACHINE))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 

@@ -1,9 +1,13 @@
-"""Checks of the texts that a user passes to an encoder or a tokenizer."""
+"""Checks of the texts that a user passes to an encoder or a tokenizer, and portions of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+# Characters of the texts that are tokenised at once, and of those that are held at once.
+AT_ONCE, HELD = 1 << 23, 1 << 26
+Item = TypeVar("Item")
 
 
 def check_column(sentences: object, batch_size: int | None) -> None:
@@ -27,3 +31,36 @@ def check_texts(texts: Sequence[Any], before: int = 0) -> None:
             raise TypeError(f"texts: expected strings, {found}")
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise TypeError(f"texts: expected Unicode text, found half a surrogate pair at {index}")
+
+
+def size_of(text: object) -> int:
+    """Return the characters of a text; 0 for anything else, which is refused later."""
+    return len(text) if isinstance(text, str) else 0
+
+
+def windows(
+    items: Iterable[Item], most: int, size: Callable[[Item], int], largest: int = HELD
+) -> Iterator[list[Item]]:
+    """Yield lists of at most `most` items; an item with which they reach `largest` is the last.
+
+    `size` gives the characters of an item. No item is read before it is needed.
+    """
+    window: list[Item] = []
+    characters = 0
+    for item in items:
+        window.append(item)
+        characters += size(item)
+        if len(window) == most or characters >= largest:
+            yield window
+            window, characters = [], 0
+    if window:
+        yield window
+
+
+def portions(most: int, *columns: Sequence[str] | None) -> Iterator[slice]:
+    """Yield slices of at most `most` rows of the columns with at most about AT_ONCE characters."""
+    begin = 0
+    rows = zip(*(column for column in columns if column is not None), strict=True)
+    for window in windows(rows, most, lambda row: sum(map(size_of, row)), AT_ONCE):
+        yield slice(begin, begin + len(window))
+        begin += len(window)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +14,7 @@ from torch import Tensor
 
 from common.errors import EncoderError, RunError
 from minbert.adapters import AdaptedEncoder
-from minbert.batching import TokenLists
+from minbert.batching import Chunks, TokenLists, offsets_of
 from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
@@ -55,6 +57,7 @@ class MultiTaskModel:
         device: str = "auto",
         linear: str | None = None,
         use: UserMethods = (),
+        reading: Mapping[str, Any] = MappingProxyType({}),
     ) -> MultiTaskModel:
         """Load a run or an exported run.
 
@@ -63,11 +66,12 @@ class MultiTaskModel:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             linear: float32 kernel on a CPU, `mkl`, `onednn` or `auto`; None for that of the run.
             use: user-defined methods that the run was trained with.
+            reading: `max_tokens` and `long`, if they are not those of the run.
 
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
-        config, _, model = load_trained(Path(folder), device, linear, use)
+        config, _, model = load_trained(Path(folder), device, linear, use, reading)
         return cls(model, config)
 
     @property
@@ -116,7 +120,7 @@ class MultiTaskModel:
             cut += shortened
             for name, found in several.items():
                 parts[name].append(found)
-        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
+        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.longest)
         result = {name: joined(several) for name, several in parts.items()}
         warn_of_empty_texts(count_empty(result), len(pairs))
         return result
@@ -184,7 +188,7 @@ class MultiTaskModel:
             if count is not None:
                 count(len(window))
             yield window, found
-        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
+        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.longest)
         warn_of_empty_texts(empty, done)
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
@@ -281,7 +285,17 @@ def concatenated(several: Sequence[TokenLists]) -> TokenLists:
     segments = [one.segments for one in several if one.segments is not None]
     return TokenLists(
         np.concatenate([one.ids for one in several]),
-        np.concatenate([[0], np.cumsum(lengths)]),
+        offsets_of(lengths),
         np.concatenate([one.truncated for one in several]),
         np.concatenate(segments) if segments else None,
+        chunks_of(several),
     )
+
+
+def chunks_of(several: Sequence[TokenLists]) -> Chunks | None:
+    """Return the chunks of the concatenated lists, None if no sequence has several."""
+    if all(one.chunks is None for one in several):
+        return None
+    parts = [one.one_chunk_each() for one in several]
+    counts = np.concatenate([np.diff(one.offsets) for one in parts])
+    return Chunks(np.concatenate([one.lengths for one in parts]), offsets_of(counts))

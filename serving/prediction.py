@@ -18,8 +18,8 @@ class Prediction:
     each of several labels (n, C); `labels` are the same as text. `probabilities` (n, C) are those
     of the classes in `class_names`, or None for similarities. `empty` (n,) is true for rows with an
     empty text that the head reads: their label is empty, and their value and probabilities mean
-    nothing. `cut` (n,) is true for rows with a text that is longer than the encoder's limit: the
-    head has read only its beginning.
+    nothing. `cut` (n,) is true for rows with a text that is longer than the limit: the head has read
+    only a part of it, by default its beginning.
     """
 
     task: str

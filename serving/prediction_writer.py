@@ -61,11 +61,13 @@ def write_predictions(
     `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
     """
     from common.progress import bar
+    from multitask.stored_config import reading_of
     from serving.model import MultiTaskModel
 
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # reports faulty input before the model is loaded
-    model = MultiTaskModel.load(run, machine.device, machine.linear, outside)
+    reading = reading_of(machine.given)
+    model = MultiTaskModel.load(run, machine.device, machine.linear, outside, reading)
     loaded = time.perf_counter()
     if first is None:
         if options.glue:
