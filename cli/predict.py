@@ -1,8 +1,9 @@
 """Predict new texts with a run: run.py --mode predict --run RUN --input FILE --column TEXT
 
 Without --input, one text per line is read from standard input, or two with a tab between them. The
-predictions are written to --output or to standard output, one line per text. The prediction of an
-empty text is empty; a line gives the number of these rows:
+predictions are written to --output or to standard output, one line per text, after all columns of
+the input; the last column, reason, marks rows with an empty text, whose prediction is empty, and
+texts that were cut. A line gives the number of these rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """
@@ -13,13 +14,17 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from cli.corpus import check_output
 from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Name
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
+
+Probability = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
 
 
 def add_flags(parser: Any) -> None:
@@ -63,6 +68,13 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="add one column per class")
     files.add_argument(
+        "--threshold",
+        type=typed(Probability),
+        metavar="P",
+        help="predict a class only if its probability is at least P, and each of several labels "
+        "whose probability is (default: the most probable class, and labels above one half)",
+    )
+    files.add_argument(
         "--glue",
         type=typed(Name),
         nargs="?",
@@ -94,13 +106,20 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--glue: expected --quotes no, which it implies, found yes")
     if args.glue and args.probabilities:
         parser.error("--glue and --probabilities: expected at most one of them")
+    if args.glue and args.threshold is not None:
+        parser.error("--glue and --threshold: expected at most one of them")
     target = Path(args.output) if args.output else None
     machine = RunConfig(**parser.flags.given(args, ()))
     quoted = args.quotes != "no" and not args.glue
     source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
     comma = target is not None and target.suffix.lower() == ".csv"
     wanted = PredictionOptions(
-        args.tasks, args.label, bool(args.glue), args.probabilities, "," if comma else "\t"
+        args.tasks,
+        args.label,
+        bool(args.glue),
+        args.probabilities,
+        "," if comma else "\t",
+        args.threshold,
     )
     if target is None:
         if args.overwrite:

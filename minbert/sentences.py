@@ -38,21 +38,28 @@ def size_of(text: object) -> int:
     return len(text) if isinstance(text, str) else 0
 
 
+def characters(row: Sequence[object]) -> int:
+    """Return the characters of the texts of a row."""
+    return sum(map(size_of, row))
+
+
 def windows(
-    items: Iterable[Item], most: int, size: Callable[[Item], int], largest: int = HELD
+    items: Iterable[Item], most: int, size: Callable[[Item], int], largest: int | None = None
 ) -> Iterator[list[Item]]:
     """Yield lists of at most `most` items; an item with which they reach `largest` is the last.
 
     `size` gives the characters of an item. No item is read before it is needed.
     """
+    largest = HELD if largest is None else largest
     window: list[Item] = []
-    characters = 0
+    total = 0
     for item in items:
         window.append(item)
-        characters += size(item)
-        if len(window) == most or characters >= largest:
+        total += size(item)
+        if len(window) == most or total >= largest:
             yield window
-            window, characters = [], 0
+            del window  # before the next one is read
+            window, total = [], 0
     if window:
         yield window
 
@@ -61,6 +68,6 @@ def portions(most: int, *columns: Sequence[str] | None) -> Iterator[slice]:
     """Yield slices of at most `most` rows of the columns with at most about AT_ONCE characters."""
     begin = 0
     rows = zip(*(column for column in columns if column is not None), strict=True)
-    for window in windows(rows, most, lambda row: sum(map(size_of, row)), AT_ONCE):
+    for window in windows(rows, most, characters, AT_ONCE):
         yield slice(begin, begin + len(window))
         begin += len(window)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from minbert.batching import Chunks, TokenLists, offsets_of
 from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
-from minbert.sentences import check_texts
+from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
 from multitask.config import RunConfig
@@ -33,6 +32,7 @@ from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
 Texts = Sequence[str] | Sequence[tuple[str, str]]
+Row = TypeVar("Row", bound=tuple[str, ...])  # the one or two texts of a row
 
 
 class MultiTaskModel:
@@ -163,18 +163,20 @@ class MultiTaskModel:
 
     def predict_stream(
         self,
-        rows: Iterable[tuple[str, ...]],
+        rows: Iterable[Row],
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
         count: Callable[[int], object] | None = None,
-    ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
+        size: Callable[[Row], int] = characters,
+    ) -> Iterator[tuple[list[Row], dict[str, Prediction]]]:
         """Yield windows of a few thousand rows with their predictions, for a stream of any length.
 
-        `count` is called with the number of rows of each window, for a progress bar. The warnings
-        of `predict` are issued after the last row.
+        Only one window is held in memory; it has fewer rows if they are large, where `size` gives
+        the characters of a row. `count` is called with the number of rows of each window, for a
+        progress bar. The warnings of `predict` are issued after the last row.
         """
-        done, cut, empty, remaining = 0, 0, 0, iter(rows)
-        while window := list(islice(remaining, WINDOW)):
+        done, cut, empty = 0, 0, 0
+        for window in windows(rows, WINDOW, size):
             for number, row in enumerate(window, done + 1):
                 if len(row) != len(window[0]):
                     raise RunError(
@@ -188,6 +190,7 @@ class MultiTaskModel:
             if count is not None:
                 count(len(window))
             yield window, found
+            del window, columns, found  # before the next window is read
         warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.longest)
         warn_of_empty_texts(empty, done)
 
