@@ -29,8 +29,12 @@ def check_texts(texts: Sequence[Any], before: int = 0) -> None:
         if not isinstance(text, str):
             found = f"found {text!r:.40} at index {index}, counted from 0"
             raise TypeError(f"texts: expected strings, {found}")
-        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise TypeError(f"texts: expected Unicode text, found half a surrogate pair at {index}")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                line = f"expected Unicode text, found half a surrogate pair at {index}"
+                raise TypeError(f"texts: {line}") from error
 
 
 def size_of(text: object) -> int:

@@ -109,10 +109,10 @@ class Tokenizer:
         """Tokenise n texts, of which the long ones are shortened or have several chunks."""
         ids, truncated = GrowingArray(np.int32), np.zeros(len(texts), np.bool_)
         lengths, counts = GrowingArray(np.int64), np.ones(len(texts), np.int64)
-        read, number = READERS[self.long], 0
+        read, number, most = READERS[self.long], 0, AMPLE * self.longest
         for some in portions(CHUNK, texts):
             inputs = self.cased(texts[some])
-            begins = [beginning(text, AMPLE * self.longest) for text in inputs]
+            begins = [beginning(text, most) for text in inputs]
             for text, begin, tokens in zip(inputs, begins, self.plain(begins), strict=True):
                 tokens = tokens if len(begin) == len(text) else self.ample(text, tokens)
                 several, truncated[number] = read(tokens, self.room)
@@ -127,7 +127,8 @@ class Tokenizer:
 
     def heads(self, texts: Sequence[str]) -> list[Any]:
         """Encode cased texts; of a very long one only the beginning, if it fills the limit."""
-        begins = [beginning(text, AMPLE * self.longest) for text in texts]
+        most = AMPLE * self.longest
+        begins = [beginning(text, most) for text in texts]
         found = self.backend.encode_batch_fast(begins)
         for number, (text, begin) in enumerate(zip(texts, begins, strict=True)):
             if len(begin) < len(text) and not found[number].overflowing:

@@ -212,22 +212,34 @@ class MultiTaskModel:
         self, columns: Columns, names: Sequence[str], precision: str
     ) -> tuple[dict[str, Prediction], int]:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
-        tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
+        known: dict[Any, TokenLists] = {}
+        tokens = {name: self.tokens(self.tasks_by_name[name], columns, known) for name in names}
+        blank = [np.array([is_empty(text) for text in column], bool) for column in columns]
         vectors = embed_tasks(self.model, self.encoder(precision), tokens)
-        found, rows = {}, list(zip(*columns, strict=True))
+        found = {}
         for name in names:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
-            empty = [any(map(is_empty, row[: task.texts])) for row in rows]
+            empty = np.any(blank[: task.texts], axis=0)
             cut = np.any([one.truncated for one in tokens[name]], axis=0)
-            found[name] = prediction(task, scores, np.array(empty, bool), cut)
+            found[name] = prediction(task, scores, empty, cut)
         return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
 
-    def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
-        """Return the tokens of each text that the task reads, after the cleaning of its files."""
+    def tokens(
+        self, task: Task, columns: Columns, known: dict[Any, TokenLists]
+    ) -> list[TokenLists]:
+        """Return the tokens of each text that the task reads, after the cleaning of its files.
+
+        `known` are those of the same columns for other tasks; texts that several tasks read are
+        tokenised once.
+        """
         clean, tokenizer = files_of(task.source).clean_text, self.model.bi_encoder.tokenizer
-        cleaned = [[clean(text) for text in column] for column in columns[: task.texts]]
-        return [tokenizer(*cleaned)] if task.joint else [tokenizer(one) for one in cleaned]
+        places = [(0, 1)] if task.joint else [(place,) for place in range(task.texts)]
+        for read in places:
+            if (clean, read) not in known:
+                cleaned = [[clean(text) for text in columns[place]] for place in read]
+                known[clean, read] = tokenizer(*cleaned)
+        return [known[clean, read] for read in places]
 
     def encoder(self, precision: str) -> AnyEncoder:
         if precision not in PRECISIONS:
