@@ -35,11 +35,12 @@ def whole_rows(path: Path, needed: Sequence[str], quoted_tabs: bool = True) -> W
 
 def whole_json_rows(path: Path, needed: Sequence[str]) -> WholeRows:
     header: list[str] = []
+    known: set[str] = set()
     further, total = 0, 0
     for number, row in json_lines(path):
         found = {name: text_field(path, number, row, name, to_text) for name in needed}
-        header = header or [*row]
-        total, further = total + 1, further + (not row.keys() <= set(header))
+        header, known = header or [*row], known or {*row}
+        total, further = total + 1, further + (not row.keys() <= known)
         yield header, [found[n] if n in found else shown(row.get(n)) for n in header]
     if further:
         line = f"{further:,} of {total:,} rows have fields that the first row lacks"
