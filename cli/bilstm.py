@@ -16,14 +16,13 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.settings_flags import Flags, path, typed
 from cli.training import add_drop_leaks, add_use, config_of
 from common.settings import Count
+from minbert.config import Tokens
 from multitask.methods import methods
 from tasks import CS224N, TASKS
 
 # Values of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
 UNITS, LAYERS, DROPOUT, WIDTH, TOKENS = 128, 1, 0.2, 300, 512
 
-
-Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
 Dropped = Annotated[float, Meta(ge=0, le=0.99)]
 
 

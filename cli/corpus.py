@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.errors import UserError
 from multitask.config import RunConfig
-from multitask.run_settings import MACHINE
+from multitask.run_settings import MACHINE, READING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +91,7 @@ def add_corpus_flags(
     )
     add_run(files, task_help)
     parser.flags = flags = Flags(parser)
-    flags.add_config(("encoder", "pooling", "precision", *MACHINE, *further))
+    flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE, *further))
 
 
 def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
@@ -118,5 +118,7 @@ def load_encoder(
     if args.run:
         RunFolder(Path(args.run)).check_embeds_texts(task)
         return encoder_of_run(Path(args.run), config, task, parser.outside)
-    model = BiEncoder.from_pretrained(config.encoder, config.pooling, config.linear)
+    model = BiEncoder.from_pretrained(
+        config.encoder, config.pooling, config.linear, config.max_tokens, config.long
+    )
     return model.to(choose_device(config.device))

@@ -18,7 +18,7 @@ from common.atomic_files import atomic_path
 from common.entry_point import print_error, program
 from common.errors import UserError
 from multitask.config import RunConfig
-from multitask.run_settings import MACHINE
+from multitask.run_settings import MACHINE, READING
 
 
 def add_flags(parser: Any) -> None:
@@ -30,7 +30,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
     parser.flags = flags = Flags(parser)
-    flags.add_config(("encoder", "pooling", "precision", *MACHINE))
+    flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE))
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,

@@ -20,7 +20,7 @@ from cli import silver
 from cli.corpus import add_corpus_flags, check_output, load_corpus
 from cli.settings_flags import path, typed
 from common.settings import Cosine, Count
-from serving.prediction_writer import escape_row
+from serving.prediction_table import escape_row
 
 TOP, LOWEST = 100, -1.0
 

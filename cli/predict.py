@@ -1,8 +1,9 @@
 """Predict new texts with a run: run.py --mode predict --run RUN --input FILE --column TEXT
 
 Without --input, one text per line is read from standard input, or two with a tab between them. The
-predictions are written to --output or to standard output, one line per text. The prediction of an
-empty text is empty; a line gives the number of these rows:
+predictions are written to --output or to standard output, one line per text, after all columns of
+the input; the last column, reason, marks rows with an empty text, whose prediction is empty, and
+texts that were cut. A line gives the number of these rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """
@@ -21,7 +22,9 @@ from cli.corpus import check_output
 from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Name
 from multitask.config import RunConfig
-from multitask.run_settings import MACHINE
+from multitask.run_settings import MACHINE, READING
+
+Probability = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
 
 Coverage = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -74,6 +77,13 @@ def add_flags(parser: Any) -> None:
         "this share of texts, such as 0.9, for a run that was trained with --calibrate",
     )
     files.add_argument(
+        "--threshold",
+        type=typed(Probability),
+        metavar="P",
+        help="predict a class only if its probability is at least P, and each of several labels "
+        "whose probability is (default: the most probable class, and labels above one half)",
+    )
+    files.add_argument(
         "--glue",
         type=typed(Name),
         nargs="?",
@@ -83,8 +93,8 @@ def add_flags(parser: Any) -> None:
         "from the column INDEX (default: index; QQP has id), and the label predicted for one "
         "of --tasks; implies --quotes no",
     )
-    parser.flags = flags = Flags(parser)
-    flags.add_config(("precision", *MACHINE))
+    parser.flags = flags = Flags(parser, defaults={"long": "that of the run"})
+    flags.add_config((*READING, "precision", *MACHINE))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 
@@ -107,6 +117,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--glue and --probabilities: expected at most one of them")
     if args.glue and args.coverage:
         parser.error("--glue and --coverage: expected at most one of them")
+    if args.glue and args.threshold is not None:
+        parser.error("--glue and --threshold: expected at most one of them")
     target = Path(args.output) if args.output else None
     machine = RunConfig(**parser.flags.given(args, ()))
     quoted = args.quotes != "no" and not args.glue
@@ -119,6 +131,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         args.probabilities,
         "," if comma else "\t",
         args.coverage,
+        args.threshold,
     )
     if target is None:
         if args.overwrite:

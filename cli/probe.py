@@ -15,7 +15,7 @@ from cli.task_names import add_task, only_task
 from cli.training import DATA, add_drop_leaks, add_use, config_of
 from multitask.methods import methods
 from multitask.objective_rules import has_classes
-from multitask.run_settings import MACHINE
+from multitask.run_settings import MACHINE, READING
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -23,7 +23,7 @@ def add_flags(parser: Any) -> None:
     classes = [name for name in TASK_NAMES if not TASKS[name].similarity | TASKS[name].several]
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
-    flags.add_config((*DATA, "seed", "encoder", "pooling", "init", "precision", *MACHINE))
+    flags.add_config((*DATA, "seed", "encoder", "pooling", *READING, "init", "precision", *MACHINE))
     add_use(flags)
     add_drop_leaks(flags)
     flags.add_methods({"protocol": methods("protocol", parser.outside)})

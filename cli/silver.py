@@ -13,6 +13,7 @@ from common.entry_point import print_error, program
 from common.errors import RunError
 from common.settings import Count
 from multitask.config import RunConfig
+from multitask.run_settings import READING
 
 PROPOSALS = ("semantic", "random")
 FLAGS = ("proposals", "pairs", "neighbours", "seed", "data")
@@ -63,9 +64,9 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
     if not silver and not args.input:
         parser.error("--input: expected a file, or --teacher RUN and --as-task FILE, found none")
     if silver and args.proposals == "random":
-        for key in ("neighbours", "run", "encoder", "pooling", "precision"):
+        for key in ("neighbours", "run", "encoder", "pooling", *READING, "precision"):
             if getattr(args, key) is not None:
-                parser.error(f"--{key}: expected --proposals semantic, found random")
+                parser.error(f"{flag(key)}: expected --proposals semantic, found random")
     if silver:
         check_run(args, parser)
     return silver

@@ -23,12 +23,13 @@ from multitask.methods import methods
 from multitask.older_versions import upgraded
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
+from multitask.run_settings import READING
 from multitask.stored_config import read_settings
 from multitask.user_methods import check_use
 from tasks.described import Folds
 
 DATA = ("data", "limit", "dev_limit", "test_limit")
-ENCODER = ("encoder", "pooling", "init", "freeze_encoder")
+ENCODER = ("encoder", "pooling", *READING, "init", "freeze_encoder")
 TRAINING = (
     *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "class_balanced", "clip"),
     *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),

@@ -84,6 +84,14 @@ class EmptyTextWarning(Notice):
     """Warning that rows with an empty text have no prediction or embedding."""
 
 
+class ThresholdWarning(Notice):
+    """Warning that rows have no prediction because its probability is below the threshold."""
+
+
+class LeftOutWarning(Notice):
+    """Warning that fields of rows are not in the output."""
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Return whether Python, NumPy or PyTorch (on a GPU or a CPU) ran out of memory."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from minbert.folder import (
 )
 from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
-from minbert.sentences import check_column, check_texts
+from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sharing import push_encoder
 from minbert.sources import find_folder
 from minbert.tokenizer import Tokenizer, load_tokenizer, warn_of_truncation
@@ -60,7 +59,12 @@ class BiEncoder(nn.Module):
 
     @classmethod
     def from_pretrained(
-        cls, name_or_path: str | Path, pooling: str | None = None, linear: str = "auto"
+        cls,
+        name_or_path: str | Path,
+        pooling: str | None = None,
+        linear: str = "auto",
+        max_tokens: int | None = None,
+        long: str = "head",
     ) -> BiEncoder:
         """Load a named encoder, a local folder or a hub id, in evaluation mode.
 
@@ -71,6 +75,8 @@ class BiEncoder(nn.Module):
             pooling: `mean`, `cls` or `max`; None for the folder's pooling, else `mean`.
             linear: the float32 kernel on a CPU, `mkl` or `onednn`; `auto` for the faster one,
                 measured once per CPU, PyTorch version and number of threads.
+            max_tokens: limit of a text, special tokens included; None for that of the folder.
+            long: what is read of a longer text: `head`, `head-tail`, or `chunks` of the limit.
 
         Raises:
             EncoderError: with one line that names the invalid file or tensor.
@@ -78,8 +84,15 @@ class BiEncoder(nn.Module):
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
         settings = read_sentence_settings(folder)
-        max_tokens = min(settings.max_tokens or config.max_tokens, config.max_tokens)
-        tokenizer = load_tokenizer(folder, config.family, max_tokens, settings.lower)
+        limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
+        if max_tokens is not None:
+            limit = max_tokens
+            if not 3 <= max_tokens <= config.max_tokens:
+                raise EncoderError(
+                    f"max_tokens: expected from 3 to {config.max_tokens}, the longest text of "
+                    f"{name_or_path}, found {max_tokens}"
+                )
+        tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
         if tokenizer.vocab_size > config.vocab_size:
             raise EncoderError(
                 f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
@@ -147,7 +160,7 @@ class BiEncoder(nn.Module):
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to
-                `tokenizer.max_tokens`.
+                `tokenizer.longest`.
         """
         result = np.empty((len(sentences), self.width), np.float32)
         begin, cut = 0, 0
@@ -156,7 +169,7 @@ class BiEncoder(nn.Module):
         for window, shortened in windows:
             result[begin : begin + len(window)] = window
             begin, cut = begin + len(window), cut + shortened
-        warn_of_truncation(cut, begin, "sentences", self.tokenizer.max_tokens)
+        warn_of_truncation(cut, begin, "sentences", self.tokenizer.longest)
         return result
 
     def encode_stream(
@@ -175,7 +188,7 @@ class BiEncoder(nn.Module):
         for window, shortened in self.encode_windows(sentences, precision, normalize, total):
             done, cut = done + len(window), cut + shortened
             yield window
-        warn_of_truncation(cut, done, "sentences", self.tokenizer.max_tokens)
+        warn_of_truncation(cut, done, "sentences", self.tokenizer.longest)
 
     def encode_windows(
         self,
@@ -194,9 +207,8 @@ class BiEncoder(nn.Module):
         encoder = in_bfloat16(self.encoder) if precision == "bf16" else self.encoder
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
-            iterator = iter(sentences)
             done = 0
-            while texts := list(islice(iterator, WINDOW)):
+            for texts in windows(sentences, WINDOW, size_of):
                 check_texts(texts, done)
                 done += len(texts)
                 tokens = self.tokenizer(texts)

@@ -99,6 +99,7 @@ class BiLSTM(TokenEncoder):
         self.dropout = Dropout(config.dropout, self.stream)
 
     def forward(self, batch: Batch) -> Tensor:
+        batch = batch.encoded
         self.begin_pass(batch)
         orders, sizes = by_time(batch)
         hidden = self.embeddings(batch)

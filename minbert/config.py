@@ -154,6 +154,8 @@ def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
 
 
 Precision = Literal["fp32", "bf16"]
+Long = Literal["head", "head-tail", "chunks"]  # what is read of texts above the limit of tokens
+Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
 Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
 KernelChoice = Literal["auto", "mkl", "onednn"]
 DEVICE = "auto, cpu, cuda or cuda:N"

@@ -88,7 +88,7 @@ class Embeddings(nn.Module):
             types = self.token_type.weight[0]  # (H,)
         else:
             types = self.token_type(batch.segments)  # (T, H)
-        positions = self.position(batch.positions + self.position_offset)  # (T, H)
+        positions = self.position(batch.encoded.positions + self.position_offset)  # (T, H)
         return self.norm(words + types + positions)
 
 
@@ -153,6 +153,7 @@ class Encoder(TokenEncoder):
 
     def forward(self, batch: Batch, adapter: EncoderAdapter | None = None) -> Tensor:
         """Return the hidden states (T, H), with the additions of an adapter to the layers."""
+        batch = batch.encoded
         self.begin_pass(batch)
         additions = [PLAIN] * len(self.layers) if adapter is None else adapter.additions()
         hidden = self.embeddings(batch)

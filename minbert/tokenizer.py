@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import mmap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -17,8 +15,10 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError, TruncationWarning
 from common.json_files import read_json
-from minbert.batching import TokenLists
-from minbert.sentences import check_texts
+from minbert.batching import Chunks, TokenLists, offsets_of
+from minbert.growing_array import GrowingArray
+from minbert.long_texts import AMPLE, MOST_CHUNKS, READERS, beginning, ending
+from minbert.sentences import check_texts, portions
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
 
@@ -26,8 +26,10 @@ CHUNK = 2048  # texts tokenised at once; limits the memory of the library's resu
 class Tokenizer:
     """Tokenizer that adds special tokens, truncates to `max_tokens` and never pads.
 
-    Truncation and padding settings of a `tokenizer.json` are ignored: all-MiniLM's file would pad
-    every sentence to 128 tokens.
+    `long` says what is read of a longer text: its `head`, its head and tail (`head-tail`), or all
+    of it, in `chunks` of at most `max_tokens`; see `minbert/long_texts.py`. Truncation and padding
+    settings of a `tokenizer.json` are ignored: all-MiniLM's file would pad every sentence to 128
+    tokens.
     """
 
     def __init__(
@@ -36,15 +38,36 @@ class Tokenizer:
         max_tokens: int,
         lower: bool = False,
         settings: dict[str, Any] | None = None,
+        long: str = "head",
     ) -> None:
+        if long != "head" and long not in READERS:
+            raise ValueError(f"long: expected one of head, {', '.join(READERS)}, found {long!r}")
         backend.no_padding()
-        backend.enable_truncation(max_tokens)
+        backend.no_truncation()
+        self.begin, self.end = special_tokens(backend)
         self.backend, self.max_tokens, self.lower = backend, max_tokens, lower
-        self.settings = settings or {}
+        self.settings, self.long = settings or {}, long
+        self.limit()
+
+    def limit(self) -> None:
+        """Let the library truncate if the head of long texts is read."""
+        if self.long == "head":
+            self.backend.enable_truncation(self.max_tokens)
 
     @property
     def vocab_size(self) -> int:
         return self.backend.get_vocab_size()
+
+    @property
+    def room(self) -> int:
+        """Tokens that fit beside the special ones."""
+        return max(1, self.max_tokens - len(self.begin) - len(self.end))
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest text that is read completely, special tokens counted once."""
+        parts = MOST_CHUNKS if self.long == "chunks" else 1
+        return self.max_tokens + (parts - 1) * self.room
 
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> TokenLists:
         """Tokenise n texts; with `pairs`, as `[CLS] text [SEP] pair [SEP]` with segments.
@@ -55,13 +78,21 @@ class Tokenizer:
             check_texts(column)
         if pairs is not None and len(pairs) != len(texts):
             raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
+        if self.long != "head":
+            if pairs is not None:
+                raise EncoderError(
+                    f"long: expected head for pairs in one sequence, found {self.long}"
+                )
+            return self.parts(texts)
         dtypes = np.int32, np.int8, np.int64, np.bool_
         ids, segments, lengths, truncated = map(GrowingArray, dtypes)
-        for begin in range(0, len(texts), CHUNK):
-            inputs: list[Any] = self.cased(texts[begin : begin + CHUNK])
-            if pairs is not None:
-                inputs = list(zip(inputs, self.cased(pairs[begin : begin + CHUNK]), strict=True))
-            chunk = self.backend.encode_batch_fast(inputs)
+        for some in portions(CHUNK, texts, pairs):
+            inputs = self.cased(texts[some])
+            if pairs is None:
+                chunk = self.heads(inputs)
+            else:
+                both = list(zip(inputs, self.cased(pairs[some]), strict=True))
+                chunk = self.backend.encode_batch_fast(both)
             ids.append(np.concatenate([np.array(one.ids, np.int32) for one in chunk]))
             lengths.append(np.array([len(one.ids) for one in chunk], np.int64))
             truncated.append(np.array([bool(one.overflowing) for one in chunk]))
@@ -69,10 +100,55 @@ class Tokenizer:
                 segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in chunk]))
         return TokenLists(
             ids=ids.array(),
-            offsets=np.concatenate([[0], np.cumsum(lengths.array(), dtype=np.int64)]),
+            offsets=offsets_of(lengths.array()),
             truncated=truncated.array(),
             segments=None if pairs is None or not len(texts) else segments.array(),
         )
+
+    def parts(self, texts: Sequence[str]) -> TokenLists:
+        """Tokenise n texts, of which the long ones are shortened or have several chunks."""
+        ids, truncated = GrowingArray(np.int32), np.zeros(len(texts), np.bool_)
+        lengths, counts = GrowingArray(np.int64), np.ones(len(texts), np.int64)
+        read, number, most = READERS[self.long], 0, AMPLE * self.longest
+        for some in portions(CHUNK, texts):
+            inputs = self.cased(texts[some])
+            begins = [beginning(text, most) for text in inputs]
+            for text, begin, tokens in zip(inputs, begins, self.plain(begins), strict=True):
+                tokens = tokens if len(begin) == len(text) else self.ample(text, tokens)
+                several, truncated[number] = read(tokens, self.room)
+                counts[number], number = len(several), number + 1
+                for part in several:
+                    ids.append(np.concatenate([self.begin, part, self.end]))
+                    lengths.append(np.array([self.begin.size + part.size + self.end.size]))
+        chunks = Chunks(lengths.array(), offsets_of(counts))
+        offsets = offsets_of(chunks.lengths)[chunks.offsets]
+        whole = len(chunks.lengths) == len(texts)
+        return TokenLists(ids.array(), offsets, truncated, chunks=None if whole else chunks)
+
+    def heads(self, texts: Sequence[str]) -> list[Any]:
+        """Encode cased texts; of a very long one only the beginning, if it fills the limit."""
+        most = AMPLE * self.longest
+        begins = [beginning(text, most) for text in texts]
+        found = self.backend.encode_batch_fast(begins)
+        for number, (text, begin) in enumerate(zip(texts, begins, strict=True)):
+            if len(begin) < len(text) and not found[number].overflowing:
+                found[number] = self.backend.encode_batch_fast([text])[0]
+        return found
+
+    def plain(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Return the tokens of cased texts without special tokens."""
+        found = self.backend.encode_batch_fast(texts, add_special_tokens=False)
+        return [np.array(one.ids, np.int32) for one in found]
+
+    def ample(self, text: str, first: np.ndarray) -> np.ndarray:
+        """Return those tokens of a very long text that may be read; it begins with `first`."""
+        if len(first) > self.longest and self.long == "chunks":
+            return first
+        if len(first) > self.longest:
+            (last,) = self.plain([ending(text, AMPLE * self.longest)])
+            if len(last) > self.longest:
+                return np.concatenate([first, last])
+        return self.plain([text])[0]
 
     def cased(self, texts: Sequence[str]) -> list[str]:
         return [text.lower() for text in texts] if self.lower else list(texts)
@@ -81,13 +157,24 @@ class Tokenizer:
         """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens."""
         self.backend.no_truncation()
         content = self.backend.to_str(pretty=True)
-        self.backend.enable_truncation(self.max_tokens)
+        self.limit()
         atomic_write_text(folder / "tokenizer.json", content)
         settings = self.settings | {"model_max_length": self.max_tokens}
         atomic_write_text(folder / "tokenizer_config.json", json.dumps(settings, indent=2))
 
 
-def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = False) -> Tokenizer:
+def special_tokens(backend: tokenizers.Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of the special tokens before and after a text."""
+    plain, complete = (backend.encode("a", add_special_tokens=one).ids for one in (False, True))
+    places = range(len(complete) - len(plain) + 1)
+    begin = next((i for i in places if complete[i : i + len(plain)] == plain), 0)
+    parts = complete[:begin], complete[begin + len(plain) :]
+    return np.array(parts[0], np.int32), np.array(parts[1], np.int32)
+
+
+def load_tokenizer(
+    folder: Path, family: str, max_tokens: int, lower: bool = False, long: str = "head"
+) -> Tokenizer:
     """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa)."""
     settings_file = folder / "tokenizer_config.json"
     settings = read_json(settings_file) if settings_file.exists() else {}
@@ -95,7 +182,8 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
     default_class = classes.get(family, "PreTrainedTokenizerFast")
     try:
         backend = read_backend(folder, family, settings)
-        return Tokenizer(backend, max_tokens, lower, {"tokenizer_class": default_class} | settings)
+        settings = {"tokenizer_class": default_class} | settings
+        return Tokenizer(backend, max_tokens, lower, settings, long)
     except EncoderError:
         raise
     except Exception as error:  # the library has no class for its own errors
@@ -174,42 +262,6 @@ def byte_level_bpe(
     special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
     backend.add_special_tokens([piece for piece in special if piece in vocab])
     return backend
-
-
-IN_MEMORY = 1 << 25  # bytes; two million sentences need about four times as much
-
-
-class GrowingArray:
-    """An array of one type to which parts are appended.
-
-    Above IN_MEMORY bytes, the numbers go to an unnamed temporary file, which is memory-mapped: the
-    system keeps in memory only the parts in use. The file disappears with the array, or with the
-    process if that ends first.
-    """
-
-    def __init__(self, dtype: type) -> None:
-        self.dtype = dtype
-        self.parts: list[np.ndarray] = []
-        self.size = 0
-        self.file: IO[bytes] | None = None
-
-    def append(self, part: np.ndarray) -> None:
-        self.size += part.nbytes
-        self.parts.append(part.astype(self.dtype, copy=False))
-        if self.size > IN_MEMORY:
-            if self.file is None:
-                self.file = TemporaryFile()  # noqa: SIM115 (open as long as it is mapped)
-            for one in self.parts:
-                self.file.write(one.tobytes())
-            self.parts = []
-
-    def array(self) -> np.ndarray:
-        """Return all numbers; the array is read-only if it is memory-mapped."""
-        if self.file is None:
-            return np.concatenate(self.parts) if self.parts else np.zeros(0, self.dtype)
-        self.file.flush()
-        mapped = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
-        return np.frombuffer(mapped, self.dtype)
 
 
 def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:

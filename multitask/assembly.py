@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +15,25 @@ from common.errors import RunError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
-from minbert.tokenizer import truncation
 from multitask.calibration import with_calibration_examples
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
+from multitask.rules import reading_rules
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task, on_scale, smoothed, with_macro_f1
-from tasks.data import Split, load_together, reading_notices, small_split_notices
+from tasks.data import (
+    Split,
+    load_together,
+    long_text_notices,
+    reading_notices,
+    small_split_notices,
+)
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
@@ -181,7 +188,9 @@ def build_model(
     source = config.encoder
     if config.init is not None:
         source = str(RunFolder(Path(config.init)).weights())
-    bi_encoder = BiEncoder.from_pretrained(source, config.pooling, config.linear)
+    bi_encoder = BiEncoder.from_pretrained(
+        source, config.pooling, config.linear, config.max_tokens, config.long
+    )
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if bi_encoder.skipped_tensors and verbose:
@@ -221,16 +230,26 @@ def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:
 
 
 def load_trained(
-    folder: Path, device: str = "auto", linear: str | None = None, use: UserMethods = ()
+    folder: Path,
+    device: str = "auto",
+    linear: str | None = None,
+    use: UserMethods = (),
+    reading: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
 
-    `linear` replaces the run's kernel. Raise RunError or EncoderError in one line, and warn if the
-    run has not finished.
+    `linear` replaces the run's kernel, and `reading` its settings `max_tokens` and `long`. Raise
+    RunError or EncoderError in one line, and warn if the run has not finished.
     """
     config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
+    if reading:
+        config = RunConfig.from_json(config.to_json() | dict(reading), config.user_methods)
+    for fault in reading_rules(config):
+        raise RunError(fault)
     warn_if_unfinished(folder)
-    bi_encoder = BiEncoder.from_pretrained(best, config.pooling, linear or config.linear)
+    bi_encoder = BiEncoder.from_pretrained(
+        best, config.pooling, linear or config.linear, config.max_tokens, config.long
+    )
     with settings_of(folder):
         tasks = build_tasks(config)
         model = EncoderWithHeads(bi_encoder, tasks, config.seed, adapter=config.adapter)
@@ -288,11 +307,8 @@ def load_splits(
         for split, loaded in splits[name].items():
             for line in reading_notices(task, folder, split, loaded.examples):
                 print(f"{name}: {line}", flush=True)
-            cut, texts = loaded.cut
-            if cut:
-                kind = f"{split} {'pairs' if task.joint else 'texts'}"
-                limit = bi_encoder.tokenizer.max_tokens
-                print(f"{name}: {truncation(cut, texts, kind, limit)}", flush=True)
+            for line in long_text_notices(task, split, loaded, bi_encoder.tokenizer):
+                print(f"{name}: {line}", flush=True)
         if name in config.own_tasks and config.dev_limit is None:
             examples = {split: loaded.scored for split, loaded in splits[name].items()}
             for line in small_split_notices(task, examples):

@@ -26,6 +26,14 @@ def two_vectors(config: RunConfig, task: str) -> bool:
     return options is not None and not options.similarity and options.vectors > 1
 
 
+def one_sequence(config: RunConfig, task: str) -> bool:
+    """Whether the examples of a task are pairs that are encoded as one sequence."""
+    own = config.own_tasks.get(task)
+    if own is not None:
+        return bool(own.get("joint"))
+    return getattr(config.options_of(task), "pair", "bi") == "joint"
+
+
 def has_classes(config: RunConfig, task: str) -> bool:
     """Whether each example of a task has one class, not a similarity or several labels."""
     options = config.options_of(task)

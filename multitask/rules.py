@@ -19,6 +19,7 @@ from multitask.objective_rules import (
     combined_objectives,
     has_classes,
     objective_rules,
+    one_sequence,
     pretraining_rules,
     task_training_rules,
     weights_by_task,
@@ -42,6 +43,7 @@ def faults(c: RunConfig) -> Iterator[str]:
     if not c.tasks and c.text_file is None:
         return
     yield from length_rules(c)
+    yield from reading_rules(c)
     yield from example_rules(c)
     yield from task_rules(c)
     yield from mixing_rules(c)
@@ -73,6 +75,13 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     yield from frozen_rules(c, further_rates(c))
     if c.freeze_encoder and c.adapter is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
+
+
+def reading_rules(c: RunConfig) -> Iterator[str]:
+    """What is read of long texts."""
+    joint = [task for task in c.tasks if one_sequence(c, task)]
+    if c.long != "head" and joint:
+        yield f"long: expected head for pairs in one sequence ({', '.join(joint)}), found {c.long}"
 
 
 def further_rates(c: RunConfig) -> list[str]:

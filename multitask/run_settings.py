@@ -20,7 +20,7 @@ from common.settings import (
     Settings,
     setting,
 )
-from minbert.config import Device, KernelChoice, Precision
+from minbert.config import Device, KernelChoice, Long, Precision, Tokens
 from minbert.pooling import Pooling
 from multitask.adapters import Adapter
 from multitask.combiners.base import Combiner
@@ -46,6 +46,7 @@ Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and b
 
 # Settings of the machine, which may differ between a checkpoint and its run.
 MACHINE = ("device", "linear")
+READING = ("max_tokens", "long")  # how texts become tokens
 
 
 class RunSettings(Settings):
@@ -101,6 +102,15 @@ class RunSettings(Settings):
         None,
         group="training",
         help="tokens -> one embedding (default: what the encoder's folder says, else mean)",
+    )
+    max_tokens: Tokens | None = setting(
+        None, help="limit of a text in tokens (default: the encoder's)", group="training"
+    )
+    long: Long = setting(
+        "head",
+        group="training",
+        help="what is read of a longer text: its head, head and tail, or all of it in chunks",
+        source="head-tail: Sun et al., 2019, section 5.3.1",
     )
     init: Name | None = setting(
         None,

@@ -15,11 +15,16 @@ from common.settings import accepts, convert, expected, hints_of, short_repr
 from multitask.checkpoint_folders import CONFIG, CheckpointError
 from multitask.config import RunConfig, difference, path_settings
 from multitask.methods import ROLES, UserMethods, methods, owners
-from multitask.run_settings import MACHINE
+from multitask.run_settings import MACHINE, READING
 from multitask.settings_by_name import METHODS
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
 from tasks.described import from_json
+
+
+def reading_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of how texts become tokens, if they are among `settings`."""
+    return {name: settings[name] for name in READING if name in settings}
 
 
 def check_stored(content: Mapping[str, Any]) -> None:

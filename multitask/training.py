@@ -35,7 +35,9 @@ class Run:
         """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`."""
         if self.config.pretrains:
             bi_encoder = import_module("minbert.bi_encoder").BiEncoder
-            return bi_encoder.from_pretrained(RunFolder(self.folder).weights(), self.config.pooling)
+            weights, config = RunFolder(self.folder).weights(), self.config
+            reading = {"max_tokens": config.max_tokens, "long": config.long}
+            return bi_encoder.from_pretrained(weights, config.pooling, **reading)
         # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
 

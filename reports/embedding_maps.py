@@ -48,8 +48,10 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
         return None
     assert examples.targets is not None
     from minbert.bi_encoder import BiEncoder
+    from multitask.stored_config import reading_of
 
-    embeddings = BiEncoder.from_pretrained(best).encode(list(examples.texts[0]))
+    model = BiEncoder.from_pretrained(best, **reading_of(run.config))
+    embeddings = model.encode(list(examples.texts[0]))
     points = project(embeddings.astype(np.float64), method)
     figure, axis = new_figure(4.1, 4.1)
     names = task.kind.class_names

@@ -190,7 +190,7 @@ def about(
         ],
         "scores": scores(run.metrics) if "dev" in run.metrics else [],
         "tasks": tasks,
-        "max_tokens": model.model.bi_encoder.tokenizer.max_tokens,
+        "max_tokens": model.model.bi_encoder.tokenizer.longest,
         "corpus": corpus and {"name": corpus.name, "size": len(corpus.sentences)},
     }
 
@@ -205,7 +205,7 @@ def scale(task: Task) -> list[float] | None:
 def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
     """Return one prediction: label, value, the scale of similarities, the shares of classes.
 
-    `cut` says that a text is longer than the encoder's limit, and that only its beginning counts.
+    `cut` says that a text is longer than the limit, and that only a part of it was read.
     For an empty text that the task reads, label and value are None, and `reason` says why.
     """
     if found.empty[row]:

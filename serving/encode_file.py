@@ -57,7 +57,9 @@ def encode_file(
     if verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     if run is None:
-        model = BiEncoder.from_pretrained(config.encoder, config.pooling, choice.kernel)
+        model = BiEncoder.from_pretrained(
+            config.encoder, config.pooling, choice.kernel, config.max_tokens, config.long
+        )
         model.to(device)
     else:
         from serving.run_encoder import encoder_of_run

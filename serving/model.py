@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
-from minbert.sentences import check_texts
+from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
 from multitask.calibration import read_calibration
@@ -34,6 +35,7 @@ from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
 Texts = Sequence[str] | Sequence[tuple[str, str]]
+Row = TypeVar("Row", bound=tuple[str, ...])  # the one or two texts of a row
 
 
 class MultiTaskModel:
@@ -64,6 +66,7 @@ class MultiTaskModel:
         device: str = "auto",
         linear: str | None = None,
         use: UserMethods = (),
+        reading: Mapping[str, Any] = MappingProxyType({}),
     ) -> MultiTaskModel:
         """Load a run or an exported run.
 
@@ -72,11 +75,12 @@ class MultiTaskModel:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             linear: float32 kernel on a CPU, `mkl`, `onednn` or `auto`; None for that of the run.
             use: user-defined methods that the run was trained with.
+            reading: `max_tokens` and `long`, if they are not those of the run.
 
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
-        config, _, model = load_trained(Path(folder), device, linear, use)
+        config, _, model = load_trained(Path(folder), device, linear, use, reading)
         return cls(model, config, read_calibration(Path(folder)))
 
     @property
@@ -131,7 +135,7 @@ class MultiTaskModel:
             cut += shortened
             for name, found in several.items():
                 parts[name].append(found)
-        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
+        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.longest)
         result = {name: joined(several) for name, several in parts.items()}
         warn_of_empty_texts(count_empty(result), len(pairs))
         return result
@@ -175,19 +179,21 @@ class MultiTaskModel:
 
     def predict_stream(
         self,
-        rows: Iterable[tuple[str, ...]],
+        rows: Iterable[Row],
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
         count: Callable[[int], object] | None = None,
         coverage: float | None = None,
-    ) -> Iterator[tuple[list[tuple[str, ...]], dict[str, Prediction]]]:
+        size: Callable[[Row], int] = characters,
+    ) -> Iterator[tuple[list[Row], dict[str, Prediction]]]:
         """Yield windows of a few thousand rows with their predictions, for a stream of any length.
 
-        `count` is called with the number of rows of each window, for a progress bar. The warnings
-        of `predict` are issued after the last row.
+        Only one window is held in memory; it has fewer rows if they are large, where `size` gives
+        the characters of a row. `count` is called with the number of rows of each window, for a
+        progress bar. The warnings of `predict` are issued after the last row.
         """
-        done, cut, empty, remaining = 0, 0, 0, iter(rows)
-        while window := list(islice(remaining, WINDOW)):
+        done, cut, empty = 0, 0, 0
+        for window in windows(rows, WINDOW, size):
             for number, row in enumerate(window, done + 1):
                 if len(row) != len(window[0]):
                     raise RunError(
@@ -201,7 +207,8 @@ class MultiTaskModel:
             if count is not None:
                 count(len(window))
             yield window, found
-        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
+            del window, columns, found  # before the next window is read
+        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.longest)
         warn_of_empty_texts(empty, done)
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
@@ -227,24 +234,36 @@ class MultiTaskModel:
     ) -> tuple[dict[str, Prediction], int]:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
         quantiles = quantiles_of(self.calibrations, names, coverage)
-        tokens = {name: self.tokens(self.tasks_by_name[name], columns) for name in names}
+        known: dict[Any, TokenLists] = {}
+        tokens = {name: self.tokens(self.tasks_by_name[name], columns, known) for name in names}
+        blank = [np.array([is_empty(text) for text in column], bool) for column in columns]
         vectors = embed_tasks(self.model, self.encoder(precision), tokens)
-        found, rows = {}, list(zip(*columns, strict=True))
+        found = {}
         for name in names:
             task = self.tasks_by_name[name]
             scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
-            empty = [any(map(is_empty, row[: task.texts])) for row in rows]
+            empty = np.any(blank[: task.texts], axis=0)
             cut = np.any([one.truncated for one in tokens[name]], axis=0)
-            plain = prediction(task, scores, np.array(empty, bool), cut)
-            known = self.calibrations.get(name)
-            found[name] = calibrated(plain, task, scores, known, quantiles.get(name))
+            plain = prediction(task, scores, empty, cut)
+            fitted = self.calibrations.get(name)
+            found[name] = calibrated(plain, task, scores, fitted, quantiles.get(name))
         return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
 
-    def tokens(self, task: Task, columns: Columns) -> list[TokenLists]:
-        """Return the tokens of each text that the task reads, after the cleaning of its files."""
+    def tokens(
+        self, task: Task, columns: Columns, known: dict[Any, TokenLists]
+    ) -> list[TokenLists]:
+        """Return the tokens of each text that the task reads, after the cleaning of its files.
+
+        `known` are those of the same columns for other tasks; texts that several tasks read are
+        tokenised once.
+        """
         clean, tokenizer = files_of(task.source).clean_text, self.model.bi_encoder.tokenizer
-        cleaned = [[clean(text) for text in column] for column in columns[: task.texts]]
-        return [tokenizer(*cleaned)] if task.joint else [tokenizer(one) for one in cleaned]
+        places = [(0, 1)] if task.joint else [(place,) for place in range(task.texts)]
+        for read in places:
+            if (clean, read) not in known:
+                cleaned = [[clean(text) for text in columns[place]] for place in read]
+                known[clean, read] = tokenizer(*cleaned)
+        return [known[clean, read] for read in places]
 
     def encoder(self, precision: str) -> AnyEncoder:
         if precision not in PRECISIONS:

@@ -18,9 +18,11 @@ class Prediction:
     each of several labels (n, C); `labels` are the same as text. `probabilities` (n, C) are those
     of the classes in `class_names`, or None for similarities. `empty` (n,) is true for rows with an
     empty text that the head reads: their label is empty, and their value and probabilities mean
-    nothing. `cut` (n,) is true for rows with a text that is longer than the encoder's limit: the
-    head has read only its beginning. Only with a coverage, `sets` (n, C) says which classes or
-    labels are in the prediction set, and `intervals` (n, 2) are the ends of intervals of numbers.
+    nothing. `cut` (n,) is true for rows with a text that is longer than the limit: the head has
+    read only a part of it, by default its beginning. `below` (n,) is true for rows whose label is
+    empty because its probability is below a threshold; None without one. Only with a coverage,
+    `sets` (n, C) says which classes or labels are in the prediction set, and `intervals` (n, 2) are
+    the ends of intervals of numbers.
     """
 
     task: str
@@ -32,6 +34,12 @@ class Prediction:
     probabilities: np.ndarray | None = None
     sets: np.ndarray | None = None
     intervals: np.ndarray | None = None
+    below: np.ndarray | None = None
+
+    @property
+    def nothing(self) -> np.ndarray:
+        """Which rows have no prediction (n,)."""
+        return self.empty if self.below is None else self.empty | self.below
 
 
 def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarray) -> Prediction:
@@ -49,6 +57,26 @@ def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarra
         labels = [names[int(value)] for value in values]
     labels = ["" if nothing else label for nothing, label in zip(empty, labels, strict=True)]
     return Prediction(task.name, values, labels, empty, cut, names, shares)
+
+
+def with_threshold(task: Task, found: Prediction, threshold: float) -> Prediction:
+    """Return predictions whose probability is at least `threshold`.
+
+    A class with a lower probability is not predicted. Of several labels, those with at least this
+    probability are predicted, possibly none.
+    """
+    assert found.probabilities is not None, "numbers have no probabilities"
+    if task.kind.labels is not None:
+        show = task.output.show if task.output else str
+        values = (found.probabilities >= threshold).astype(np.int64)
+        rows = zip(values, found.empty, strict=True)
+        return replace(
+            found, values=values, labels=["" if empty else show(one) for one, empty in rows]
+        )
+    chosen = np.take_along_axis(found.probabilities, found.values[:, None].astype(int), 1)[:, 0]
+    below = (chosen < threshold) & ~found.empty
+    labels = ["" if low else label for low, label in zip(below, found.labels, strict=True)]
+    return replace(found, labels=labels, below=below)
 
 
 def count_empty(found: Mapping[str, Prediction]) -> int:

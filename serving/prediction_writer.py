@@ -5,9 +5,9 @@ This module does not import PyTorch.
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from common.errors import escape_unsafe
-from serving.regions import region_columns, region_fields
+from serving.prediction_table import PredictionTable, Windows, above_threshold
 from tasks.labelled_files import files_of
 from tasks.readers import label_fault, to_number
 from tasks.text_files import DataError
@@ -40,7 +39,8 @@ class PredictionOptions:
 
     `label` is the column with the labels of one task, from which its metrics are computed. With
     `glue`, the output is a submission file for GLUE's leaderboard. With a `coverage`, a column has
-    the set of classes or labels, or two columns the ends of the interval.
+    the set of classes or labels, or two columns the ends of the interval. With a `threshold`, a
+    class or a label is predicted only if its probability is as high.
     """
 
     tasks: Sequence[str] | None = None
@@ -49,6 +49,7 @@ class PredictionOptions:
     probabilities: bool = False
     separator: str = "\t"
     coverage: float | None = None
+    threshold: float | None = None
 
 
 def write_predictions(
@@ -59,16 +60,18 @@ def write_predictions(
     machine: RunConfig,
     outside: tuple[type[Settings], ...] = (),
 ) -> tuple[int, float, str]:
-    """Write one row per input row; return their number, the time after loading, and the metrics.
+    """Write each row with its predictions; return the number, the time after loading, the metrics.
 
     `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
     """
     from common.progress import bar
+    from multitask.stored_config import reading_of
     from serving.model import MultiTaskModel
 
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # reports faulty input before the model is loaded
-    model = MultiTaskModel.load(run, machine.device, machine.linear, outside)
+    reading = reading_of(machine.given)
+    model = MultiTaskModel.load(run, machine.device, machine.linear, outside, reading)
     loaded = time.perf_counter()
     if first is None:
         if options.glue:
@@ -77,43 +80,42 @@ def write_predictions(
     task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
     targets = targets_of(task, source.labels(options.label)) if task and options.label else None
     indices = iter(list(source.indices()) if options.glue else ())
-    values, empty = [], []
-
-    writer = csv.writer(file, delimiter=options.separator, lineterminator="\n")
-    count = 0
+    values, nothing, count = [], [], 0
+    marked = source.file is not None or options.threshold is not None
+    table = PredictionTable(file, options.separator, options.probabilities, marked)
+    if options.glue:
+        table.write_rows([["index", "prediction"]])
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
-        for window, found in model.predict_stream(
+        windows: Windows = model.predict_stream(
             chain([first], rows),
             options.tasks,
             machine.precision,
             progress.update,
             options.coverage,
-        ):
+            lambda row: row.characters,
+        )
+        if options.threshold is not None:
+            names = model.chosen(options.tasks, len(first))
+            windows = above_threshold(windows, model.tasks_by_name, names, options.threshold)
+        for window, found in windows:
             source.check_unchanged(version)
-            if not count:
-                texts = source.columns or ("text", "other text")[: len(window[0])]
-                header = [*texts, *columns(found, options.probabilities)]
-                writer.writerow(
-                    escape_row(file, ["index", "prediction"] if options.glue else header)
-                )
             if targets is not None and task:
                 values.append(found[task.name].values)
-                empty.append(found[task.name].empty)
+                nothing.append(found[task.name].nothing)
             if task and options.glue:
-                writer.writerows(glue_rows(task, found[task.name], indices))
+                table.write_rows(glue_rows(task, found[task.name], indices))
             else:
-                for place, row in enumerate(window):
-                    line = [*row, *prediction_fields(found, place, options.probabilities)]
-                    writer.writerow(escape_row(file, line))
+                table.write(window, found)
             file.flush()
             count += len(window)
+            del window, found  # before the next one is read
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
     if task is None or targets is None:
         return count, loaded, ""
-    targets[np.concatenate(empty)] = np.nan
+    targets[np.concatenate(nothing)] = np.nan
     if not labelled(targets).any():
-        raise DataError(f"{task.name}: expected a row with a text and a label, found none")
+        raise DataError(f"{task.name}: expected a row with a label and a prediction, found none")
     return count, loaded, metrics_table(task, values, targets)
 
 
@@ -130,12 +132,6 @@ def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> 
     return model.tasks_by_name[names[0]]
 
 
-def escape_row(file: TextIO, row: Iterable[object]) -> list[object]:
-    """Return the fields of a row, with control characters escaped if the file is a terminal."""
-    fields = list(row)
-    return [escape_unsafe(str(one)) for one in fields] if file.isatty() else fields
-
-
 def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
     """Return rows of an index and a prediction, with classes written as in GLUE's files.
 
@@ -148,27 +144,6 @@ def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[lis
         return [[next(indices), label or str(value)] for label, value in pairs]
     labels = DECLARED[task.name].labels if task.name in DECLARED else ("0", "1")
     return [[next(indices), labels[int(value)]] for value in found.values]
-
-
-def columns(found: dict[str, Prediction], probabilities: bool) -> list[str]:
-    """Return the column names: `sst`, and `sst: positive` for a probability."""
-    names = []
-    for task, one in found.items():
-        names += [task, *region_columns(one)]
-        if probabilities:
-            names += [f"{task}: {name}" for name in one.class_names]
-    return names
-
-
-def prediction_fields(found: dict[str, Prediction], place: int, probabilities: bool) -> list[Any]:
-    """Return the predictions of one row, empty fields for an empty text."""
-    values: list[Any] = []
-    for one in found.values():
-        values += [one.labels[place], *region_fields(one, place)]
-        if probabilities and one.probabilities is not None:
-            shares = one.probabilities[place]
-            values += ["" if one.empty[place] else f"{value:.6f}" for value in shares]
-    return values
 
 
 def metrics_table(task: Task, values: list[np.ndarray], targets: np.ndarray) -> str:
@@ -202,11 +177,11 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
     """
     names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
     several = task.kind.labels
-    found: list[float | tuple[float, ...]] = []
+    found = array("d")
     for where, label in labels:
         text = label.strip()
         if text in files.blank:
-            found.append(np.nan if several is None else (np.nan,) * several)
+            found.extend([np.nan] * (several or 1))
         elif classes is None and several is None:
             value = to_number(text)
             if value is None:
@@ -220,8 +195,8 @@ def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
             except ValueError as error:
                 raise DataError(f"{where}: {label_fault(error, text, names)}") from error
             left_out = classes is not None and label_number >= classes
-            found.append(np.nan if left_out else label_number)
-    targets = np.array(found, np.float64)
+            found.extend(np.atleast_1d(np.nan if left_out else label_number).astype(float))
+    targets = np.array(found, np.float64).reshape(-1 if several is None else (-1, several))
     if not len(targets) or not labelled(targets).any():
         raise DataError(f"{task.name}: expected a row with a label, found none")
     return targets

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.tables import READERS, rows_by_name
 from tasks.text_files import DataError, decoded, decoded_lines
+from tasks.whole_rows import whole_rows
+
+TEXTS = ("text", "other text")  # the columns of input without columns
+
+
+class Row(tuple[str, ...]):
+    """The one or two texts of a row, and all its `fields` with the names in `header`."""
+
+    fields: Sequence[str]
+    header: Sequence[str]
+
+    def __new__(cls, texts: Iterable[str], fields: Sequence[str], header: Sequence[str]) -> Row:
+        row = super().__new__(cls, texts)
+        row.fields, row.header = fields, header
+        return row
+
+    @property
+    def characters(self) -> int:
+        """Number of characters of all fields."""
+        return sum(map(len, self.fields))
 
 
 @dataclass(frozen=True)
@@ -23,19 +43,26 @@ class RowFile:
     index: str | None = None
     quoted: bool = True
 
-    def rows(self) -> Iterator[tuple[str, ...]]:
-        """Yield the one or two texts of each row."""
+    def rows(self) -> Iterator[Row]:
+        """Yield the one or two texts of each row, with all fields of the row."""
         if self.file is None:
-            yield from standard_input()
+            for texts in standard_input():
+                yield Row(texts, texts, TEXTS[: len(texts)])
         elif self.columns:
-            needed = [*self.columns, *([self.index] if self.index else [])]
-            for _, row in self.named(needed):
-                yield tuple(row[name] for name in self.columns)
+            yield from self.rows_of_table(Path(self.file))
         elif Path(self.file).suffix.lower() in READERS:
             raise DataError(f"{self.file}: expected --column with the name of its text, found none")
         else:
             for _, line in decoded_lines(Path(self.file)):
-                yield (line.rstrip("\r\n"),)
+                texts = (line.rstrip("\r\n"),)
+                yield Row(texts, texts, TEXTS[:1])
+
+    def rows_of_table(self, path: Path) -> Iterator[Row]:
+        needed = [*self.columns, *([self.index] if self.index else [])]
+        places: list[int] = []
+        for header, fields in whole_rows(path, needed, self.quoted):
+            places = places or [header.index(name) for name in self.columns]
+            yield Row((fields[place] for place in places), fields, header)
 
     def labels(self, column: str) -> Iterator[tuple[str, str]]:
         """Yield the position and the label of each row."""

@@ -13,6 +13,7 @@ from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
+from multitask.stored_config import reading_of
 from multitask.unfinished import warn_if_unfinished
 
 
@@ -21,16 +22,21 @@ def encoder_of_run(
 ) -> BiEncoder:
     """Return the encoder of a run's best epoch, or of an export, with the adapter of `task`.
 
-    `config` has the pooling, the device and the kernel; the run may `use` a user's own methods.
-    Warn and raise as `bi_encoder_of` does.
+    `config` has the pooling, the device and the kernel, and may have the limit of tokens and what
+    is read of long texts, which are otherwise those of the run. The run may `use` a user's own
+    methods. Warn and raise as `bi_encoder_of` does.
     """
     folder = RunFolder(run)
-    if folder.stored_config().get("adapter") is None:
+    stored, chosen = folder.stored_config(), reading_of(config.given)
+    if stored.get("adapter") is None:
         check_task(task, (), "--task")
-        model = BiEncoder.from_pretrained(folder.weights(), config.pooling, config.linear)
+        reading = reading_of(stored) | chosen
+        model = BiEncoder.from_pretrained(
+            folder.weights(), config.pooling, config.linear, **reading
+        )
         warn_if_unfinished(run)
         return model.to(choose_device(config.device))
-    _, _, trained = load_trained(run, config.device, config.linear, use)
+    _, _, trained = load_trained(run, config.device, config.linear, use, chosen)
     model = bi_encoder_of(trained, task, "--task")
     model.pooling = config.pooling or model.pooling
     return model

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from minbert.batching import Batch, TokenLists, pack
-from minbert.tokenizer import Tokenizer
+from minbert.tokenizer import Tokenizer, truncation
 from tasks.base import Task
 from tasks.own_types.base import listed
 from tasks.readers import Examples, Limit
@@ -96,8 +96,18 @@ class Split:
     @property
     def cut(self) -> tuple[int, int]:
         """Return the number of truncated texts and of all texts; views count once."""
-        texts = {id(tokens): tokens for tokens in self.tokens}.values()
+        texts = self.token_lists
         return sum(int(one.truncated.sum()) for one in texts), sum(len(one) for one in texts)
+
+    @property
+    def chunked(self) -> int:
+        """Return the number of texts with several chunks."""
+        return sum(one.chunked for one in self.token_lists)
+
+    @property
+    def token_lists(self) -> list[TokenLists]:
+        """Return the different token lists: views of a text share one."""
+        return list({id(tokens): tokens for tokens in self.tokens}.values())
 
     def batch(self, rows: np.ndarray) -> Batch:
         return pack(self.row_tokens, rows)
@@ -180,6 +190,17 @@ def reading_notices(task: Task, folder: Path, split: str, examples: Examples) ->
     yield from examples.notices
     if blank := examples.blank_rows:
         yield f"{blank} rows without label or text skipped in {task.source.where(folder, split)}"
+
+
+def long_text_notices(task: Task, split: str, found: Split, tokenizer: Tokenizer) -> Iterator[str]:
+    """Yield how many texts of a split are read in chunks, and how many are cut."""
+    cut, texts = found.cut
+    kind = f"{split} {'pairs' if task.joint else 'texts'}"
+    if found.chunked:
+        are = f"{'is' if found.chunked == 1 else 'are'} longer than {tokenizer.max_tokens} tokens"
+        yield f"{found.chunked:,} of {texts:,} {kind} {are} and read in chunks"
+    if cut:
+        yield truncation(cut, texts, kind, tokenizer.longest)
 
 
 def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:

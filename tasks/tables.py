@@ -23,6 +23,7 @@ from tasks.text_files import (
     json_field,
     json_lines,
     json_rows,
+    missing_as_empty,
     to_text,
 )
 
@@ -68,6 +69,21 @@ def rows_by_name(
     if is_arrow(path):
         yield from arrow_rows(path, needed)
         return
+    for line, header, fields in csv_rows(path, needed, comma, quoted_tabs, names):
+        yield line, dict(zip(header, fields, strict=True))
+
+
+def csv_rows(
+    path: Path,
+    needed: Sequence[str],
+    comma: bool = False,
+    quoted_tabs: bool = True,
+    names: Sequence[str] | None = None,
+) -> Iterator[tuple[int, Sequence[str], list[str]]]:
+    """Yield (line number, all columns, fields) of each row of a file of comma or tabs.
+
+    The arguments are those of `rows_by_name`.
+    """
     lines = csv_lines(path)
     first = next(lines, None)
     if first is None:
@@ -98,7 +114,7 @@ def rows_by_name(
                         f"{path}, line {begin}: expected {len(header)} {kind} fields, "
                         f"found {len(fields)}"
                     )
-                yield begin, dict(zip(header, fields, strict=True))
+                yield begin, header, fields
             begin = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"{path}, line {begin}: expected {kind} fields, found: {error}") from error
@@ -137,8 +153,13 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
 }
 
 
-def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (row number from 1, fields by column); classes have the names stored in the file."""
+def arrow_rows(
+    path: Path, needed: Sequence[str], kept: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (row number from 1, fields by column); classes have the names stored in the file.
+
+    The columns that are `kept` may have any type, and may be missing.
+    """
     try:
         import pyarrow
     except ImportError as error:
@@ -146,19 +167,22 @@ def arrow_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[st
     number = 0
     for file in shards(path):
         try:
-            with opened(file, needed) as (schema, batches):
+            with opened(file, [*needed, *kept]) as (schema, batches):
                 header = list(schema.names)
                 for name in needed:
                     if header.count(name) != 1:
                         found = "it twice" if name in header else ", ".join(header)
                         raise DataError(f"{file}: expected a column {name!r}, found {found}")
                 names = class_names(schema)
+                further = [name for name in kept if header.count(name) == 1]
                 for batch in batches:
-                    columns = [batch.column(name).to_pylist() for name in needed]
+                    columns = [batch.column(name).to_pylist() for name in (*needed, *further)]
                     for values in zip(*columns, strict=True):
                         number += 1
-                        fields = zip(needed, values, strict=True)
-                        yield number, {n: as_text(v, names.get(n), file, number) for n, v in fields}
+                        read = zip(needed, values[: len(needed)], strict=True)
+                        texts = {n: as_text(v, names.get(n), file, number) for n, v in read}
+                        more = zip(further, values[len(needed) :], strict=True)
+                        yield number, texts | {n: shown(v, names.get(n)) for n, v in more}
         except (pyarrow.ArrowException, OSError) as error:
             raise DataError(f"{file}: cannot be read: {error}") from error
 
@@ -212,6 +236,16 @@ def class_names(schema: Any) -> Mapping[str, list[str]]:
         return {n: f["names"] for n, f in features.items() if f.get("_type") == "ClassLabel"}
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}
+
+
+def shown(value: Any, names: Sequence[str] | None = None) -> str:
+    """Return a value of any type as text: JSON, but for strings, missing values and dates."""
+    if isinstance(value, int) and names is not None:
+        return names[value] if 0 <= value < len(names) else ""
+    value = missing_as_empty(value)
+    if isinstance(value, bool | int | float | list | dict):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def as_text(value: Any, names: Sequence[str] | None, file: Path, row: int) -> str:

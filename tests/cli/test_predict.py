@@ -14,7 +14,7 @@ import pytest
 from run_files import ROOT
 
 from serving import MultiTaskModel
-from serving.prediction_writer import prediction_fields
+from serving.prediction_table import prediction_fields
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def test_columns_of_a_file_are_predicted_into_a_file(predict, error_line, run_ok
     command = (*command, "--tasks", "sts", "qqp", "--output", target)
     assert run_ok(*command).stdout.startswith("2 rows, ")
     header, row, _ = read(target.read_text(), ",")
-    assert header == ["left", "right, too", "sts", "qqp"]
-    assert row[:2] == ["a cat", 'a "dog", or so']
+    assert header == ["key", "left", "right, too", "sts", "qqp", "reason"]
+    assert (row[:3], row[-1]) == (["1", "a cat", 'a "dog", or so'], "")
     assert "--overwrite would replace it" in error_line(1, *command)
     run_ok(*command, "--overwrite")
     assert [file.name for file in target.parent.iterdir()] == ["out.csv"]
@@ -81,7 +81,7 @@ def test_metrics_of_a_labelled_file_count_rows_with_a_label(predict, run_ok):
     rows = ["a film to love,0", "dull,1", "fine,2", "a cat,3", "the moon,"]
     Path("l.csv").write_text("\n".join(["a,stars", *rows]) + "\n")
     result = run_ok(*predict, *LABELLED)
-    predicted = [row[1] for row in read(Path("out.csv").read_text(), ",")[1:]]
+    predicted = [row[2] for row in read(Path("out.csv").read_text(), ",")[1:]]
     assert len(predicted) == 5
     right = sum(one == name for one, name in zip(predicted[:4], NAMES, strict=False)) / 4
     lines = [line.split() for line in result.stdout.splitlines()]
@@ -96,9 +96,10 @@ def test_rows_with_an_empty_text_have_no_prediction_and_are_counted(predict, run
     result = run_ok(*given, "--probabilities")
     header, *found = read(result.stdout)
     empty = [[name for name, field in zip(header, row, strict=True) if not field] for row in found]
-    assert empty[0] == []
-    assert empty[1] == ["a", *header[2:]]
-    of_pairs = [name for name in header[2:] if not name.startswith("sst")]
+    assert empty[0] == ["reason"]
+    assert empty[1] == ["a", *header[3:-1]]
+    assert [row[-1] for row in found] == ["", "empty text", "empty text"]
+    of_pairs = [name for name in header[3:-1] if not name.startswith("sst")]
     assert empty[2] == of_pairs  # sst reads the first text only
     line = "2 of 3 rows have an empty text, and no prediction from it"
     assert line in result.stderr
@@ -126,7 +127,7 @@ def test_a_submission_has_the_indices_and_labels_of_glue(predict, run_ok, tmp_pa
     rte = (*predict[:3], "rte", "--input", "test.tsv", "--column", "sentence1", "sentence2")
     run_ok(*rte, "--glue", "--output", "RTE.tsv")
     run_ok(*rte, "--quotes", "no", "--output", "table.tsv")
-    predicted = [row[2].replace(" ", "_") for row in read(Path("table.tsv").read_text())[1:]]
+    predicted = [row[3].replace(" ", "_") for row in read(Path("table.tsv").read_text())[1:]]
     assert set(predicted) <= set(labels)
     expected = [["index", "prediction"], ["7", predicted[0]], ["3", predicted[1]]]
     assert read(Path("RTE.tsv").read_text()) == expected
@@ -161,6 +162,9 @@ STS = f"{GLUE} --output out.tsv --tasks sts --column a b"
         (f"{GLUE} --output out.csv --tasks sst", 2, "expected a name that ends in .tsv"),
         (GLUE, 2, "--glue: expected --input, --column and --output"),
         (f"{GLUE} --output out.tsv --probabilities", 2, "expected at most one"),
+        (f"{GLUE} --output out.tsv --threshold 0.5", 2, "expected at most one"),
+        ("--input s.txt --threshold 0", 2, "--threshold: expected a number above 0 and up to 1"),
+        ("--input t.tsv --column a b --threshold 0.5", 1, "found sts; choose by --tasks"),
         (f"{GLUE} --output out.tsv --quotes yes", 2, "expected --quotes no"),
         (f"{GLUE} --output out.tsv --column a b", 1, "--glue: expected one task, found sst"),
         (f"{GLUE} --output out.tsv --tasks sst", 1, "expected a task of cola, sst2"),
@@ -227,7 +231,7 @@ def test_a_file_that_ends_early_after_a_window_is_refused(predict, run, tmp_path
         return prediction_fields(*args)
 
     monkeypatch.setattr("serving.model.WINDOW", window)
-    monkeypatch.setattr("serving.prediction_writer.prediction_fields", shrinking)
+    monkeypatch.setattr("serving.prediction_table.prediction_fields", shrinking)
     result = run(*predict, "--input", source, "--output", "out.tsv")
     assert result.returncode == 1
     assert "found it changed" in result.stderr.splitlines()[-1]

@@ -9,8 +9,9 @@ import peer_models
 import pytest
 
 from common.errors import EncoderError
-from minbert import BiEncoder, tokenizer
-from minbert.tokenizer import GrowingArray, load_tokenizer
+from minbert import BiEncoder, growing_array, tokenizer
+from minbert.growing_array import GrowingArray
+from minbert.tokenizer import load_tokenizer
 
 TEXTS = [
     *peer_models.SENTENCES,
@@ -176,7 +177,7 @@ PARTS = [np.arange(5), np.zeros(0, np.int64), np.array([7, 8])]
 
 @pytest.mark.parametrize("most", [0, 30, 1000])
 def test_appended_parts_are_concatenated(monkeypatch, most):
-    monkeypatch.setattr(tokenizer, "IN_MEMORY", most)
+    monkeypatch.setattr(growing_array, "IN_MEMORY", most)
     found = GrowingArray(np.int32)
     for part in PARTS:
         found.append(part)
@@ -193,7 +194,7 @@ def test_no_parts_give_an_empty_array():
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists this process' files")
 def test_the_temporary_file_is_deleted_with_the_array(monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tokenizer, "IN_MEMORY", 0)
+    monkeypatch.setattr(growing_array, "IN_MEMORY", 0)
     before = len(os.listdir("/proc/self/fd"))
     found = GrowingArray(np.int32)
     found.append(np.arange(9))
@@ -207,7 +208,7 @@ def test_tokens_in_memory_and_in_a_mapped_file_are_equal(monkeypatch):
     read = BiEncoder.from_pretrained("tiny").tokenizer
     texts = [f"a film number {i} " * (i % 5 + 1) for i in range(5000)]
     expected, pairs = read(texts), read(texts, texts[::-1])
-    monkeypatch.setattr(tokenizer, "IN_MEMORY", 0)
+    monkeypatch.setattr(growing_array, "IN_MEMORY", 0)
     for one, other in ((expected, read(texts)), (pairs, read(texts, texts[::-1]))):
         np.testing.assert_array_equal(one.ids, other.ids)
         np.testing.assert_array_equal(one.offsets, other.offsets)

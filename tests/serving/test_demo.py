@@ -75,7 +75,7 @@ def test_a_text_above_the_limit_is_marked_for_the_tasks_that_read_it(client):
         "sts": True,
         "own": True,
     }
-    assert "only the beginning was read" in client.get("/").text
+    assert "only a part was read" in client.get("/").text
 
 
 def test_two_texts_are_refused_where_every_task_reads_one(model, corpus, monkeypatch):

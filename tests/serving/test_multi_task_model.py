@@ -6,6 +6,7 @@ from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import RunError, TruncationWarning
+from minbert.tokenizer import Tokenizer
 from serving import MultiTaskModel
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
@@ -129,3 +130,20 @@ def test_truncated_rows_are_counted_in_one_warning(model, monkeypatch):
         assert caught[0].filename == __file__
     with pytest.warns(TruncationWarning, match="1 of 5 rows is longer"):
         model.predict(rows, ["sst"])
+
+
+def test_texts_that_several_tasks_read_are_tokenised_once(model, monkeypatch):
+    calls, tokenise = [], Tokenizer.__call__
+
+    def counting(self, *texts):
+        calls.append(texts)
+        return tokenise(self, *texts)
+
+    monkeypatch.setattr(Tokenizer, "__call__", counting)
+    found = model.predict([("A cat.", "A dog."), ("The sun.", "")])
+    # The first texts of sst, both texts of qqp and sts, and the pairs of the own task.
+    assert len(calls) == 4
+    monkeypatch.undo()
+    for name in ("sst", "qqp", "sts", "own"):
+        alone = model.predict([("A cat.", "A dog."), ("The sun.", "")], tasks=[name])[name]
+        assert alone.labels == found[name].labels

@@ -1,0 +1,143 @@
+"""The table of predictions: all fields of each row, its predictions, and what they lack.
+
+This module does not import PyTorch.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from common.errors import RunError, ThresholdWarning, escape_unsafe
+from serving.regions import region_columns, region_fields
+
+if TYPE_CHECKING:
+    from serving.prediction import Prediction
+    from serving.row_file import Row
+    from tasks.base import Task
+
+REASON = "reason"  # the column of what a row lacks
+EMPTY, CUT, BELOW = "empty text", "cut", "below threshold"
+Windows = Iterable[tuple[list["Row"], dict[str, "Prediction"]]]
+
+
+class PredictionTable:
+    """Writer of windows of rows to a file; the first window is preceded by the header.
+
+    With `reasons`, the last column says what the predictions of a row lack.
+    """
+
+    def __init__(self, file: TextIO, separator: str, probabilities: bool, reasons: bool) -> None:
+        self.file, self.probabilities, self.reasons = file, probabilities, reasons
+        self.writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        self.begun = False
+
+    def write(self, window: Sequence[Row], found: Mapping[str, Prediction]) -> None:
+        """Write the rows of a window with their predictions by task."""
+        if not self.begun:
+            new = columns(found, self.probabilities) + [REASON] * self.reasons
+            self.write_rows([with_new_columns(window[0].header, new)])
+            self.begun = True
+        reasons = [[one] for one in reasons_of(found)] if self.reasons else [[]] * len(window)
+        self.write_rows(
+            [*row.fields, *prediction_fields(found, place, self.probabilities), *reasons[place]]
+            for place, row in enumerate(window)
+        )
+
+    def write_rows(self, rows: Iterable[Sequence[object]]) -> None:
+        """Write rows of fields, with control characters escaped if the file is a terminal."""
+        if self.file.isatty():
+            rows = (escape_row(self.file, row) for row in rows)
+        self.writer.writerows(rows)
+
+
+def escape_row(file: TextIO, row: Iterable[object]) -> list[object]:
+    """Return the fields of a row, with control characters escaped if the file is a terminal."""
+    fields = list(row)
+    return [escape_unsafe(str(one)) for one in fields] if file.isatty() else fields
+
+
+def columns(found: Mapping[str, Prediction], probabilities: bool) -> list[str]:
+    """Return the column names: `sst`, and `sst: positive` for a probability."""
+    names = []
+    for task, one in found.items():
+        names += [task, *region_columns(one)]
+        if probabilities:
+            names += [f"{task}: {name}" for name in one.class_names]
+    return names
+
+
+def with_new_columns(header: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return the names of the input's columns and of new ones.
+
+    A new one that has the name of another becomes `NAME (predicted)`, then `NAME (predicted 2)`.
+    """
+    found = list(header)
+    for name in new:
+        free, number = name, 1
+        while free in found:
+            free = f"{name} (predicted{f' {number}' if number > 1 else ''})"
+            number += 1
+        found.append(free)
+    return found
+
+
+def prediction_fields(
+    found: Mapping[str, Prediction], place: int, probabilities: bool
+) -> list[Any]:
+    """Return the predictions of one row, empty fields for an empty text."""
+    values: list[Any] = []
+    for one in found.values():
+        values += [one.labels[place], *region_fields(one, place)]
+        if probabilities and one.probabilities is not None:
+            shares = one.probabilities[place]
+            values += ["" if one.empty[place] else f"{value:.6f}" for value in shares]
+    return values
+
+
+def reasons_of(found: Mapping[str, Prediction]) -> list[str]:
+    """Return for each row why a prediction is missing, or is one from a part of a text."""
+    several = list(found.values())
+    marks = {
+        EMPTY: np.any([one.empty for one in several], axis=0),
+        CUT: np.any([one.cut for one in several], axis=0),
+        BELOW: np.any([one.nothing & ~one.empty for one in several], axis=0),
+    }
+    reasons = np.full(len(several[0].labels), "", object)
+    for word, mark in marks.items():
+        reasons[mark] = [f"{before}; {word}" if before else word for before in reasons[mark]]
+    return list(reasons)
+
+
+def above_threshold(
+    windows: Windows, tasks: Mapping[str, Task], names: Sequence[str], threshold: float
+) -> Windows:
+    """Yield the windows without predictions whose probability is below the threshold.
+
+    Raise RunError if one of the tasks `names` predicts numbers. Warn with a ThresholdWarning after
+    the last window.
+    """
+    for name in names:
+        if tasks[name].kind.columns is None:
+            expected = "expected tasks of classes or labels"
+            raise RunError(f"--threshold: {expected}, found {name}; choose by --tasks")
+    return only_probable(windows, tasks, threshold)
+
+
+def only_probable(windows: Windows, tasks: Mapping[str, Task], threshold: float) -> Windows:
+    from serving.prediction import with_threshold
+
+    below, done = 0, 0
+    for window, every in windows:
+        found = {name: with_threshold(tasks[name], one, threshold) for name, one in every.items()}
+        lacking = [one.nothing & ~one.empty for one in found.values()]
+        below, done = below + int(np.any(lacking, axis=0).sum()), done + len(window)
+        yield window, found
+        del window  # before the next one is read
+    if below:
+        line = f"{below:,} of {done:,} rows have a probability below {threshold:g}"
+        warnings.warn(f"{line}, and no prediction from it", ThresholdWarning, stacklevel=2)

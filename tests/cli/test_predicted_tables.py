@@ -1,0 +1,200 @@
+"""What predict writes for a file: all its columns, reasons, thresholds; and a window at a time."""
+
+import csv
+import io
+import json
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multitask.config import RunConfig
+from serving import MultiTaskModel
+from serving.prediction import Prediction
+from serving.prediction_writer import PredictionOptions, write_predictions
+from serving.row_file import Row, RowFile
+
+LONG = "a film to love " * 60
+
+
+@pytest.fixture
+def predict(finished, cwd):
+    """`predict(file, *flags)` returns the rows of the output, read as they were written."""
+    from cli import main
+
+    def call(file, *flags, column=("text",)):
+        Path("out.csv").unlink(missing_ok=True)
+        command = ["--mode", "predict", "--run", str(finished[0]), "--input", file]
+        command += ["--column", *column, "--tasks", "sst", "--output", "out.csv", *flags]
+        assert main(command) == 0
+        with open("out.csv", newline="") as lines:
+            return list(csv.reader(lines))
+
+    return call
+
+
+def test_all_columns_are_kept_in_their_order_with_reasons(predict, capsys):
+    rows = [["7", "fine", 'a "b", c'], ["", "  ", "x\ny"], ["9", LONG, ""]]
+    with open("in.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["id", "text", "note"], *rows])
+    header, *found = predict("in.csv")
+    assert header == ["id", "text", "note", "sst", "reason"]
+    assert [row[:3] for row in found] == rows
+    assert [row[-1] for row in found] == ["", "empty text", "cut"]
+    assert [bool(row[3]) for row in found] == [True, False, True]
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t").writerows([["id", "text", "note"], *rows])
+    Path("in.tsv").write_text(text.getvalue())
+    assert predict("in.tsv") == [header, *found]
+    assert "1 of 3 rows have an empty text" in capsys.readouterr().err
+
+
+def test_columns_with_the_names_of_new_ones(predict):
+    Path("in.csv").write_text("sst,text,a,a,reason\n1,fine,2,3,4\n")
+    header, row = predict("in.csv")
+    assert header == ["sst", "text", "a", "a", "reason", "sst (predicted)", "reason (predicted)"]
+    assert row[:5] == ["1", "fine", "2", "3", "4"]
+    again, row = (Path("out.csv").rename("in2.csv"), *predict("in2.csv"))[1:]
+    assert again == [*header, "sst (predicted 2)", "reason (predicted 2)"]
+    assert row[5] == row[7] != ""
+
+
+VALUES = {"s": "é", "n": 3, "f": 3.0, "b": True, "none": None, "list": ["a", 1], "d": {"k": "ü"}}
+SHOWN = ["é", "3", "3.0", "true", "", '["a", 1]', '{"k": "ü"}']
+
+
+def test_columns_of_json_lines_may_have_any_type(predict, capsys):
+    first = {**VALUES, "text": "fine"}
+    lines = [first, {"text": "dull", "s": "\ud800"}, {"text": 5, "more": 1}]
+    Path("in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    header, *found = predict("in.jsonl")
+    assert header == [*VALUES, "text", "sst", "reason"]
+    assert found[0][:8] == [*SHOWN, "fine"]
+    assert found[1][:8] == ["\\ud800", *[""] * 6, "dull"]
+    assert found[2][:8] == [*[""] * 7, "5"]
+    line = "1 of 3 rows have fields that the first row lacks; they are not in the output"
+    assert line in capsys.readouterr().err
+
+
+def test_columns_of_parquet_and_arrow_files_may_have_any_type(predict):
+    pyarrow = pytest.importorskip("pyarrow")
+    import datetime
+
+    from pyarrow import parquet
+
+    rows = [{**VALUES, "text": "fine", "day": datetime.date(2026, 1, 2)}, {"text": "dull"}]
+    table = pyarrow.Table.from_pylist([{**rows[0], "list": ["a", "1"]}, *rows[1:]])
+    parquet.write_table(table, "in.parquet")
+    Path("saved").mkdir()
+    for number in (0, 1):  # the second file lacks a column
+        part = table.slice(number, 1)
+        part = part.drop_columns(["n"]) if number else part
+        with pyarrow.ipc.new_stream(f"saved/{number}.arrow", part.schema) as stream:
+            stream.write_table(part)
+    for file in ("in.parquet", "saved"):
+        header, *found = predict(file)
+        assert header == [*VALUES, "text", "day", "sst", "reason"]
+        assert found[0][:9] == [*SHOWN[:5], '["a", "1"]', SHOWN[6], "fine", "2026-01-02"]
+        assert (found[1][:6], found[1][7:9]) == ([""] * 6, ["dull", ""])
+
+
+def test_a_class_below_the_threshold_is_not_predicted(predict, capsys):
+    texts = [f"a film {word}" for word in ("to love", "to hate", "of cats", "of dogs", "so")]
+    Path("in.csv").write_text("text,stars\n" + "".join(f"{t},1\n" for t in texts) + ",1\n")
+    _, *plain = predict("in.csv", "--probabilities")
+    shares = [max(map(float, row[3:8])) for row in plain[:5]]
+    middle = sorted(shares)[2]
+    capsys.readouterr()
+    _, *found = predict("in.csv", "--threshold", str(middle - 1e-6), "--label", "stars")
+    low = [share < middle - 1e-6 for share in shares]
+    assert 0 < sum(low) < 5
+    expected = ["" if one else row[2] for one, row in zip(low, plain[:5], strict=True)]
+    assert [row[2] for row in found] == [*expected, ""]
+    assert [row[3] for row in found] == ["below threshold" if one else "" for one in low] + [
+        "empty text"
+    ]
+    printed = capsys.readouterr()
+    assert f"{5 - sum(low)} rows" in printed.out  # rows that are scored
+    assert f"{sum(low)} of 6 rows have a probability below" in printed.err
+
+
+def test_standard_input_has_reasons_only_with_a_threshold(finished, run_ok, monkeypatch):
+    for flags, columns in (((), 2), (("--threshold", "1"), 3)):
+        text = io.TextIOWrapper(io.BytesIO(b"a film\n\n"))
+        monkeypatch.setattr(sys, "stdin", text)
+        rows = run_ok("--mode", "predict", "--run", finished[0], "--tasks", "sst", *flags).stdout
+        rows = list(csv.reader(io.StringIO(rows), delimiter="\t"))
+        assert {len(row) for row in rows} == {columns}
+    assert [row[1:] for row in rows] == [
+        ["sst", "reason"],
+        ["", "below threshold"],
+        ["", "empty text"],
+    ]
+
+
+class FakeModel:
+    """A model whose predictions cost nothing, but whose windows are those of a real one."""
+
+    predict_stream = MultiTaskModel.predict_stream
+
+    class model:  # noqa: N801
+        class bi_encoder:  # noqa: N801
+            class tokenizer:  # noqa: N801
+                longest = 10
+
+    def chosen(self, tasks, columns):
+        return ["sst"]
+
+    def predict_window(self, columns, names, precision):
+        n = len(columns[0])
+        none = np.zeros(n, bool)
+        return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}, 0
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    monkeypatch.setattr("serving.model.MultiTaskModel.load", lambda *a, **b: FakeModel())
+
+
+def write(source):
+    with open("out.tsv", "w") as file:
+        return write_predictions(
+            "run", RowFile(source, ("text",)), file, PredictionOptions(), RunConfig()
+        )
+
+
+def test_at_most_one_window_of_rows_is_alive(cwd, fake, monkeypatch):
+    alive, most = 0, 0
+
+    class Counted(Row):
+        def __new__(cls, *args):
+            nonlocal alive, most
+            alive += 1
+            most = max(most, alive)
+            return Row.__new__(cls, *args)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    monkeypatch.setattr("serving.row_file.Row", Counted)
+    monkeypatch.setattr("serving.model.WINDOW", 100)
+    Path("in.csv").write_text("text,more\n" + "a film,1\n" * 1050)
+    assert write("in.csv")[0] == 1050
+    assert 100 <= most <= 103  # and the first row, and the last one of the window before
+    assert Path("out.tsv").read_text().count("\n") == 1051
+
+
+def test_large_rows_make_small_windows(cwd, fake, monkeypatch):
+    monkeypatch.setattr("minbert.sentences.HELD", 1 << 20)
+    Path("in.csv").write_text("text,more\n" + f"a film,{'x' * 200_000}\n" * 100)
+    tracemalloc.start()
+    try:
+        assert write("in.csv")[0] == 100
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 << 20  # of 20 MB
+    assert Path("out.tsv").stat().st_size > 20_000_000
