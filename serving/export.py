@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from importlib import util
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -179,9 +179,42 @@ def write(
         write_limit(folder, tokenizer.max_tokens, tokenizer.lower)
     else:
         model.model.save(folder)
-    # The actual pooling, which the folder of an encoder alone does not record.
-    config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
-    write_json(folder / EXPORTED, without_paths(config))
+    write_settings(model, folder)
     (folder / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
     if kind == "onnx":
         write_onnx(model.model.bi_encoder, folder / "model.onnx")
+
+
+def write_settings(model: MultiTaskModel, folder: Path) -> None:
+    """Write the configuration with which `MultiTaskModel.load` opens a folder of weights."""
+    # The actual pooling, which the folder of an encoder alone does not record.
+    config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
+    write_json(folder / EXPORTED, without_paths(config))
+
+
+class Packed(NamedTuple):
+    """The files of a model by name, and the user's own methods that it was trained with."""
+
+    files: dict[str, bytes]
+    use: UserMethods
+
+
+def packed(model: MultiTaskModel) -> Packed:
+    """Return a model as bytes, for pickling."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        model.model.save(folder)
+        write_settings(model, folder)
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        content = {str(file.relative_to(folder)): file.read_bytes() for file in files}
+    return Packed(content, model.config.user_methods)
+
+
+def unpacked(found: Packed) -> MultiTaskModel:
+    """Return the model that `packed` returned as bytes, on the best device of this machine."""
+    with tempfile.TemporaryDirectory() as place:
+        for name, content in found.files.items():
+            file = Path(place) / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(content)
+        return MultiTaskModel.load(place, use=found.use)
