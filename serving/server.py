@@ -12,7 +12,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-ACCEPTED = 16  # length of the queue of connections that wait to be accepted
+ACCEPTED = 64  # length of the queue of connections that wait to be accepted
 UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
 RESPONSE = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 

@@ -16,7 +16,7 @@ from multitask.teachers import computed
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
-from serving.model import of_one_task
+from serving.run_encoder import of_one_task
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
