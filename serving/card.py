@@ -9,6 +9,8 @@ from typing import Any
 
 from multitask.config import RunConfig
 from reports.tables import markdown_table
+from serving.card_reader import reader
+from serving.head_formulas import exported_heads
 from serving.model import MultiTaskModel
 from tasks.described import FILES
 from tasks.heads import PoolsTokens
@@ -38,8 +40,17 @@ from transformers import AutoTokenizer
 
 inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_tensors="np")
 inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
-(embeddings,) = InferenceSession("{folder}/model.onnx").run(None, inputs)
+embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
 ```"""
+ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisation, of texts
+(`first`) and of the second texts of pairs (`second`) to one output per task.
+
+```python
+heads = InferenceSession("{folder}/heads.onnx")
+inputs = {{one.name: pooled for one in heads.get_inputs()}}
+found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))
+```"""
+DOWNLOAD = "from huggingface_hub import snapshot_download\n"
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
 USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
@@ -62,9 +73,7 @@ def card(
     place = f'"{folder}"' if repo is None else f'snapshot_download("{repo}")'
     heads = HEADS.format(place=place, example=example(model))
     if repo is not None:
-        heads = heads.replace(
-            "from serving", "from huggingface_hub import snapshot_download\nfrom serving"
-        )
+        heads = heads.replace("from serving", f"{DOWNLOAD}from serving")
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
     parts = [
@@ -77,6 +86,7 @@ def card(
         + joint_pairs(model),
         "## Use",
         USES[kind].format(folder=folder),
+        *heads_elsewhere(model, kind, folder, place),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
         heads,
         "## Training",
@@ -91,6 +101,21 @@ def card(
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
     caveats.append("The model was trained for the language and the kind of text of its data only.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
+
+
+def heads_elsewhere(model: MultiTaskModel, kind: str, folder: str, place: str) -> list[str]:
+    """Return how to use the heads without this toolkit, as far as an export of this kind can."""
+    found = []
+    if kind == "onnx" and exported_heads(model):
+        found += [ONNX_HEADS.format(folder=folder)]
+    if kind == "sentence-transformers" and (code := reader(model, place)):
+        found += ["The same predictions need only sentence-transformers, torch and safetensors:"]
+        found += [
+            code.replace("import torch\n", f"{DOWNLOAD}import torch\n", 1)
+            if place.startswith("snapshot")
+            else code
+        ]
+    return found
 
 
 def own_pooling(model: MultiTaskModel) -> str:
