@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serving.head_formulas import CORN, cleaning_of, formula_of
+from serving.head_formulas import CORN, cleaning_of, formula_of, reason_without
 from serving.model import MultiTaskModel
 
 READER = """```python
@@ -69,6 +69,17 @@ def reader(model: MultiTaskModel, place: str) -> str:
         heads="\n".join(heads),
         example=examples[0],
     )
+
+
+def reason_without_reader(model: MultiTaskModel, name: str) -> str | None:
+    """Return why the reader does not have a head; None if it does."""
+    if (reason := reason_without(model, name)) is not None:
+        return reason
+    if formula_of(model, name) is None:
+        return "has no formula"
+    if cleaning_of(model.tasks_by_name[name]) is None:
+        return "needs its texts cleaned by further code"
+    return None
 
 
 def column_names(model: MultiTaskModel, name: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import util
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from multitask.run_folder import EXPORTED
 from multitask.stored_config import without_paths
 from reports.store import read_metrics
 from serving.card import card
+from serving.card_reader import reason_without_reader
 from serving.head_formulas import exported_heads, reason_without, shown_scores
 from serving.model import MultiTaskModel
 
@@ -38,6 +39,14 @@ OWN = (
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
     *("tokenizer.json", "tokenizer_config.json"),
 )
+
+
+# Kind of export -> why a head is not in its part for other libraries, or None.
+LEFT_OUT: Mapping[str, Callable[[MultiTaskModel, str], str | None]] = {
+    "onnx": reason_without,
+    "sentence-transformers": reason_without_reader,
+    "transformers": lambda model, name: None,  # it has no such part
+}
 
 
 class PooledModel(nn.Module):
@@ -185,10 +194,12 @@ def export(
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         write(model, metrics, new, kind, repo)
+    reason_of = LEFT_OUT[kind]
+    found = {name: reason_of(model, name) for name in model.tasks}
     return [
         f"{name}: only this toolkit uses its head, which {reason}"
-        for name in model.tasks
-        if (reason := reason_without(model, name)) is not None and kind == "onnx"
+        for name, reason in found.items()
+        if reason is not None
     ]
 
 

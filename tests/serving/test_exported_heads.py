@@ -15,7 +15,7 @@ from multitask.assembly import build_tasks
 from multitask.model import EncoderWithHeads
 from serving import MultiTaskModel
 from serving.card import card
-from serving.card_reader import reader
+from serving.card_reader import reader, reason_without_reader
 from serving.export import export, write
 from serving.head_formulas import FORMULAS, exported_heads
 from tasks.heads import JointSimilarity
@@ -135,10 +135,9 @@ def test_every_class_of_heads_is_exported_or_refused():
 
 
 def test_heads_of_joint_pairs_are_left_out_in_one_line(trained, tmp_path):
-    (line,) = export(trained, tmp_path / "onnx", "onnx")
-    assert line == (
-        "own: only this toolkit uses its head, which reads both texts of a pair as one sequence"
-    )
+    line = "own: only this toolkit uses its head, which reads both texts of a pair as one sequence"
+    for kind in ("onnx", "sentence-transformers"):
+        assert export(trained, tmp_path / kind, kind) == [line]
     loaded = MultiTaskModel.load(trained)
     assert exported_heads(loaded) == ["sst", "qqp", "sts"]
     assert '"own"' not in reader(loaded, '"DIR"')
@@ -152,3 +151,4 @@ def test_a_head_whose_formula_differs_has_no_reader(trained, monkeypatch):
     code = reader(loaded, '"DIR"')
     assert "'qqp'" in code
     assert "'sst'" not in code
+    assert reason_without_reader(loaded, "sst") == "has no formula"
