@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -52,6 +53,11 @@ class LimitedProtocol(H11Protocol):
                     self.limits.connections,
                 )
             return
+        # asyncio does this only for sockets that name TCP, which those of create_server do not:
+        # the second packet of an answer would wait 40 ms for the client's acknowledgement.
+        connection = transport.get_extra_info("socket")
+        if connection.family in (socket.AF_INET, socket.AF_INET6):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self.expect_request()
 

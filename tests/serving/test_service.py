@@ -21,7 +21,7 @@ import cli
 from serving.answers import Corpus, Run
 from serving.examples import BUILT_IN, examples_of
 from serving.request_models import MOST
-from serving.server import ConnectionLimits, server_of
+from serving.server import ConnectionLimits, LimitedProtocol, server_of
 from serving.service import make_app
 from tasks import data_folder
 
@@ -389,3 +389,19 @@ def test_connections_above_the_limit_are_refused(capsys):
         assert capsys.readouterr().err == line
         idle[0].sendall(REQUEST[-2:])
         assert idle[0].recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_answers_are_not_delayed_by_small_packets(monkeypatch):
+    found, expect = [], LimitedProtocol.expect_request
+
+    def noted(self):
+        connection = self.transport.get_extra_info("socket")
+        found.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        expect(self)
+
+    monkeypatch.setattr(LimitedProtocol, "expect_request", noted)
+    with served(ConnectionLimits()) as port, connect(port) as connection:
+        connection.sendall(REQUEST)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+    assert found
+    assert all(found)
