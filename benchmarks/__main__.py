@@ -32,6 +32,7 @@ BENCHMARKS = {  # name: module and function, what is measured
     "lstm": ("lstm:measure", "a BiLSTM in training, forward and backward"),
     "surgery": ("surgery:measure", "a three-task step with PCGrad"),
     "all-pairs": ("encode:all_pairs", "all pairs of 1,000 and 10,000 sentences"),
+    "serving": ("serving:measure", "requests of several clients to the server"),
     "startup": ("startup:measure", "from process start to the first result"),
 }
 EXTRAS = {
@@ -41,6 +42,8 @@ EXTRAS = {
     "gradient_difference": "gradient off by",
     "times_plain": "times plain",
     "peak_mb": "peak MB",
+    "p50_ms": "p50 ms",
+    "p95_ms": "p95 ms",
 }
 
 

@@ -36,7 +36,7 @@ GROUPS = {  # of the modes in --help
     },
     "use": {
         "predict": "predict new texts with a run",
-        "demo": "serve a local page for trying the heads of a run",
+        "serve": "serve the heads of a run: a web page and a JSON interface",
         "encode": "embed the sentences of a file",
         "similar": "find the sentences of a file nearest to a query",
         "mine": "find the most similar pairs of sentences in a file",
@@ -57,16 +57,17 @@ OTHER_MODES = {
     "compare": "report comparison significance",
     "runs": "list ls",
     "predict": "infer inference prediction classify",
-    "demo": "serve server serving ui web gui",
+    "serve": "server serving ui web gui api http",
     "encode": "embed embedding embeddings encoding vectors",
     "similar": "search query retrieve retrieval nearest",
     "export": "save convert onnx",
     "tasks": "data datasets",
 }
+FORMER = {"demo": "serve"}  # modes by their older names
 MODES = {name: text for modes in GROUPS.values() for name, text in modes.items()}
 TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
 # Modes with --use.
-WITH_METHODS = (*TRAINING, "predict", "demo", "export", "encode", "mine", "similar")
+WITH_METHODS = (*TRAINING, "predict", "serve", "export", "encode", "mine", "similar")
 DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed training
 ALL = "--help-all"
 
@@ -114,6 +115,7 @@ def main(argv: list[str]) -> int:
             front.print_help()
             return 0
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
+    chosen.mode = FORMER.get(chosen.mode, chosen.mode)
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
         front.error(line + suggestion(chosen.mode, MODES, OTHER_MODES))

@@ -14,7 +14,7 @@ from cli.settings_flags import USE, USE_AGAIN, path
 FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) returns the same embeddings",
     "transformers": "AutoModel and AutoTokenizer open it",
-    "onnx": "also model.onnx, from ids and mask to embeddings",
+    "onnx": "also model.onnx, from ids and mask to embeddings, and heads.onnx, to scores",
 }
 
 
@@ -42,6 +42,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.export import export
 
     run, folder = Path(args.run), Path(args.output)
-    export(run, folder, args.format, args.overwrite, parser.outside, task=args.task)
+    notices = export(run, folder, args.format, args.overwrite, parser.outside, task=args.task)
+    for line in notices:
+        print(line)
     print(f"{args.format}: {args.output}, with its model card in README.md")
     return 0

@@ -36,7 +36,7 @@ def next_commands(config: RunConfig, folder: Path, use: Sequence[str] = ()) -> s
 
 
 def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield commands for a run of tasks: predict, compare, and the demo or an export."""
+    """Yield commands for a run of tasks: predict, compare, and the page or an export."""
     several = [(name, config.options_of(name)) for name in config.main_tasks]
     texts = max(
         (find_task(name, config.own_tasks) if options is None else options.build()).texts
@@ -48,7 +48,7 @@ def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tupl
         report = command("--mode", "compare", "--runs", run, "--output", f"{run}-report")
         yield report, "write a report: scores and confusions; --runs takes further runs"
     if find_spec("fastapi") and find_spec("uvicorn"):
-        yield command("--mode", "demo", "--run", run, *use), "try the heads in a browser"
+        yield command("--mode", "serve", "--run", run, *use), "try the heads in a browser"
     else:
         yield command("--mode", "runs", "--root", str(Path(run).parent)), "list all runs by score"
 

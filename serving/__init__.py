@@ -1,4 +1,4 @@
-"""Use of trained models: prediction, search, export and a demo.
+"""Use of trained models: prediction, search, export and a server; estimators.
 
 >>> from serving import MultiTaskModel
 >>> model = MultiTaskModel.load("runs/my-run")
@@ -13,16 +13,18 @@ from minbert_multitask import check_packages
 check_packages(__name__)
 
 if TYPE_CHECKING:
+    from serving.estimator import SentenceClassifier, SentenceRegressor
     from serving.model import MultiTaskModel
     from serving.prediction import Prediction
 
-__all__ = ["MultiTaskModel", "Prediction"]
+__all__ = ["MultiTaskModel", "Prediction", "SentenceClassifier", "SentenceRegressor"]
+PLACES = {"MultiTaskModel": "model", "Prediction": "prediction"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that importing the package does not load PyTorch."""
+    from importlib import import_module
+
     if name not in __all__:
         raise AttributeError(f"module 'serving' has no attribute {name!r}")
-    from serving import model, prediction
-
-    return getattr(model if name == "MultiTaskModel" else prediction, name)
+    return getattr(import_module(f"serving.{PLACES.get(name, 'estimator')}"), name)

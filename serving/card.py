@@ -10,6 +10,8 @@ from typing import Any
 from multitask.config import RunConfig
 from reports.run_tables import CALIBRATED, calibration_table
 from reports.tables import markdown_table
+from serving.card_reader import reader
+from serving.head_formulas import exported_heads
 from serving.model import MultiTaskModel
 from tasks.described import FILES
 from tasks.heads import PoolsTokens
@@ -39,8 +41,17 @@ from transformers import AutoTokenizer
 
 inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_tensors="np")
 inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
-(embeddings,) = InferenceSession("{folder}/model.onnx").run(None, inputs)
+embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
 ```"""
+ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisation, of texts
+(`first`) and of the second texts of pairs (`second`) to one output per task.
+
+```python
+heads = InferenceSession("{folder}/heads.onnx")
+inputs = {{one.name: pooled for one in heads.get_inputs()}}
+found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))
+```"""
+DOWNLOAD = "from huggingface_hub import snapshot_download\n"
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
 CALIBRATION = (
@@ -67,9 +78,7 @@ def card(
     place = f'"{folder}"' if repo is None else f'snapshot_download("{repo}")'
     heads = HEADS.format(place=place, example=example(model))
     if repo is not None:
-        heads = heads.replace(
-            "from serving", "from huggingface_hub import snapshot_download\nfrom serving"
-        )
+        heads = heads.replace("from serving", f"{DOWNLOAD}from serving")
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
     parts = [
@@ -82,6 +91,7 @@ def card(
         + joint_pairs(model),
         "## Use",
         USES[kind].format(folder=folder),
+        *heads_elsewhere(model, kind, folder, place),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
         heads,
         "## Training",
@@ -115,6 +125,21 @@ def long_texts(model: MultiTaskModel) -> list[str]:
         f"{read[tokenizer.long]}. Other libraries cut them after their head, and so get other "
         "embeddings of such texts."
     ]
+
+
+def heads_elsewhere(model: MultiTaskModel, kind: str, folder: str, place: str) -> list[str]:
+    """Return how to use the heads without this toolkit, as far as an export of this kind can."""
+    found = []
+    if kind == "onnx" and exported_heads(model):
+        found += [ONNX_HEADS.format(folder=folder)]
+    if kind == "sentence-transformers" and (code := reader(model, place)):
+        found += ["The same predictions need only sentence-transformers, torch and safetensors:"]
+        found += [
+            code.replace("import torch\n", f"{DOWNLOAD}import torch\n", 1)
+            if place.startswith("snapshot")
+            else code
+        ]
+    return found
 
 
 def own_pooling(model: MultiTaskModel) -> str:

@@ -1,4 +1,4 @@
-"""Texts that the demo offers: dev examples of a run's tasks, or built-in ones."""
+"""Texts that the page offers: dev examples of a run's tasks, or built-in ones."""
 
 from __future__ import annotations
 

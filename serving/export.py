@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import util
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -27,15 +27,27 @@ from multitask.run_folder import CALIBRATION, EXPORTED
 from multitask.stored_config import without_paths
 from reports.store import read_metrics
 from serving.card import card
+from serving.card_reader import reason_without_reader
+from serving.head_formulas import exported_heads, reason_without, shown_scores
 from serving.model import MultiTaskModel
 
+OUTPUTS = ["embeddings", "pooled"]  # the second ones are never normalised
 INPUTS = ["input_ids", "attention_mask"]
 # File names of an export; a folder with any other file is not replaced.
 OWN = (
-    *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "model.onnx"),
+    *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "heads.onnx"),
+    "model.onnx",
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
     *("tokenizer.json", "tokenizer_config.json", CALIBRATION),
 )
+
+
+# Kind of export -> why a head is not in its part for other libraries, or None.
+LEFT_OUT: Mapping[str, Callable[[MultiTaskModel, str], str | None]] = {
+    "onnx": reason_without,
+    "sentence-transformers": reason_without_reader,
+    "transformers": lambda model, name: None,  # it has no such part
+}
 
 
 class PooledModel(nn.Module):
@@ -45,7 +57,7 @@ class PooledModel(nn.Module):
         super().__init__()
         self.model, self.pooling, self.normalize = model, pooling, normalize
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask)[0]  # (B, T, H)
         mask = attention_mask.unsqueeze(-1).to(hidden.dtype)  # (B, T, 1)
         if self.pooling == "cls":
@@ -54,7 +66,22 @@ class PooledModel(nn.Module):
             pooled = hidden.masked_fill(mask == 0, torch.finfo(hidden.dtype).min).amax(1)
         else:
             pooled = (hidden * mask).sum(1) / mask.sum(1)
-        return F.normalize(pooled) if self.normalize else pooled
+        return F.normalize(pooled) if self.normalize else pooled.clone(), pooled
+
+
+class ExportedHeads(nn.Module):
+    """The heads that read embeddings (B, H) of single texts, or of both texts of pairs."""
+
+    def __init__(self, model: MultiTaskModel, names: Sequence[str]) -> None:
+        super().__init__()
+        self.tasks = [model.tasks_by_name[name] for name in names]
+        self.heads = nn.ModuleList(model.model.heads[name] for name in names)
+
+    def forward(self, *texts: Tensor) -> tuple[Tensor, ...]:
+        return tuple(
+            shown_scores(task, task.scores(head, texts[: task.texts]))
+            for task, head in zip(self.tasks, self.heads, strict=True)
+        )
 
 
 def write_onnx(model: BiEncoder, file: Path) -> None:
@@ -72,16 +99,47 @@ def write_onnx(model: BiEncoder, file: Path) -> None:
     ids = torch.ones(2, 8, dtype=torch.long)
     mask = torch.ones_like(ids)
     mask[1, 5:] = 0
-    free = {name: {0: "batch", 1: "tokens"} for name in INPUTS} | {"embeddings": {0: "batch"}}
+    free = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
+    write_graph(padded, {"input_ids": ids, "attention_mask": mask}, OUTPUTS, free, file)
+
+
+def write_heads(model: MultiTaskModel, file: Path) -> None:
+    """Write an ONNX graph from `pooled` embeddings to the scores of the heads that read them.
+
+    Its inputs are `first` (B, H), and `second` (B, H) if a task has pairs; its outputs are
+    `TASK.probabilities` (B, C), or `TASK.values` (B,) in the units of the task's files.
+    """
+    names = exported_heads(model)
+    if not names:
+        return
+    tasks = [model.tasks_by_name[name] for name in names]
+    count, width = max(task.texts for task in tasks), model.model.bi_encoder.width
+    inputs = {name: torch.randn(2, width) for name in ("first", "second")[:count]}
+    outputs = [
+        f"{task.name}.{'values' if task.kind.columns is None else 'probabilities'}"
+        for task in tasks
+    ]
+    free = {name: {0: "batch"} for name in inputs}
+    write_graph(ExportedHeads(model, names).eval(), inputs, outputs, free, file)
+
+
+def write_graph(
+    module: nn.Module,
+    inputs: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    free: Mapping[str, Mapping[int, str]],
+    file: Path,
+) -> None:
+    """Write an ONNX graph; `free` are the dynamic sizes of inputs. Outputs have one, the batch."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer warns of branches on shapes
         torch.onnx.export(
-            padded,
-            (ids, mask),
+            module,
+            tuple(inputs.values()),
             str(file),
-            input_names=INPUTS,
-            output_names=["embeddings"],
-            dynamic_axes=free,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes={**free, **{name: {0: "batch"} for name in outputs}},
             opset_version=17,
             dynamo=False,
         )
@@ -114,14 +172,15 @@ def export(
     use: UserMethods = (),
     repo: str | None = None,
     task: str | None = None,
-) -> None:
+) -> list[str]:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
-    `model.onnx`, from ids and mask (B, T) to embeddings (B, H). A folder that a killed export was
-    replacing is restored first. `repo` is the name on the hub, for the card. `task` is required for
-    a run with adapters: the export has its head, and its adapter merged into the encoder. Raises
-    RunError, or UserError if the folder has other content.
+    `model.onnx`, from ids and mask (B, T) to embeddings (B, H), and `heads.onnx`, from these to the
+    heads' scores; a line is returned for each head that is not in it. A folder that a killed
+    export was replacing is restored first. `repo` is the name on the hub, for the card. `task` is
+    required for a run with adapters: the export has its head, and its adapter merged into the
+    encoder. Raises RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -136,6 +195,13 @@ def export(
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         write(model, metrics, new, kind, repo)
+    reason_of = LEFT_OUT[kind]
+    found = {name: reason_of(model, name) for name in model.tasks}
+    return [
+        f"{name}: only this toolkit uses its head, which {reason}"
+        for name, reason in found.items()
+        if reason is not None
+    ]
 
 
 def merged(
@@ -180,11 +246,45 @@ def write(
         write_limit(folder, tokenizer.max_tokens, tokenizer.lower)
     else:
         model.model.save(folder)
+    write_settings(model, folder)
+    (folder / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
+    if kind == "onnx":
+        write_onnx(model.model.bi_encoder, folder / "model.onnx")
+        write_heads(model, folder / "heads.onnx")
+
+
+def write_settings(model: MultiTaskModel, folder: Path) -> None:
+    """Write configuration and calibration, with which `MultiTaskModel.load` opens the folder."""
     # The actual pooling, which the folder of an encoder alone does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, without_paths(config))
     if model.calibrations:
         write_calibration(folder, model.calibrations)
-    (folder / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
-    if kind == "onnx":
-        write_onnx(model.model.bi_encoder, folder / "model.onnx")
+
+
+class Packed(NamedTuple):
+    """The files of a model by name, and the user's own methods that it was trained with."""
+
+    files: dict[str, bytes]
+    use: UserMethods
+
+
+def packed(model: MultiTaskModel) -> Packed:
+    """Return a model as bytes, for pickling."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        model.model.save(folder)
+        write_settings(model, folder)
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        content = {str(file.relative_to(folder)): file.read_bytes() for file in files}
+    return Packed(content, model.config.user_methods)
+
+
+def unpacked(found: Packed) -> MultiTaskModel:
+    """Return the model that `packed` returned as bytes, on the best device of this machine."""
+    with tempfile.TemporaryDirectory() as place:
+        for name, content in found.files.items():
+            file = Path(place) / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(content)
+        return MultiTaskModel.load(place, use=found.use)

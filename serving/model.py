@@ -27,7 +27,7 @@ from multitask.model import EncoderWithHeads
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.prediction import Prediction, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
-from serving.run_encoder import bi_encoder_of
+from serving.run_encoder import bi_encoder_of, of_one_task
 from tasks import task_suggestion
 from tasks.base import Task
 from tasks.calibration import Calibration
@@ -224,7 +224,6 @@ class MultiTaskModel:
             raise RunError(f"{', '.join(self.tasks)}: expected pairs of texts, found single ones")
         return list(tasks or able)
 
-    @torch.inference_mode()
     def predict_window(
         self,
         columns: Columns,
@@ -233,21 +232,43 @@ class MultiTaskModel:
         coverage: float | None = None,
     ) -> tuple[dict[str, Prediction], int]:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
-        quantiles = quantiles_of(self.calibrations, names, coverage)
         known: dict[Any, TokenLists] = {}
         tokens = {name: self.tokens(self.tasks_by_name[name], columns, known) for name in names}
-        blank = [np.array([is_empty(text) for text in column], bool) for column in columns]
-        vectors = embed_tasks(self.model, self.encoder(precision), tokens)
-        found = {}
-        for name in names:
-            task = self.tasks_by_name[name]
-            scores = task.scores(self.model.heads[name], vectors[name]).float().cpu().numpy()
-            empty = np.any(blank[: task.texts], axis=0)
-            cut = np.any([one.truncated for one in tokens[name]], axis=0)
-            plain = prediction(task, scores, empty, cut)
-            fitted = self.calibrations.get(name)
-            found[name] = calibrated(plain, task, scores, fitted, quantiles.get(name))
+        rows = list(zip(*columns, strict=True))
+        found = self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
         return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
+
+    @torch.inference_mode()
+    def scores(
+        self, tokens: Mapping[str, Sequence[TokenLists]], precision: str = "fp32"
+    ) -> dict[str, np.ndarray]:
+        """Return the scores (n, C) or (n,) by task, from the tokens of each task's texts."""
+        vectors = embed_tasks(self.model, self.encoder(precision), tokens)
+        heads = self.model.heads
+        return {
+            name: self.tasks_by_name[name].scores(heads[name], vectors[name]).float().cpu().numpy()
+            for name in tokens
+        }
+
+    def predictions(
+        self,
+        rows: Sequence[Sequence[str]],
+        tokens: Mapping[str, Sequence[TokenLists]],
+        scores: Mapping[str, np.ndarray],
+        coverage: float | None = None,
+    ) -> dict[str, Prediction]:
+        """Return the predictions by task of rows of texts, from their tokens and scores."""
+        quantiles = quantiles_of(self.calibrations, list(tokens), coverage)
+        blank = np.array([[is_empty(text) for text in row] for row in rows], bool)
+        found = {}
+        for name, several in tokens.items():
+            task = self.tasks_by_name[name]
+            empty = np.any(blank[:, : task.texts], axis=1)
+            cut = np.any([one.truncated for one in several], axis=0)
+            plain = prediction(task, scores[name], empty, cut)
+            fitted = self.calibrations.get(name)
+            found[name] = calibrated(plain, task, scores[name], fitted, quantiles.get(name))
+        return found
 
     def tokens(
         self, task: Task, columns: Columns, known: dict[Any, TokenLists]
@@ -271,16 +292,6 @@ class MultiTaskModel:
         if precision not in self.encoders:
             self.encoders[precision] = in_bfloat16(self.model.bi_encoder.encoder)
         return self.encoders[precision]
-
-
-def of_one_task(config: RunConfig, task: str) -> RunConfig:
-    """Return the configuration of a run, reduced to one of its tasks and without adapters."""
-    # The metric that selects an epoch may be one of another task.
-    content = config.to_json() | {"adapter": None, "auxiliary": [], "select_by": None}
-    content["tasks"] = [task]
-    for key in ("task_options", "own_tasks"):
-        content[key] = {name: one for name, one in content[key].items() if name == task}
-    return RunConfig.from_json(content, config.user_methods)
 
 
 def embed_tasks(

@@ -52,6 +52,10 @@ def add_refusals(app: FastAPI) -> None:
     async def bad(request: Request, error: InvalidRequestError) -> JSONResponse:
         return refusal(422, str(error))
 
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> JSONResponse:  # it is logged, too
+        return refusal(500, "internal error: the log of the server has its cause")
+
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> JSONResponse:
         return refusal(503, "busy: try again in a moment")

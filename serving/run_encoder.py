@@ -61,3 +61,13 @@ def check_task(task: str | None, known: tuple[str, ...], name: str) -> None:
     if task is not None and task not in known:
         expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
         raise RunError(f"{name}: expected {expected}, found {task}")
+
+
+def of_one_task(config: RunConfig, task: str) -> RunConfig:
+    """Return the configuration of a run, reduced to one of its tasks and without adapters."""
+    # The metric that selects an epoch may be one of another task.
+    content = config.to_json() | {"adapter": None, "auxiliary": [], "select_by": None}
+    content["tasks"] = [task]
+    for key in ("task_options", "own_tasks"):
+        content[key] = {name: one for name, one in content[key].items() if name == task}
+    return RunConfig.from_json(content, config.user_methods)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-ACCEPTED = 16  # length of the queue of connections that wait to be accepted
+ACCEPTED = 64  # length of the queue of connections that wait to be accepted
 UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
 RESPONSE = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -52,6 +53,11 @@ class LimitedProtocol(H11Protocol):
                     self.limits.connections,
                 )
             return
+        # asyncio does this only for sockets that name TCP, which those of create_server do not:
+        # the second packet of an answer would wait 40 ms for the client's acknowledgement.
+        connection = transport.get_extra_info("socket")
+        if connection.family in (socket.AF_INET, socket.AF_INET6):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self.expect_request()
 

@@ -56,7 +56,7 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path)
     }
     assert found == expected | {"minbert_multitask.py"}
     data = {"minbert/tiny/vocab.txt", "reports/page.html", "studies/bees/paper.toml"}
-    assert data | {"tasks/sample/sts-dev.csv", "serving/demo.html"} <= found
+    assert data | {"tasks/sample/sts-dev.csv", "serving/page.html"} <= found
     assert {f"{package}/py.typed" for package in PACKAGES} <= found
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import __main__, class_losses, encode, lstm, startup, timing, train_steps
+from benchmarks import __main__, class_losses, encode, lstm, serving, startup, timing, train_steps
 from benchmarks.mining import missed, sentences_of
 from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
 from common.json_files import read_json
@@ -150,3 +150,14 @@ def test_the_gemm_limit_is_proportional_to_the_tokens(precision, monkeypatch):
     assert two == pytest.approx(100 * one)
     assert one > 0
     assert timed
+
+
+@pytest.mark.slow
+def test_serving(measured, monkeypatch):
+    monkeypatch.setattr(serving, "ENCODER", "tiny")
+    monkeypatch.setattr(serving, "CLIENTS", (1, 4))
+    groups = measured("serving", "--texts", "12")
+    assert len(groups) == 2
+    for sides in groups.values():
+        assert set(sides) == {"joined", "one by one"}
+        assert all(0 < side["p50_ms"] <= side["p95_ms"] for side in sides.values())

@@ -34,17 +34,17 @@ FLAGS = {  # the modes whose complete help shows them
     "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe", "bilstm"),
     "--pair --init": (*TRAINING, "probe"),
     "--use": (
-        *(*TRAINING, "probe", "bilstm", "predict", "demo", "export"),
+        *(*TRAINING, "probe", "bilstm", "predict", "serve", "export"),
         *("encode", "mine", "similar"),
     ),
     "--adapter --adapter-rank --adapter-targets --adapter-own-projections": ("single", "multitask"),
     "--seed": (*TRAINING, "ensemble", "probe", "bilstm", "mine"),
     "--tasks": ("multitask", "pareto", "pretrain", "bilstm", "evaluate", "predict", "download"),
-    "--input": ("encode", "predict", "mine", "similar", "demo"),
-    "--run": ("predict", "export", "demo", "mine", "similar", "encode"),
-    "--linear": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
+    "--input": ("encode", "predict", "mine", "similar", "serve"),
+    "--run": ("predict", "export", "serve", "mine", "similar", "encode"),
+    "--linear": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "serve"),
     "--device": (
-        *(*TRAINING, "encode", "probe", "predict", "mine", "similar", "demo"),
+        *(*TRAINING, "encode", "probe", "predict", "mine", "similar", "serve"),
         "reproduce",
     ),
     "--overwrite": (

@@ -49,7 +49,7 @@ MODES_AND_FLAGS = [
             *[(one, "encode") for one in ("embed", "embedding")],
             *(
                 ("infer", "predict"),
-                ("serve", "demo"),
+                ("api", "serve"),
                 ("search", "similar"),
                 ("report", "compare"),
             ),

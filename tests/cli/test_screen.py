@@ -51,7 +51,7 @@ def test_the_last_lines_are_commands_that_run_as_printed(tmp_path):
     assert [shlex.split(line)[shlex.split(line).index("--mode") + 1] for line in commands] == [
         "predict",
         "compare",
-        "demo",
+        "serve",
     ]
     for line in commands[:2]:
         ended = subprocess.run(line, cwd=tmp_path, shell=True, capture_output=True, text=True)
@@ -63,7 +63,7 @@ def test_the_last_lines_are_commands_that_run_as_printed(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "modes"),
     [
-        ({"tasks": ("sst",), "mode": "single"}, ["predict", "compare", "demo"]),
+        ({"tasks": ("sst",), "mode": "single"}, ["predict", "compare", "serve"]),
         ({"mode": "pretrain", "objective": "simcse"}, ["probe", "multitask", "runs"]),
     ],
 )

@@ -101,8 +101,8 @@ def test_the_demo_names_the_labels(trained):
         warnings.simplefilter("ignore")
         from fastapi.testclient import TestClient
 
-    from serving.demo import make_app
     from serving.model import MultiTaskModel
+    from serving.service import make_app
 
     app = make_app(MultiTaskModel.load(trained[0]), hosts=("testserver",))
     with TestClient(app) as client:

@@ -16,7 +16,8 @@ from multitask.teachers import computed
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
-from serving.model import of_one_task
+from serving.joined_passes import EmbeddingRequest, answers
+from serving.run_encoder import of_one_task
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -226,3 +227,15 @@ def test_a_bilstm_has_no_adapters(tmp_path, capsys):
     assert cli.main([*train, *place]) == 1
     line = "--adapter lora: expected a transformer, found a BiLSTM"
     assert line in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::common.errors.SharedEncoderWarning")
+def test_joined_requests_for_embeddings_have_the_adapter_of_their_task(lora):
+    model = MultiTaskModel.load(lora)
+    tokens = model.model.bi_encoder.tokenizer(TEXTS)
+    asked = [("sst", False), (None, True), ("sts", True), ("sst", True)]
+    found = answers(model, [EmbeddingRequest(tokens, unit, task) for task, unit in asked])
+    for vectors, (task, unit) in zip(found, asked, strict=True):
+        expected = model.encode(TEXTS, normalize=unit, task=task)
+        assert_near(vectors, expected, terms_of(model))
+    assert not np.allclose(found[1], found[2], atol=1e-3)

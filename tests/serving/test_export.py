@@ -75,9 +75,10 @@ def test_onnx_runtime_gives_the_same_embeddings(model, trained, tmp_path, poolin
         TEXTS, padding=True, return_tensors="np"
     )
     inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-    (found,) = InferenceSession(tmp_path / "onnx" / "model.onnx").run(None, inputs)
+    found, pooled = InferenceSession(tmp_path / "onnx" / "model.onnx").run(None, inputs)
     ours = BiEncoder.from_pretrained(tmp_path / "onnx")
     assert_near(found, ours.encode(TEXTS), terms(ours))
+    assert_near(pooled, ours.encode(TEXTS, normalize=False), terms(ours))
 
 
 @pytest.mark.parametrize("kind", ["sentence-transformers", "transformers"])

@@ -1,6 +1,5 @@
-"""The demo: its answers, refused requests, limits on connections, and the page in a browser."""
+"""The server: its answers, refused requests, limits on connections, and the page in a browser."""
 
-import asyncio
 import io
 import json
 import re
@@ -16,13 +15,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from tolerances import assert_near, encoder_terms
 
 import cli
-from serving.demo import MOST, Corpus, Queue, Run, make_app
+from serving.answers import Corpus, Run
 from serving.examples import BUILT_IN, examples_of
-from serving.refusals import BusyError
-from serving.server import ConnectionLimits, server_of
+from serving.request_models import MOST
+from serving.server import ConnectionLimits, LimitedProtocol, server_of
+from serving.service import make_app
 from tasks import data_folder
+
+
+def terms(model):
+    config = model.model.bi_encoder.encoder.config
+    return encoder_terms(config, config.max_tokens)
+
 
 SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
 
@@ -132,7 +139,8 @@ def test_it_describes_its_run_and_interface(client):
     found = client.get("/about").json()
     assert ["sst", "accuracy", "0.5000", ""] in found["scores"]
     assert ["encoder", "tiny"] in found["settings"]
-    assert {"/health", "/predict", "/batch"} <= client.get("/openapi.json").json()["paths"].keys()
+    routes = {"/health", "/metrics", "/predict", "/batch", "/encode", "/similar"}
+    assert routes <= client.get("/openapi.json").json()["paths"].keys()
 
 
 def test_examples_are_those_of_dev_or_built_in_without_data(model, tmp_path):
@@ -145,8 +153,12 @@ def test_examples_are_those_of_dev_or_built_in_without_data(model, tmp_path):
     assert examples_of(nowhere, tasks) == {"sst": BUILT_IN[1], "qqp": BUILT_IN[2]}
 
 
-@pytest.mark.parametrize(("host", "local"), [("127.0.0.1", True), ("0.0.0.0", False)])
-def test_a_page_that_others_can_open_has_no_texts_of_dev(host, local, trained, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("mode", "host", "local"), [("serve", "127.0.0.1", True), ("demo", "0.0.0.0", False)]
+)
+def test_a_page_that_others_can_open_has_no_texts_of_dev(
+    mode, host, local, trained, monkeypatch, capsys
+):
     class Server:
         def __init__(self, app):
             self.app = app
@@ -157,7 +169,7 @@ def test_a_page_that_others_can_open_has_no_texts_of_dev(host, local, trained, m
             assert (sst["examples"] == BUILT_IN[1]) != local
 
     monkeypatch.setattr("serving.server.server_of", Server)
-    assert cli.main(["--mode", "demo", "--run", str(trained), "--host", host, "--port", "0"]) == 0
+    assert cli.main(["--mode", mode, "--run", str(trained), "--host", host, "--port", "0"]) == 0
     assert ("others can open it" in capsys.readouterr().out) != local
 
 
@@ -184,6 +196,10 @@ def test_the_nearest_sentences(client):
         ("/batch", {"rows": [["x" * 5000]] * 20}, 413, "at most 65536 bytes"),
         ("/similar", {"query": ""}, 422, "query: "),
         ("/similar", {"query": " "}, 422, "query: expected 1 to 5000 characters, found 0"),
+        ("/encode", {"texts": []}, 422, "texts: "),
+        ("/encode", {"texts": ["a"] * (MOST + 1)}, 422, "texts: List should have at most 64"),
+        ("/encode", {"texts": ["a", "x" * 5001]}, 422, "texts.2: expected 0 to 5000 characters"),
+        ("/encode", {"texts": ["a"], "task": "sst"}, 422, "none for a run without adapters"),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],
@@ -213,18 +229,53 @@ def test_requests_without_sentences_or_from_other_hosts_are_refused(model):
     assert elsewhere.get("/about").status_code == 400
 
 
-def test_requests_above_the_queue_limit_are_refused():
-    async def many():
-        queue, done = Queue(3), threading.Event()
-        first = [asyncio.ensure_future(queue(lambda: done.wait(60))) for _ in range(3)]
-        await asyncio.sleep(0)  # each of them has begun to wait
-        with pytest.raises(BusyError):
-            await queue(lambda: None)
-        done.set()
-        await asyncio.gather(*first)
-        return await queue(lambda: "free again")
+def test_embeddings_are_those_of_the_encoder(client, model):
+    texts = ["A cat sleeps.", "", None, "The sun is up."]
+    found = client.post("/encode", json={"texts": texts}).json()
+    assert [one is None for one in found["embeddings"]] == [False, True, True, False]
+    assert found["cut"] == [False] * 4
+    shown = found["embeddings"][0], found["embeddings"][3]
+    assert_near(np.array(shown), model.encode([texts[0], texts[3]]), terms(model))
+    unit = client.post("/encode", json={"texts": ["A cat."], "normalize": True}).json()
+    assert np.linalg.norm(unit["embeddings"][0]) == pytest.approx(1, abs=1e-6)
 
-    assert asyncio.run(many()) == "free again"
+
+def test_the_metrics_count_requests_and_passes(model, corpus):
+    client = TestClient(make_app(model, corpus), base_url="http://localhost")
+    for _ in range(2):
+        client.post("/predict", json={"texts": ["a film"]})
+    client.post("/predict", json={"texts": []})
+    client.get("/nowhere")
+    found = client.get("/metrics")
+    assert found.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = found.text.splitlines()
+    for line in (
+        'minbert_requests_total{route="/predict",status="200"} 2',
+        'minbert_requests_total{route="/predict",status="422"} 1',
+        'minbert_requests_total{route="other",status="404"} 1',
+        'minbert_request_seconds_bucket{route="/predict",le="+Inf"} 3',
+        'minbert_request_seconds_count{route="/predict"} 3',
+        "minbert_waiting_requests 0",
+        "minbert_passes_total 2",
+        "minbert_pass_requests_total 2",
+        f"minbert_pass_tokens_total {2 * len(model.model.bi_encoder.tokenizer(['a film']).ids)}",
+    ):
+        assert line in lines, found.text
+    names = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    pattern = r"(minbert_[a-z_]+?)(_bucket|_sum|_count)?(\{[^}]*\})? [0-9.e+-]+"
+    for line in lines:
+        if not line.startswith("#"):
+            assert re.fullmatch(pattern, line)[1] in names, line
+
+
+def test_an_error_of_the_model_is_one_line(model, monkeypatch):
+    monkeypatch.setattr(model, "scores", lambda tokens: 1 / 0)
+    app = make_app(model)
+    client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+    found = client.post("/predict", json={"texts": ["a"]})
+    assert (found.status_code, "internal error" in found.json()["error"]) == (500, True)
+    status = 'minbert_requests_total{route="/predict",status="500"} 1'
+    assert status in client.get("/metrics").text
 
 
 BROWSER = next(
@@ -338,3 +389,19 @@ def test_connections_above_the_limit_are_refused(capsys):
         assert capsys.readouterr().err == line
         idle[0].sendall(REQUEST[-2:])
         assert idle[0].recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_answers_are_not_delayed_by_small_packets(monkeypatch):
+    found, expect = [], LimitedProtocol.expect_request
+
+    def noted(self):
+        connection = self.transport.get_extra_info("socket")
+        found.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        expect(self)
+
+    monkeypatch.setattr(LimitedProtocol, "expect_request", noted)
+    with served(ConnectionLimits()) as port, connect(port) as connection:
+        connection.sendall(REQUEST)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+    assert found
+    assert all(found)

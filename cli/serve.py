@@ -1,9 +1,9 @@
-"""Serve a local page for trying the heads of a run: run.py --mode demo --run RUN
+"""Serve the heads of a run, as a page and a JSON interface: run.py --mode serve --run RUN
 
-With --input, the page also searches the sentences of a file. The server listens on this machine
-only, unless --host is given; then the page offers no texts of the dev data as examples. It answers
-one request at a time, on at most 64 connections; a request that is not complete after 10 seconds is
-refused.
+With --input, it also searches the sentences of a file. The server listens on this machine only,
+unless --host is given; then the page offers no texts of the dev data as examples. Requests of
+several clients share passes of the encoder. There are at most 64 connections; a request that is
+not complete after 10 seconds is refused. --mode demo is an older name of this mode.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
+from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
+Milliseconds = Annotated[int, Meta(ge=0, le=1000)]
 
 
 def add_flags(parser: Any) -> None:
@@ -36,6 +38,27 @@ def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--port", type=typed(Port), default=8000, metavar="N", help="port (default: 8000)"
     )
+    parser.add_argument(
+        "--batch-tokens",
+        type=typed(Count),
+        default=8192,
+        metavar="N",
+        help="join waiting requests of up to N tokens into one pass (default: 8192); 1: none",
+    )
+    parser.add_argument(
+        "--batch-wait",
+        type=typed(Milliseconds),
+        default=2,
+        metavar="MS",
+        help="milliseconds that the first request waits for others to join it (default: 2)",
+    )
+    parser.add_argument(
+        "--queue",
+        type=typed(Count),
+        default=64,
+        metavar="N",
+        help="requests that wait or run at most; further ones get status 503 (default: 64)",
+    )
     parser.flags = flags = Flags(parser)
     flags.add_config(MACHINE)
     flags.add("use", "training", USE_AGAIN, **USE)
@@ -47,10 +70,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
     from multitask.run_folder import RunFolder
-    from serving.demo import Corpus, Run, make_app
+    from serving.answers import Corpus, Run
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
     from serving.server import server_of
+    from serving.service import Load, make_app
 
     machine = RunConfig(**parser.flags.given(args, ()))
     corpus = None
@@ -71,6 +95,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
         if not local:
             print("others can open it: its examples are built-in texts, none of dev", flush=True)
-        app = make_app(model, corpus, hosts, run=run, dev_examples=local)
+        load = Load(args.batch_tokens, args.batch_wait / 1000, args.queue)
+        app = make_app(model, corpus, hosts, run, dev_examples=local, load=load)
         server_of(app).run(sockets=[listening])
     return 0

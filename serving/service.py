@@ -1,0 +1,206 @@
+"""The server of a run's heads: a web page and a JSON interface, whose requests share passes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from serving.answers import Corpus, Run, about, answer, embedding_answer, found_sentences
+from serving.batching import Batcher
+from serving.joined_passes import (
+    AnyAnswer,
+    AnyRequest,
+    EmbeddingRequest,
+    answers,
+    prediction_request,
+)
+from serving.model import MultiTaskModel
+from serving.refusals import InvalidRequestError, add_refusals
+from serving.request_models import (
+    BatchRequest,
+    EncodeRequest,
+    PredictRequest,
+    SearchRequest,
+    check,
+    check_adapter,
+    check_text,
+)
+from serving.server_metrics import CONTENT_TYPE, ServerMetrics
+
+PAGE = Path(__file__).with_name("page.html")
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """How requests are joined: tokens of a pass, seconds before the first pass, longest queue."""
+
+    tokens: int = 8192
+    wait: float = 0.002
+    queue: int = 64
+
+
+def make_app(
+    model: MultiTaskModel,
+    corpus: Corpus | None = None,
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
+    run: Run | None = None,
+    dev_examples: bool = True,
+    load: Load = Load(),
+) -> FastAPI:
+    """Build the application: the page at `/`, and its JSON interface, described at `/openapi.json`.
+
+    Only requests for `hosts` are accepted, so that pages of other sites cannot send any. Without
+    `dev_examples`, the page offers built-in texts instead of texts of the dev data.
+    """
+    app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
+    metrics = ServerMetrics()
+    batcher = batcher_of(model, metrics, load)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    add_refusals(app)
+    add_information(app, about(model, corpus, run or Run(), dev_examples), metrics, batcher)
+    add_predictions(app, model, batcher)
+    add_embeddings(app, model, batcher, corpus)
+    add_counts(app, metrics)  # last: around everything else
+    return app
+
+
+def batcher_of(
+    model: MultiTaskModel, metrics: ServerMetrics, load: Load
+) -> Batcher[AnyRequest, AnyAnswer]:
+    """Return the queue of the model's requests, whose passes are counted."""
+
+    def counted(requests: Sequence[AnyRequest]) -> list[AnyAnswer]:
+        found = answers(model, requests)
+        metrics.count_pass(len(requests), sum(one.tokens for one in requests))
+        return found
+
+    return Batcher(counted, load.tokens, load.wait, load.queue)
+
+
+def add_information(
+    app: FastAPI,
+    known: dict[str, Any],
+    metrics: ServerMetrics,
+    batcher: Batcher[AnyRequest, AnyAnswer],
+) -> None:
+    """Add the page and the routes that need no model."""
+
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    def page() -> HTMLResponse:
+        headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
+        return HTMLResponse(PAGE.read_text("utf-8"), headers=headers)
+
+    @app.get("/health")
+    def health() -> dict[str, Any]:
+        """Return the state of the server, the run and its tasks."""
+        tasks = [task["name"] for task in known["tasks"]]
+        return {"status": "ok", "run": known["run"], "tasks": tasks}
+
+    @app.get("/about")
+    def describe() -> dict[str, Any]:
+        """Return the run's name, settings and scores, its tasks with examples, and the corpus."""
+        return known
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def measured() -> Response:
+        """Return counts of requests and of passes of the model, in the format of Prometheus."""
+        return Response(metrics.text(batcher.unanswered), media_type=CONTENT_TYPE)
+
+
+def add_predictions(
+    app: FastAPI, model: MultiTaskModel, batcher: Batcher[AnyRequest, AnyAnswer]
+) -> None:
+    """Add the routes for predictions of the heads."""
+
+    @app.post("/predict")
+    async def predict(request: PredictRequest) -> dict[str, Any]:
+        """Return the answer of one task, or under `tasks` those of all that read such texts."""
+        names = None if request.task is None else [request.task]
+        (found,) = await predicted([request.texts], names)
+        return {"tasks": found} if request.task is None else found[request.task]
+
+    @app.post("/batch")
+    async def batch(request: BatchRequest) -> dict[str, Any]:
+        """Return the answers by task for each of at most 64 rows, in their order."""
+        return {"rows": await predicted(request.rows, request.tasks)}
+
+    async def predicted(
+        given: list[list[str | None]], tasks: list[str] | None
+    ) -> list[dict[str, Any]]:
+        rows = [tuple(text or "" for text in row) for row in given]
+        names = check(model, rows, tasks)
+        item = await run_in_threadpool(prediction_request, model, rows, names)
+        found = await batcher(item)
+        assert isinstance(found, dict)
+        return [
+            {name: answer(model.tasks_by_name[name], one, row) for name, one in found.items()}
+            for row in range(len(rows))
+        ]
+
+
+def add_embeddings(
+    app: FastAPI,
+    model: MultiTaskModel,
+    batcher: Batcher[AnyRequest, AnyAnswer],
+    corpus: Corpus | None,
+) -> None:
+    """Add the routes for embeddings and for search."""
+
+    @app.post("/encode")
+    async def encode(request: EncodeRequest) -> dict[str, Any]:
+        """Return the embeddings of at most 64 texts, in their order."""
+        check_adapter(model, request.task)
+        texts = [text or "" for text in request.texts]
+        for number, text in enumerate(texts, 1):
+            check_text(f"texts.{number}", text, least=0)
+        unit = model.model.bi_encoder.normalize if request.normalize is None else request.normalize
+        return embedding_answer(texts, *await embedded(texts, unit, request.task))
+
+    @app.post("/similar")
+    async def similar(request: SearchRequest) -> dict[str, Any]:
+        """Return the sentences of the corpus nearest to a query."""
+        if corpus is None:
+            raise InvalidRequestError("expected a server started with --input, found none")
+        check_text("query", request.query, least=1)
+        vectors, _ = await embedded([request.query], True, None)
+        found = await run_in_threadpool(found_sentences, corpus, vectors, request.top)
+        return {"found": found}
+
+    async def embedded(
+        texts: list[str], unit: bool, task: str | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        tokens = await run_in_threadpool(model.model.bi_encoder.tokenizer, texts)
+        vectors = await batcher(EmbeddingRequest(tokens, unit, task))
+        assert isinstance(vectors, np.ndarray)
+        return vectors, tokens.truncated
+
+
+def add_counts(app: FastAPI, metrics: ServerMetrics) -> None:
+    """Count every request, refused ones too, by its route; unknown paths are `other`."""
+    known = {getattr(route, "path", "") for route in app.routes}
+
+    @app.middleware("http")
+    async def count(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        begin, status = time.perf_counter(), 500
+        try:
+            response = await call_next(request)
+            status = response.status_code
+            return response
+        finally:
+            path = request.url.path
+            route = path if path in known else "other"
+            metrics.count_request(route, status, time.perf_counter() - begin)

@@ -1,0 +1,87 @@
+"""Rows and labels of Python as the files of a task, with or without rows held out for dev."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from common.atomic_files import atomic_write_text
+from tasks.custom_tasks import LABEL, TEXTS, CustomTask
+from tasks.described import checked_description
+from tasks.own_types import TYPES
+from tasks.task_inference import complete_description
+
+HEAD = "label"  # name of the task
+
+
+class Targets(NamedTuple):
+    """Labels of n rows: what is predicted, the fields of a file, and keys of a description."""
+
+    predicts: Literal["class", "number", "labels"]  # as `OwnType.predicts`
+    labels: Sequence[Any]
+    keys: Mapping[str, Any]
+
+
+def holds_lists(labels: Any) -> bool:
+    """Return whether labels are lists or sets of labels; rows of numbers of one length are not."""
+    if getattr(labels, "ndim", 1) != 1 or not hasattr(labels, "__iter__"):
+        return False
+    rows = list(labels)
+    if not rows or not all(isinstance(row, list | tuple | set | frozenset) for row in rows):
+        return False
+    numbers = all(isinstance(one, int | float | np.number) for row in rows for one in row)
+    return not numbers or len({len(row) for row in rows}) > 1
+
+
+def several(marks: np.ndarray, labels: Sequence[Any]) -> Targets:
+    """Return marks (n, C) of 0 and 1 as targets with any number of labels."""
+    names = [str(one) for one in labels]
+    rows = [[name for name, mark in zip(names, row, strict=True) if mark] for row in marks]
+    return Targets("labels", rows, {"labels": names})
+
+
+def stored_task(
+    rows: Sequence[tuple[str, ...]], targets: Targets, held: float, seed: int, folder: Path
+) -> CustomTask:
+    """Store rows as files in a folder and return a task that reads them.
+
+    A share `held` of the rows, drawn by the seed, is dev; with 0, dev is the training file. Raise
+    ValueError if no type of own tasks predicts this from so many texts.
+    """
+    width = len(rows[0])
+    able = {name: own for name, own in TYPES.items() if own.predicts == targets.predicts}
+    kind = next((name for name, own in able.items() if width in own.texts), None)
+    if kind is None:
+        expected, found = ("pairs of", "single") if width == 1 else ("single", "pairs of")
+        what = f"{expected} texts, to predict a {targets.predicts}"
+        raise ValueError(f"X: expected {what}, found {found} texts")
+    columns, cell = TEXTS[:width], TYPES[kind].cell
+    lines = [
+        json.dumps(dict(zip((*columns, LABEL), (*row, cell(label, targets.keys)), strict=True)))
+        for row, label in zip(rows, targets.labels, strict=True)
+    ]
+    description = {"type": kind, "text": list(columns), "label": LABEL, **targets.keys}
+    count = max(1, round(held * len(lines))) if held else 0
+    if count >= len(lines):
+        found = f"found {len(lines)} and validation_fraction={held}"
+        raise ValueError(f"X: expected more rows than are held out, {found}")
+    order = np.random.default_rng(seed).permutation(len(lines))
+    train = stored(folder, "train", [lines[row] for row in sorted(order[count:])])
+    dev = stored(folder, "dev", [lines[row] for row in sorted(order[:count])]) if count else train
+    files = {"train": str(train), "dev": str(dev)}
+    return CustomTask(complete_description(HEAD, checked_description(HEAD, description | files)))
+
+
+def stored(folder: Path, split: str, lines: Sequence[str]) -> Path:
+    """Write lines to a file named after their checksum."""
+    content = "".join(f"{line}\n" for line in lines)
+    checksum = hashlib.sha256(content.encode()).hexdigest()[:16]
+    file = folder / f"{split}-{checksum}.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write_text(file, content)
+    return file
