@@ -54,8 +54,10 @@ def add_flags(parser: Any) -> None:
     )
     files.add_argument(
         "--label",
+        nargs="+",
         metavar="NAME",
-        help="column of labels for one of --tasks; its metrics are printed at the end",
+        help="column of labels for one of --tasks, or all columns of a task with a column for each "
+        "label; its metrics are printed at the end",
     )
     files.add_argument(
         "--output", type=path, metavar="FILE", help=".csv or .tsv file (default: standard output)"
@@ -99,9 +101,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     quoted = args.quotes != "no" and not args.glue
     source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
     comma = target is not None and target.suffix.lower() == ".csv"
-    wanted = PredictionOptions(
-        args.tasks, args.label, bool(args.glue), args.probabilities, "," if comma else "\t"
-    )
+    labels, separator = tuple(args.label or ()), "," if comma else "\t"
+    wanted = PredictionOptions(args.tasks, labels, bool(args.glue), args.probabilities, separator)
     if target is None:
         if args.overwrite:
             parser.error("--overwrite: expected --output FILE, found none")

@@ -76,7 +76,7 @@ class MultiTaskModel:
 
     def readers(self, columns: int) -> list[str]:
         """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
-        return [name for name in self.tasks_by_name if self.tasks_by_name[name].texts <= columns]
+        return [name for name, task in self.tasks_by_name.items() if task.counts[0] <= columns]
 
     def predict(
         self, texts: Texts, tasks: Sequence[str] | None = None, precision: str = "fp32"

@@ -30,8 +30,9 @@ else:
     TypeName = Literal[tuple(TYPES)]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
+SEVERAL = ("text", "label")  # columns; in a flag, a key for each
 Blank = Literal["none", "unknown"]
-ADDED = ("separator", "blank")  # fields that are stored only if they are set
+ADDED = ("separator", "blank", "mean", "deviation")  # fields that are stored only if they are set
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -51,6 +52,7 @@ MODULE_ATTRIBUTES = (
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
 COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
 OF_SOME_TYPES = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.keys))
+MEASURED = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.measured))
 
 
 class Description(Settings):
@@ -58,8 +60,8 @@ class Description(Settings):
 
     type: TypeName
     text: tuple[Name, ...]  # columns
-    label: Name  # column
     train: Name  # file; also that of dev and test if they have none
+    label: tuple[Name, ...] = ()  # columns, as many as the type has
     dev: Name | None = None
     test: Name | None = None  # file, with or without labels
     id: Name | None = None  # column; default: row numbers
@@ -77,9 +79,13 @@ class Description(Settings):
             single = 1 in own.texts
             wanted = "one text column, or two for pairs" if single else "two text columns"
             yield f"text: expected {wanted}, found {len(self.text)}"
+        if fault := own.label_fault(len(self.label)):
+            yield f"label: {fault}"
         for key in OF_SOME_TYPES:
             if getattr(self, key) not in ((), None) and key not in own.keys:
                 yield f"{key}: expected another type, found {self.type}"
+        if self.pair == "joint" and not own.joint:
+            yield f"pair: expected bi for {self.type}, found joint"
         if self.pair == "joint" and len(self.text) != 2:
             yield "pair: expected two text columns for joint, found one"
 
@@ -95,15 +101,16 @@ class TaskDescription:
 
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
-    has none, or is skipped if `blank` is unknown. Files are CSV, TSV, JSONL, Parquet or a folder of
-    Arrow files.
+    has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
+    has a column, or the order of the texts is the label. Numbers are standardised by `mean` and
+    `deviation`. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
     """
 
     name: str
     type: TypeName
     train: str
     texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
-    label: str
+    label: str | None
     dev: str | None = None
     test: str | None = None
     test_labels: bool = False
@@ -115,6 +122,8 @@ class TaskDescription:
     quotes: bool = True
     separator: str | None = None
     blank: Blank | None = None
+    mean: float | None = None
+    deviation: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
@@ -128,7 +137,7 @@ class TaskDescription:
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that define what a head predicts, without the location of the data."""
-    kept = ("type", "texts", "labels", "low", "high", "joint")
+    kept = ("type", "texts", "labels", "low", "high", "joint", *MEASURED)
     return {key: described.get(key) for key in kept}
 
 
@@ -138,7 +147,8 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
     The name is checked too, because it becomes part of file names.
     """
     own = TYPES.get(str(content.get("type")))
-    others = {key for key in OF_SOME_TYPES if key in ADDED and own and key not in own.keys}
+    some = (*OF_SOME_TYPES, *MEASURED)
+    others = {key for key in some if key in ADDED and own and key not in own.keys + own.measured}
     known = {field.name for field in fields(TaskDescription)[1:]} - others
     if not NAME.fullmatch(name) or is_reserved(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
@@ -152,9 +162,21 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)
-    if fault := TYPES[described.type].fault(described):
+    if fault := stored_fault(described):
         raise UserError(f"own_tasks: {name}: {fault}")
     return described
+
+
+def stored_fault(described: TaskDescription) -> str | None:
+    """Return what is wrong with a stored description, or None."""
+    own, texts = TYPES[described.type], len(described.texts)
+    if texts not in own.texts:
+        return f"texts: expected {' or '.join(map(str, own.texts))}, found {texts}"
+    if fault := own.label_fault(1 if described.label else len(described.labels)):
+        return f"label: {fault}"
+    if described.joint and (texts != 2 or not own.joint):
+        return "joint: expected false, found true"
+    return own.fault(described)
 
 
 def parse_description(text: str) -> dict[str, Any]:
@@ -176,8 +198,8 @@ def parse_description(text: str) -> dict[str, Any]:
         return checked_description(name, read_yaml(Path(file)))
     description: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
-        if key == "text":
-            description.setdefault("text", []).append(value)
+        if key in SEVERAL:
+            description.setdefault(key, []).append(value)
         elif key in description:
             raise DescriptionError(f"{name}: {key}: expected one value, found two")
         else:
@@ -239,10 +261,10 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
             return float(value)
         except ValueError:
             return value
-    if key not in ("text", "labels"):
+    if key not in (*SEVERAL, "labels"):
         return value
     if isinstance(value, str):
-        value = [value] if key == "text" else value.split("|")
+        value = [value] if key in SEVERAL else value.split("|")
     if isinstance(value, list):
         if any(isinstance(one, bool) for one in value):  # YAML reads yes and no so
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
