@@ -216,10 +216,12 @@ def test_lists_of_labels_become_cells(tmp_path):
         task(["x"], [["a"]], folder=tmp_path, type="classification")
 
 
+@pytest.mark.parametrize("name", ["tags", "minutes", "quality"])
 @pytest.mark.parametrize("change", [{"objective": "scl"}, {"label_smoothing": 0.1}], ids=str)
-def test_several_labels_are_no_class(change):
-    with pytest.raises(SettingsError, match="expected a task with classes, found tags"):
-        RunConfig(tasks=(task(TAGS),), **change)
+def test_several_labels_numbers_and_orders_are_no_class(change, name):
+    own = task({"tags": TAGS, "minutes": MINUTES, "quality": QUALITY}[name])
+    with pytest.raises(SettingsError, match=f"expected a task with classes, found {name}"):
+        RunConfig(tasks=(own,), **change)
 
 
 # Several labels in a column each, and lists of labels
