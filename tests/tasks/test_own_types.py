@@ -241,6 +241,9 @@ def test_each_column_is_a_label_with_its_name(tmp_path):
     rows = rows_of(own)
     assert [rows[str(n)] for n in (1, 2, 3)] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     assert own.output.show(rows["1"]) == "noise|water"
+    keys = "type: multi-label\ntext: t\nlabel: [noise, heating, water]\n"
+    (tmp_path / "f.yaml").write_text(f"train: f.csv\n{keys}")
+    assert described(f"m={tmp_path}/f.yaml") == found
     known = rows_of(built(described(f"{text},blank=unknown")))
     assert known == {number: row for number, row in rows.items() if int(number) % 3 == 1}
     (tmp_path / "f.csv").write_text("t,noise,heating,water\nx,1,0,1\nx,1,maybe,1\n")
