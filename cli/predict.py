@@ -61,8 +61,10 @@ def add_flags(parser: Any) -> None:
     )
     files.add_argument(
         "--label",
+        nargs="+",
         metavar="NAME",
-        help="column of labels for one of --tasks; its metrics are printed at the end",
+        help="column of labels for one of --tasks, or all columns of a task with a column for each "
+        "label; its metrics are printed at the end",
     )
     files.add_argument(
         "--output", type=path, metavar="FILE", help=".csv or .tsv file (default: standard output)"
@@ -126,7 +128,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     comma = target is not None and target.suffix.lower() == ".csv"
     wanted = PredictionOptions(
         args.tasks,
-        args.label,
+        tuple(args.label or ()),
         bool(args.glue),
         args.probabilities,
         "," if comma else "\t",

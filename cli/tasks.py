@@ -58,6 +58,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             problems.append(f"cannot be read: {name}: {error}")
         kind = "similarity" if task.kind.classes is None else f"{task.kind.classes} classes"
         kind = kind if task.kind.labels is None else f"{task.kind.labels} labels"
+        if name in own and task.kind.columns is None:
+            kind = str(own[name]["type"])
         cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
         rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
         if name in own:

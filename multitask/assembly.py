@@ -79,7 +79,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     for name in (*config.main_tasks, *config.auxiliary):
         options = config.options_of(name)
         task = find_task(name, config.own_tasks) if options is None else options.build()
-        if task.kind.columns is None:
+        if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
         if share := smoothing_of(config, name):
             task = with_smoothing(task, share)

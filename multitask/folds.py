@@ -44,7 +44,8 @@ def in_folds(described: TaskDescription, fold: int, folds: int) -> TaskDescripti
         if file := getattr(described, split):
             line = f"expected own tasks of a single file, found {described.name} with {file}"
             raise SettingsError(f"folds: {line} for {split}")
-    table = described.table or {described.label: described.separator or ""}
+    columns = dict.fromkeys(described.label_columns, described.separator or "")
+    table = columns if described.table is None else described.table
     return replace(described, table=table, fold=fold, folds=folds)
 
 

@@ -225,7 +225,7 @@ def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
     """Return whether a task predicts a similarity, not a class; False for an unknown task."""
     own = settings.get("own_tasks", {})
     if task in own:
-        return predicts(own[task]) == "number"
+        return predicts(own[task]) == "similarity"
     known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
     return task in known and known[task].similarity
 

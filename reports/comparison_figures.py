@@ -109,13 +109,21 @@ def count(systems: Sequence[ScoredSystem], task: str) -> int:
 
 @styled
 def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") -> Figure | None:
-    """Draw histograms of labels and predictions of the first seed (BEES, Figure 5)."""
+    """Draw histograms of labels and predictions of the first seed (BEES, Figure 5).
+
+    There is none without different labels, as for pairs in the right order.
+    """
     having = [one for one in systems if task in one.metrics]
     if not having:
         return None
+    labels = having[0].scores[task, having[0].seeds(task)[0]].targets
+    if labels is not None and np.all(labels == labels[0]):
+        return None
     figure, axis = new_figure(4.1, 3.3)
-    output = having[0].system.task(task).output
-    low, high = output.scale if output is not None and output.scale is not None else (0, 5)
+    built = having[0].system.task(task)
+    scale = built.output.scale if built.output is not None else None
+    values = having[0].predictions(task, having[0].seeds(task)[0]) if labels is None else labels
+    low, high = scale or (float(values.min()), float(values.max()))
     edges = np.linspace(low, high, 26).tolist()
     for number, one in enumerate(having):
         scores = one.scores[task, one.seeds(task)[0]]
@@ -126,7 +134,9 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
         label = wrapped(f"{one.system.name}: mean {values.mean():.2f}")
         style = ("-", "--", "-.", ":")[number % 4]
         axis.hist(values, edges, histtype="step", color=f"C{number}", lw=1.6, ls=style, label=label)
-    axis.set(xlabel=f"similarity, from {low:g} to {high:g}", ylabel="pairs")
+    what = "similarity" if built.kind.similarities else "number"
+    examples = "pairs" if built.texts == 2 else "texts"
+    axis.set(xlabel=f"{what}, from {low:g} to {high:g}", ylabel=examples)
     seeds = seeds_text(one.seeds(task)[0] for one in having if one.seeds(task)[0] != NO_SEED)
     heading(axis, f"{task}: labels and predictions", f"n = {count(having, task):,}; {seeds}")
     axis.legend()
@@ -178,7 +188,7 @@ def all_figures(comparison: Comparison) -> Mapping[str, list[Drawing]]:
             for number, one in enumerate(systems, 1)
             if task in one.metrics
         ],
-        "Similarities: labels and predictions": [
+        "Similarities and numbers: labels and predictions": [
             (f"similarity {task}", f"Histogram of {task}", similarity_distribution(systems, task))
             for task in tasks_of(systems)
             if task_of(task, runs_of(systems)).kind.columns is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -30,6 +30,7 @@ from reports.tables import (
     text_table,
 )
 from reports.verdict import verdicts
+from tasks.metrics import is_error
 
 OVERALL = ("overall", "overall_plain_mean")
 ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are always shown
@@ -57,16 +58,23 @@ def score_section(systems: Sequence[ScoredSystem]) -> Section:
         rows.append([one.system.name, *map(spread, values), last])
         means.append([round(fmean(found), 4) if found else None for found in values])
     header = ["system", *(f"{task} {metric}" for task, metric in columns), *totals]
-    return Section("Scores on dev", ([*header, "relative gain"], rows), best_cells(means))
+    errors = {place for place, (_, metric) in enumerate(columns, 1) if is_error(metric)}
+    return Section("Scores on dev", ([*header, "relative gain"], rows), best_cells(means, errors))
 
 
-def best_cells(means: Sequence[Sequence[float | None]]) -> Cells:
-    """Return row and column, after the system's name, of the largest value of each column."""
+def best_cells(
+    means: Sequence[Sequence[float | None]], errors: Container[int] = frozenset()
+) -> Cells:
+    """Return row and column, after the system's name, of the best value of each column.
+
+    It is the largest value, in the columns of `errors` the smallest.
+    """
     best = set()
     for column, values in enumerate(zip(*means, strict=True), 1):
         known = [value for value in values if value is not None]
         if len(known) > 1:
-            best |= {(row, column) for row, value in enumerate(values) if value == max(known)}
+            top = min(known) if column in errors else max(known)
+            best |= {(row, column) for row, value in enumerate(values) if value == top}
     return frozenset(best)
 
 

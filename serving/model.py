@@ -89,7 +89,7 @@ class MultiTaskModel:
 
     def readers(self, columns: int) -> list[str]:
         """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
-        return [name for name in self.tasks_by_name if self.tasks_by_name[name].texts <= columns]
+        return [name for name, task in self.tasks_by_name.items() if task.counts[0] <= columns]
 
     def predict(
         self,
@@ -279,7 +279,9 @@ class MultiTaskModel:
         tokenised once.
         """
         clean, tokenizer = files_of(task.source).clean_text, self.model.bi_encoder.tokenizer
-        places = [(0, 1)] if task.joint else [(place,) for place in range(task.texts)]
+        places = (
+            [(0, 1)] if task.joint else [(place,) for place in range(min(task.texts, len(columns)))]
+        )
         for read in places:
             if (clean, read) not in known:
                 cleaned = [[clean(text) for text in columns[place]] for place in read]

@@ -37,14 +37,14 @@ SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
 class PredictionOptions:
     """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
-    `label` is the column with the labels of one task, from which its metrics are computed. With
+    `label` are the columns with the labels of one task, from which its metrics are computed. With
     `glue`, the output is a submission file for GLUE's leaderboard. With a `coverage`, a column has
     the set of classes or labels, or two columns the ends of the interval. With a `threshold`, a
     class or a label is predicted only if its probability is as high.
     """
 
     tasks: Sequence[str] | None = None
-    label: str | None = None
+    label: Sequence[str] = ()
     glue: bool = False
     probabilities: bool = False
     separator: str = "\t"
@@ -78,7 +78,10 @@ def write_predictions(
             raise DataError(f"{source.file}: expected rows to predict, found none")
         return 0, loaded, ""
     task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
-    targets = targets_of(task, source.labels(options.label)) if task and options.label else None
+    targets = None
+    if task and options.label:
+        wanted, separator = label_columns(task, options.label), files_of(task.source).separator
+        targets = targets_of(task, source.labels(wanted, separator))
     indices = iter(list(source.indices()) if options.glue else ())
     values, nothing, count = [], [], 0
     marked = source.file is not None or options.threshold is not None
@@ -129,7 +132,10 @@ def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> 
         raise RunError(f"{flag}: expected one task, found {', '.join(names)}; choose by --tasks")
     if options.glue and names[0] not in SUBMITTED:
         raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
-    return model.tasks_by_name[names[0]]
+    task = model.tasks_by_name[names[0]]
+    if task.texts > texts:  # a score of a single text
+        raise RunError(f"--label: expected pairs of texts for {task.name}, found single ones")
+    return task
 
 
 def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:
@@ -167,21 +173,37 @@ def labelled(targets: np.ndarray) -> np.ndarray:
     return ~np.isnan(targets.reshape(len(targets), -1)).any(axis=1)
 
 
-def targets_of(task: Task, labels: Iterable[tuple[str, str]]) -> np.ndarray:
+def label_columns(task: Task, given: Sequence[str]) -> Sequence[str]:
+    """Return the columns of labels in the order of the task; raise RunError for wrong ones."""
+    from common.errors import RunError
+
+    wanted = files_of(task.source).indicators
+    if sorted(given) != sorted(wanted) if wanted else len(given) != 1:
+        expected = f"the columns {' '.join(wanted)}" if wanted else "one column"
+        raise RunError(f"--label: expected {expected} for {task.name}, found {' '.join(given)}")
+    return wanted or given
+
+
+def targets_of(task: Task, labels: Iterable[tuple[str, ...]]) -> np.ndarray:
     """Return the labels as numbers (n,) on the scale of predictions, or (n, C) of C labels.
 
     `labels` are pairs of a position in the file and a label: a class as in the task's files, a
-    class name, a list of labels as there, or for similarities any number. Blank labels and labels
-    of classes that the task leaves out become NaN. Raises DataError for an invalid label, and
-    if all labels are NaN.
+    class name, a list of labels as there, or for similarities any number. A task with a column for
+    each label has the fields of all columns after the position. Blank labels and labels of classes
+    that the task leaves out become NaN. Raises DataError for an invalid label, and if all labels
+    are NaN.
     """
     names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
     several = task.kind.labels
     found = array("d")
-    for where, label in labels:
-        text = label.strip()
-        if text in files.blank:
+    for where, *fields in labels:
+        cells = [one.strip() for one in fields]
+        text = cells[0]
+        if any(one in files.blank for one in cells):
             found.extend([np.nan] * (several or 1))
+        elif files.indicators:
+            target = files.target(cells, where)
+            found.extend(target if isinstance(target, tuple) else (target,))
         elif classes is None and several is None:
             value = to_number(text)
             if value is None:

@@ -59,9 +59,10 @@ def check(
             raise InvalidRequestError(
                 f"task: expected {', '.join(model.tasks)}, found {name[:40]!r}"
             )
-        if task.texts != count:
-            raise InvalidRequestError(f"texts: expected {task.texts} for {name}, found {count}")
-    known = {task.texts for task in model.tasks_by_name.values()}
+        if count not in task.counts:
+            expected = " or ".join(map(str, task.counts))
+            raise InvalidRequestError(f"texts: expected {expected} for {name}, found {count}")
+    known = {count for task in model.tasks_by_name.values() for count in task.counts}
     if tasks is None and count not in known:
         expected = " or ".join(map(str, sorted(known)))
         raise InvalidRequestError(

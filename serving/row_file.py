@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,10 +64,17 @@ class RowFile:
             places = places or [header.index(name) for name in self.columns]
             yield Row((fields[place] for place in places), fields, header)
 
-    def labels(self, column: str) -> Iterator[tuple[str, str]]:
-        """Yield the position and the label of each row."""
-        for line, row in self.named([column]):
-            yield f"{self.file}, line {line}: {column}", row[column]
+    def labels(
+        self, columns: Sequence[str], separator: str | None = None
+    ) -> Iterator[tuple[str, ...]]:
+        """Yield the position and the fields of each row in columns of labels.
+
+        With a `separator`, a field of JSONL or Parquet may also be a list of labels.
+        """
+        lists = dict.fromkeys(columns, separator) if separator else {}
+        for line, row in self.named(columns, lists):
+            where = f"{self.file}, line {line}" + (f": {columns[0]}" if len(columns) == 1 else "")
+            yield where, *(row[name] for name in columns)
 
     def indices(self) -> Iterator[str]:
         """Yield the index of each row of a GLUE test file; raise DataError if it is not unique."""
@@ -83,11 +90,13 @@ class RowFile:
             known.add(index)
             yield index
 
-    def named(self, names: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield the line number and the named columns of each row."""
+    def named(
+        self, names: Sequence[str], lists: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield the line number and the named columns of each row, `lists` as `rows_by_name`."""
         assert self.file is not None, "only files have named columns"
         comma = Path(self.file).suffix.lower() == ".csv"
-        return rows_by_name(Path(self.file), list(names), comma, quoted_tabs=self.quoted)
+        return rows_by_name(Path(self.file), list(names), comma, self.quoted, lists=lists)
 
     def version(self) -> tuple[tuple[int, int], ...]:
         """Return size and time of the file or of each file of a folder; () for standard input."""

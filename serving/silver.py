@@ -52,10 +52,14 @@ class Pool:
 def pair_task(config: RunConfig, name: str | None, folder: Path) -> Task:
     """Return the task of a run whose pairs get labels; raise RunError if there is none, or several.
 
-    A task needs pairs with one class or a similarity.
+    A task needs pairs with one class or a number, in a column of its files.
     """
     tasks = plain_tasks(config)
-    able = [n for n, task in tasks.items() if task.texts == 2 and task.kind.labels is None]
+    able = [
+        name
+        for name, task in tasks.items()
+        if task.texts == 2 and task.kind.labels is None and files_of(task.source).label_column
+    ]
     if name is None and len(able) == 1:
         name = able[0]
     if name is None or name not in able:
@@ -122,11 +126,14 @@ class Labels:
 def written_labels(task: Task, scores: np.ndarray, scale: tuple[float, float]) -> Labels:
     """Convert scores, (n, C) or (n,), to fields of a file; `scale` is that of similarities.
 
-    A bi-encoder's similarity may be off the scale by rounding or more; its label is not.
+    A bi-encoder's similarity may be off the scale by rounding or more; its label is not. Numbers
+    without a scale are written as in prediction files.
     """
     values = task.kind.predictions(scores)
     if task.kind.classes is None:
         low, high = scale
+        if not np.isfinite(low) and task.output is not None:
+            return Labels([task.output.show(value) for value in values], {})
         exact = [round(float(value) + low, 4) for value in values]
         return Labels([str(min(max(value, low), high)) for value in exact], {})
     names = class_labels(task)
@@ -146,8 +153,9 @@ def class_labels(task: Task) -> list[str]:
 
 
 def scale_of(config: RunConfig, task: Task) -> tuple[float, float]:
-    """Return the lowest and highest similarity in the files of a task."""
-    if (own := config.own_tasks.get(task.name)) is not None:
+    """Return the lowest and highest similarity in a task's files; infinite for other numbers."""
+    own = config.own_tasks.get(task.name)
+    if own is not None and task.kind.similarities:
         return float(own["low"]), float(own["high"])
     given = task.output.scale if task.output else None
     return given or (-np.inf, np.inf)
@@ -202,7 +210,8 @@ def description(target: Path, task: Task, kind: str, scale: tuple[float, float])
     columns = [f"text={name}" for name in files.text_columns]
     parts = [*columns, f"label={files.label_column}"]
     if task.kind.classes is None:
-        parts += [f"{key}={end}" for key, end in zip(("low", "high"), scale, strict=True)]
+        ends = zip(("low", "high"), scale, strict=True)
+        parts += [f"{key}={end}" for key, end in ends if np.isfinite(end)]
     elif not any("|" in name for name in names):
         parts.append(f"labels={'|'.join(names)}")
     escaped = ",".join(part.replace(",", "\\,") for part in parts)

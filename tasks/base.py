@@ -35,7 +35,8 @@ class Kind:
     an example may have several; `class_names` are their readable names. With several labels
     predictions and targets are (B, C). `logits(outputs)`, if defined, are those of the classes or
     labels, (B, C), whose cross-entropy is the loss. `calibrator` calibrates the scores; None if
-    nothing does.
+    nothing does. `similarities`: the values are on a scale that the setting `similarity_scale`
+    changes for the loss.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -50,6 +51,7 @@ class Kind:
     labels: int | None = None
     calibrator: Calibrator | None = None
     logits: Callable[[Outputs], Tensor] | None = None
+    similarities: bool = False
 
     @property
     def columns(self) -> int | None:
@@ -153,9 +155,6 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     best epoch, since most labels of most examples are 0.
     """
 
-    def two_logits(logits: Tensor) -> Tensor:  # (B, C) -> (B * C, 2)
-        return torch.stack([torch.zeros_like(logits), logits], -1).flatten(0, 1)
-
     return Kind(
         loss=F.binary_cross_entropy_with_logits,
         scores=torch.sigmoid,
@@ -173,6 +172,11 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     )
 
 
+def two_logits(logits: Tensor) -> Tensor:
+    """Return logits (N, 2) of no and yes for logits of yes, of any shape with N values."""
+    return torch.stack([torch.zeros_like(logits), logits], -1).flatten(0, -2)
+
+
 def similarity(scale: float) -> Kind:
     """Return a kind with the squared error of values (B,), from 0 to `scale`, over `scale`^2."""
     return Kind(
@@ -184,6 +188,44 @@ def similarity(scale: float) -> Kind:
         worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
         calibrator=NUMBERS,
+        similarities=True,
+    )
+
+
+def regression(mean: float, deviation: float) -> Kind:
+    """Return a kind with the squared error of standardised numbers (B,), and their correlations.
+
+    A head's output is (number - mean) / deviation; scores, predictions and targets are on the scale
+    of the task's files.
+    """
+    return Kind(
+        loss=lambda outputs, targets: F.mse_loss(outputs, (targets - mean) / deviation),
+        scores=lambda outputs: outputs * deviation + mean,
+        predictions=identity,
+        metrics=metric_function("pearson", "spearman", "mae"),
+        main_metric=MAIN_METRICS["regression"],
+        worst=-1.0,
+        divergence=squared_difference,
+        calibrator=NUMBERS,
+    )
+
+
+def ranking() -> Kind:
+    """Return a kind of ordered pairs, on differences of scores s(u) - s(v), (B,).
+
+    The probability that the first text is better is sigmoid(s(u) - s(v)) (Bradley and Terry, 1952),
+    and the loss its cross-entropy (RankNet; Burges et al., 2005, Eq. 3), which is
+    -log sigmoid(s(u) - s(v)) for a first text that is better. Targets are 1, or 0 for a second text
+    that is better. The score of a single text, sigmoid(s(u)), has the same order as s(u).
+    """
+    return Kind(
+        loss=F.binary_cross_entropy_with_logits,
+        scores=torch.sigmoid,
+        predictions=identity,
+        metrics=metric_function("order_accuracy"),
+        main_metric=MAIN_METRICS["ranking"],
+        worst=0.0,
+        divergence=lambda logits, others: symmetric_kl(two_logits(logits), two_logits(others)),
     )
 
 
@@ -215,7 +257,8 @@ class Task:
     loss; they take the head's outputs, the texts' embeddings and the targets. `compares_examples`
     marks losses that compare the examples of a batch: they are not a mean over examples, and a
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
-    encoded as one sequence with one embedding. `loss_switch` is a number of epochs and the loss
+    encoded as one sequence with one embedding; `single` those whose head also scores one text, for
+    predictions. `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
     An `auxiliary` task trains with the others, but selects no epoch and writes no
     predictions.
@@ -234,6 +277,7 @@ class Task:
     compares_examples: bool = False
     joint: bool = False
     texts: int = 1
+    single: bool = False
     loss_switch: tuple[int, Loss] | None = None
     auxiliary: bool = False
     extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
@@ -246,6 +290,11 @@ class Task:
     def vectors(self) -> int:
         """Return the number of embeddings of an example."""
         return 1 if self.joint else self.texts
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return the numbers of texts from which the task predicts, the smallest first."""
+        return (1, self.texts) if self.single else (self.texts,)
 
     @property
     def objectives(self) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def task(
             description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
             n texts or n pairs of texts, with `labels`.
         labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
-            numbers, at least one of them a float; or n lists of labels, which may be empty.
+            numbers, at least one of them a float; or n lists of labels, which may be empty. None
+            for `type="ranking"`, where the first text of each pair is the better one.
         name: the name of a task from lists.
         folder: the folder in which lists are stored as a file, named after its checksum. The run
             reads this file, also when it is resumed.
@@ -91,9 +92,12 @@ def task_from_lists(
         raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(texts)}")
     rows = [texts_of(row) for row in texts]
     labels = plain(list(() if labels is None else labels))
-    if len(labels) != len(rows):
+    given = TYPES.get(str(options.get("type")))
+    unlabelled = given is not None and not given.label_columns[1]
+    if len(labels) != (0 if unlabelled else len(rows)):
         found = len(labels) or "none"
-        raise SettingsError(f"labels: expected {len(rows)}, one for each text, found {found}")
+        wanted = "none" if unlabelled else f"{len(rows)}, one for each text"
+        raise SettingsError(f"labels: expected {wanted}, found {found}")
     if not NAME.fullmatch(name):
         line = "expected lower-case letters, digits, hyphens and underscores"
         raise SettingsError(f"name: {line}, found {short_repr(name)}")
@@ -105,9 +109,9 @@ def task_from_lists(
     options = {"labels" if key == "classes" else key: value for key, value in options.items()}
     kind = options.get("type") or type_of_lists(len(columns), labels)
     own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
-    cells = [own.cell(label, options) for label in labels]
+    cells = [{LABEL: own.cell(label, options)} for label in labels] or [{}] * len(rows)
     lines = [
-        json.dumps(dict(zip((*columns, LABEL), (*row, cell), strict=True))) + "\n"
+        json.dumps(dict(zip(columns, row, strict=True)) | cell) + "\n"
         for row, cell in zip(rows, cells, strict=True)
     ]
     content = "".join(lines)
@@ -115,7 +119,8 @@ def task_from_lists(
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write_text(file, content)
-    description = {"train": str(file), "type": kind, "text": list(columns), "label": LABEL}
+    description = {"train": str(file), "type": kind, "text": list(columns)}
+    description |= {} if unlabelled else {"label": [LABEL]}
     checked = checked_description(name, description | options)
     return CustomTask(complete_description(name, checked))
 
@@ -142,6 +147,7 @@ def build_custom_task(described: TaskDescription) -> Task:
         joint=described.joint,
         texts=len(described.texts),
         shares_rows=rows_key(described),
+        single=parts.single,
     )
 
 
@@ -166,6 +172,8 @@ def source_of(described: TaskDescription, parts: Parts) -> Source:
         },
         text_columns=described.texts,
         label_column=described.label,
+        indicators=parts.indicators,
+        separator=described.separator if described.label else None,
         parse_label=parts.parse_label,
         clean_text=str.strip,
         target_type=parts.target_type,

@@ -31,11 +31,15 @@ else:
     TypeName = Literal[tuple(TYPES)]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 FILES = ("train", "dev", "test")
+SEVERAL = ("text", "label")  # columns; in a flag, a key for each
 Blank = Literal["none", "unknown"]
 Folds = Annotated[int, Meta(ge=3, le=50)]
 Fold = Annotated[int, Meta(ge=1, le=50)]  # number of a fold
 # Fields that are stored only if they are set.
-ADDED = ("separator", "blank", "class_weights", "table", "group", "fold", "folds")
+ADDED = (
+    *("separator", "blank", "mean", "deviation", "class_weights"),
+    *("table", "group", "fold", "folds"),
+)
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", "overall", "overall_plain_mean")
@@ -55,6 +59,7 @@ MODULE_ATTRIBUTES = (
 OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
 COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
 OF_SOME_TYPES = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.keys))
+MEASURED = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.measured))
 
 
 class Description(Settings):
@@ -62,8 +67,8 @@ class Description(Settings):
 
     type: TypeName
     text: tuple[Name, ...]  # columns
-    label: Name  # column
     train: Name  # file; also that of dev and test if they have none
+    label: tuple[Name, ...] = ()  # columns, as many as the type has
     dev: Name | None = None
     test: Name | None = None  # file, with or without labels
     id: Name | None = None  # column; default: row numbers
@@ -83,9 +88,13 @@ class Description(Settings):
             single = 1 in own.texts
             wanted = "one text column, or two for pairs" if single else "two text columns"
             yield f"text: expected {wanted}, found {len(self.text)}"
+        if fault := own.label_fault(len(self.label)):
+            yield f"label: {fault}"
         for key in OF_SOME_TYPES:
             if getattr(self, key) not in ((), None) and key not in own.keys:
                 yield f"{key}: expected another type, found {self.type}"
+        if self.pair == "joint" and not own.joint:
+            yield f"pair: expected bi for {self.type}, found joint"
         if self.pair == "joint" and len(self.text) != 2:
             yield "pair: expected two text columns for joint, found one"
         if self.group is not None and self.dev is not None:
@@ -103,8 +112,10 @@ class TaskDescription:
 
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
-    has none, or is skipped if `blank` is unknown. `class_weights` are factors of the loss by class
-    or label, 1 for the others. Files are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
+    has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
+    has a column, or the order of the texts is the label. Numbers are standardised by `mean` and
+    `deviation`. `class_weights` are factors of the loss by class or label, 1 for the others. Files
+    are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
 
     `table` has the label columns that share the split of the file, with the separator of their
     labels, "" for one label; rows with the same value in `group` stay together. Of `folds`, number
@@ -115,7 +126,7 @@ class TaskDescription:
     type: TypeName
     train: str
     texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
-    label: str
+    label: str | None
     dev: str | None = None
     test: str | None = None
     test_labels: bool = False
@@ -132,6 +143,13 @@ class TaskDescription:
     group: str | None = None
     fold: Fold | None = None
     folds: Folds | None = None
+    mean: float | None = None
+    deviation: float | None = None
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Return the columns of labels: one, one for each of several labels, or none."""
+        return (self.label,) if self.label else self.labels
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
@@ -145,7 +163,7 @@ class TaskDescription:
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that define what a head predicts, without the location of the data."""
-    kept = ("type", "texts", "labels", "low", "high", "joint")
+    kept = ("type", "texts", "labels", "low", "high", "joint", *MEASURED)
     return {key: described.get(key) for key in kept}
 
 
@@ -155,7 +173,8 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
     The name is checked too, because it becomes part of file names.
     """
     own = TYPES.get(str(content.get("type")))
-    others = {key for key in OF_SOME_TYPES if key in ADDED and own and key not in own.keys}
+    some = (*OF_SOME_TYPES, *MEASURED)
+    others = {key for key in some if key in ADDED and own and key not in own.keys + own.measured}
     known = {field.name for field in fields(TaskDescription)[1:]} - others
     if not NAME.fullmatch(name) or is_reserved(name):
         raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
@@ -169,7 +188,7 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)
-    if fault := TYPES[described.type].fault(described) or split_fault(described):
+    if fault := stored_fault(described) or split_fault(described):
         raise UserError(f"own_tasks: {name}: {fault}")
     return described
 
@@ -180,8 +199,9 @@ def split_fault(described: TaskDescription) -> str | None:
         keys = ("group", "fold", "folds")
         used = [key for key in keys if getattr(described, key) is not None]
         return f"{used[0]}: expected also a table" if used else None
-    if described.label not in described.table:
-        return f"table: expected column {described.label!r} in it"
+    for column in described.label_columns:
+        if column not in described.table:
+            return f"table: expected column {column!r} in it"
     if (described.fold is None) != (described.folds is None):
         return "fold and folds: expected both or none"
     if described.folds is None or described.fold is None:
@@ -191,6 +211,18 @@ def split_fault(described: TaskDescription) -> str | None:
     if described.dev is not None or described.test is not None:
         return "folds: expected a single file"
     return None
+
+
+def stored_fault(described: TaskDescription) -> str | None:
+    """Return what is wrong with a stored description, or None."""
+    own, texts = TYPES[described.type], len(described.texts)
+    if texts not in own.texts:
+        return f"texts: expected {' or '.join(map(str, own.texts))}, found {texts}"
+    if fault := own.label_fault(1 if described.label else len(described.labels)):
+        return f"label: {fault}"
+    if described.joint and (texts != 2 or not own.joint):
+        return "joint: expected false, found true"
+    return own.fault(described)
 
 
 def parse_description(text: str) -> dict[str, Any]:
@@ -212,8 +244,8 @@ def parse_description(text: str) -> dict[str, Any]:
         return checked_description(name, read_yaml(Path(file)))
     description: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
-        if key == "text":
-            description.setdefault("text", []).append(value)
+        if key in SEVERAL:
+            description.setdefault(key, []).append(value)
         elif key in description:
             raise DescriptionError(f"{name}: {key}: expected one value, found two")
         else:
@@ -277,10 +309,10 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
             return value
     if key == "class_weights":
         return weights_by_class(name, value)
-    if key not in ("text", "labels"):
+    if key not in (*SEVERAL, "labels"):
         return value
     if isinstance(value, str):
-        value = [value] if key == "text" else value.split("|")
+        value = [value] if key in SEVERAL else value.split("|")
     if isinstance(value, list):
         if any(isinstance(one, bool) for one in value):  # YAML reads yes and no so
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")

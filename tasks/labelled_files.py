@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -54,11 +54,15 @@ class LabelledFiles:
     the files may also have the names in `other_files`, with tabs or commas. Without an `id_column`
     the row number, from 1, is the id. `header` names the columns of files without a
     header line. With `comma` fields may also be separated by commas.
+
+    Labels are in the `label_column`, or in one of the `indicators` for each of several labels,
+    which `parse_label` reads one by one. Without both, all rows have the same target,
+    `parse_label("")`. With a `separator`, a label in JSONL or Parquet may also be a list.
     """
 
     files: Mapping[str, str]
     text_columns: tuple[str, ...]
-    label_column: str
+    label_column: str | None
     parse_label: Callable[[str], Any]  # -> Label
     clean_text: Callable[[str], str]
     target_type: type
@@ -72,6 +76,12 @@ class LabelledFiles:
     blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that mean none
     lower_ids: bool = True
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
+    indicators: tuple[str, ...] = ()
+    separator: str | None = None
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return self.indicators or ((self.label_column,) if self.label_column else ())
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -101,12 +111,14 @@ class LabelledFiles:
     def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
         """Yield each row, None for one that is skipped; raise DataError with file and line."""
         path = self.file(folder, split)
-        label_column = self.label_column if self.labelled(split) else None
-        columns = (self.id_column, *self.text_columns, label_column)
+        labelled = self.labelled(split)
+        labels = self.label_columns if labelled else ()
+        columns = (self.id_column, *self.text_columns, *labels)
         needed = [name for name in columns if name is not None]
         lines: dict[str, int] = {}  # id -> line
         comma = self.allows_commas(path)
-        rows = rows_by_name(path, needed, comma, quoted_tabs=self.quoted, names=self.header)
+        lists = dict.fromkeys(labels, self.separator) if self.separator else {}
+        rows = rows_by_name(path, needed, comma, self.quoted, self.header, lists)
         for number, (line, row) in enumerate(rows, 1):
             identity = str(number)
             if self.id_column:
@@ -114,26 +126,30 @@ class LabelledFiles:
                 identity = identity.lower() if self.lower_ids else identity
                 check_id(identity, path, line, lines)
             target = None
-            if label_column:
-                label = row[label_column].strip()
-                if label in self.blank:
+            if labelled:
+                cells = [row[name].strip() for name in labels]
+                if any(cell in self.blank for cell in cells):
                     yield None
                     continue
-                target = self.target(label, f"{path}, line {line}")
+                target = self.target(cells, f"{path}, line {line}")
             texts = [self.clean_text(row[name]) for name in self.text_columns]
-            if label_column and self.skip_blank_texts and not all(texts):
+            if labelled and self.skip_blank_texts and not all(texts):
                 yield None
                 continue
             yield Row(identity, texts, target)
 
-    def target(self, label: str, where: str) -> Label:
-        """Return the number or numbers of a label; raise DataError for an invalid label."""
-        try:
-            found: Label = self.parse_label(label)
-            return found
-        except ValueError as error:
-            fault = label_fault(error, label)
-            raise DataError(f"{where}: {self.label_column}: {fault}") from error
+    def target(self, cells: Sequence[str], where: str) -> Label:
+        """Return the number or numbers of a row's labels; raise DataError for an invalid label."""
+        if not self.label_columns:
+            constant: Label = self.parse_label("")
+            return constant
+        found = []
+        for name, cell in zip(self.label_columns, cells, strict=True):
+            try:
+                found.append(self.parse_label(cell))
+            except ValueError as error:
+                raise DataError(f"{where}: {name}: {label_fault(error, cell)}") from error
+        return tuple(found) if self.indicators else found[0]
 
     def file(self, folder: Path, split: str) -> Path:
         """Return the file of a split, in the first place that has any file of the task."""

@@ -87,6 +87,22 @@ def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     return correlation(spearmanr, predictions, targets)
 
 
+def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Return the mean absolute error, on the scale of the targets."""
+    one, two = (np.asarray(values, np.float64) for values in (predictions, targets))
+    return float(np.mean(np.abs(one - two)))
+
+
+def order_accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Return the share of pairs in the right order; a tie counts half.
+
+    Predictions (n,) are probabilities that the first text is better; targets (n,) are 1 or 0.
+    """
+    sides = np.sign(np.asarray(predictions) - 0.5) * np.sign(np.asarray(targets) - 0.5)
+    return float(np.mean((sides + 1) / 2))
+
+
+# Those that may select the best epoch; an error has no worst value to scale it by.
 MetricName = Literal[
     "accuracy",
     "f1",
@@ -96,14 +112,23 @@ MetricName = Literal[
     "quadratic_kappa",
     "pearson",
     "spearman",
+    "order_accuracy",
 ]
 
 
 class Metric(NamedTuple):
-    """A function of predictions and targets with values from `worst` to 1."""
+    """A function of predictions and targets with values from `worst` to `best`.
+
+    Of an error the best value, 0, is the smallest, and the worst is infinite.
+    """
 
     score: Callable[[np.ndarray, np.ndarray], float]
     worst: float
+    best: float = 1.0
+
+    @property
+    def is_error(self) -> bool:
+        return self.best < self.worst
 
 
 METRICS: dict[str, Metric] = {
@@ -115,19 +140,31 @@ METRICS: dict[str, Metric] = {
     "quadratic_kappa": Metric(quadratic_kappa, -1.0),
     "pearson": Metric(pearson, -1.0),
     "spearman": Metric(spearman, -1.0),
+    "mae": Metric(mae, np.inf, 0.0),
+    "order_accuracy": Metric(order_accuracy, 0.0),
 }
 
 
 # Worst values of further figures.
 FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}
 FURTHER |= {"precision": 0.0, "recall": 0.0}
+RANGES: dict[str, tuple[float, float]] = {
+    **{name: (min(one.worst, one.best), max(one.worst, one.best)) for name, one in METRICS.items()},
+    **{name: (worst, 1.0) for name, worst in FURTHER.items()},
+}
 ROUNDING = 1e-6
+
+
+def is_error(metric: str) -> bool:
+    """Return whether a smaller value of a metric is better; False for unknown names."""
+    return metric in METRICS and METRICS[metric].is_error
 
 
 def metric_error(found: Any, name: str = "") -> str | None:
     """Return a message about the first invalid value in a run's metrics, from JSON, or None.
 
-    Numbers must be finite. A metric, or each number in its list, is from its worst value to 1.
+    Numbers must be finite. A metric, or each number in its list, is from its worst to its best
+    value.
     """
     if isinstance(found, Mapping | list):
         items = found.items() if isinstance(found, Mapping) else [(name, one) for one in found]
@@ -136,9 +173,12 @@ def metric_error(found: Any, name: str = "") -> str | None:
         return None
     if not np.isfinite(found):
         return f"{name}: expected a finite number, found {found}"
-    worst = METRICS[name].worst if name in METRICS else FURTHER.get(name)
-    if worst is not None and not worst - ROUNDING <= found <= 1 + ROUNDING:
-        return f"{name}: expected a number from {worst:.3g} to 1, found {found:g}"
+    if name not in RANGES:
+        return None
+    low, high = RANGES[name]
+    if not low - ROUNDING <= found <= high + ROUNDING:
+        end = f"to {high:g}" if np.isfinite(high) else "on"
+        return f"{name}: expected a number from {low:.3g} {end}, found {found:g}"
     return None
 
 
@@ -162,6 +202,8 @@ MAIN_METRICS = {
     "similarity": "pearson",
     "ordinal": "quadratic_kappa",
     "multi-label": "micro_f1",
+    "regression": "pearson",
+    "ranking": "order_accuracy",
 }
 # The metric of each task in the leaderboard's overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.labelled_files import LabelledFiles
+from tasks.own_types.base import listed
 from tasks.own_types.classes import MANY_NUMBERS
 from tasks.own_types.multi_label import parts_of
 from tasks.readers import Examples, Limit, amount, text_hash, to_number
@@ -62,8 +63,8 @@ class TableSource:
         rows = np.flatnonzero(np.fromiter(labelled, bool))
         own = np.flatnonzero(parts[rows] == SPLITS.index(split))  # positions in rows
         if not len(own):
-            found = f"{self.source.label_column!r}, found none in {split}"
-            raise DataError(f"{file}: expected a label in column {found}")
+            columns = listed([repr(one) for one in self.source.label_columns])
+            raise DataError(f"{file}: expected a label in column {columns}, found none in {split}")
         order = np.random.default_rng(0).permutation(len(parts))
         drawn = own[np.argsort(order[rows[own]])]
         wanted = drawn[: amount(len(own), limit)] if split == "train" else drawn
@@ -103,7 +104,8 @@ def row_parts(file: Path, table: TableSplit, stamp: Stamp) -> np.ndarray:
     codes: dict[tuple[str, str], int] = {}  # (column, label) -> number
     needed = [*table.texts, *(name for name, _ in table.columns)]
     needed += [table.group] if table.group else []
-    fields = rows_by_name(file, list(dict.fromkeys(needed)), True, table.quotes)
+    lists = {name: separator for name, separator in table.columns if separator}
+    fields = rows_by_name(file, list(dict.fromkeys(needed)), True, table.quotes, lists=lists)
     for number, (_, row) in enumerate(fields):
         texts = [row[name].strip() for name in table.texts]
         hashes.append(text_hash(texts) if all(texts) else None)

@@ -20,6 +20,7 @@ from tasks.text_files import (
     csv_lines,
     decoded_lines,
     encodable,
+    joined_list,
     json_field,
     json_lines,
     json_rows,
@@ -28,6 +29,7 @@ from tasks.text_files import (
 )
 
 JSON_LINES = (".json", ".jsonl")
+NO_LISTS: Mapping[str, str] = {}
 ROWS = 4096  # of a Parquet file in memory at a time
 
 
@@ -55,19 +57,21 @@ def rows_by_name(
     comma: bool = False,
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
+    lists: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, fields by name) of each row; the order of the columns does not matter.
 
     Fields are separated by tabs or, with `comma`, by commas if the header contains no tab. Fields
     may be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
     header line. Files that end in .json or .jsonl have one object per line. Parquet files and
-    folders of Arrow files have their own columns, and row numbers instead of line numbers.
+    folders of Arrow files have their own columns, and row numbers instead of line numbers. In both,
+    fields of the columns `lists` may be lists, which are joined by the separator of their column.
     """
     if path.suffix.lower() in JSON_LINES:
-        yield from json_rows(path, needed)
+        yield from json_rows(path, needed, lists or {})
         return
     if is_arrow(path):
-        yield from arrow_rows(path, needed)
+        yield from arrow_rows(path, needed, lists=lists or {})
         return
     for line, header, fields in csv_rows(path, needed, comma, quoted_tabs, names):
         yield line, dict(zip(header, fields, strict=True))
@@ -154,7 +158,10 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
 
 
 def arrow_rows(
-    path: Path, needed: Sequence[str], kept: Sequence[str] = ()
+    path: Path,
+    needed: Sequence[str],
+    kept: Sequence[str] = (),
+    lists: Mapping[str, str] = NO_LISTS,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (row number from 1, fields by column); classes have the names stored in the file.
 
@@ -179,8 +186,10 @@ def arrow_rows(
                     columns = [batch.column(name).to_pylist() for name in (*needed, *further)]
                     for values in zip(*columns, strict=True):
                         number += 1
-                        read = zip(needed, values[: len(needed)], strict=True)
-                        texts = {n: as_text(v, names.get(n), file, number) for n, v in read}
+                        texts = {
+                            n: as_text(v, names.get(n), file, number, lists.get(n))
+                            for n, v in zip(needed, values[: len(needed)], strict=True)
+                        }
                         more = zip(further, values[len(needed) :], strict=True)
                         yield number, texts | {n: shown(v, names.get(n)) for n, v in more}
         except (pyarrow.ArrowException, OSError) as error:
@@ -233,7 +242,8 @@ def class_names(schema: Any) -> Mapping[str, list[str]]:
     """Return the names of the classes by column, from the metadata of the library datasets."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return {n: f["names"] for n, f in features.items() if f.get("_type") == "ClassLabel"}
+        items = {n: f.get("feature", f) for n, f in features.items()}  # of lists, or the column's
+        return {n: f["names"] for n, f in items.items() if f.get("_type") == "ClassLabel"}
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}
 
@@ -248,10 +258,15 @@ def shown(value: Any, names: Sequence[str] | None = None) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def as_text(value: Any, names: Sequence[str] | None, file: Path, row: int) -> str:
-    """Return a field as text; a missing value is the empty string."""
+def as_text(
+    value: Any, names: Sequence[str] | None, file: Path, row: int, separator: str | None = None
+) -> str:
+    """Return a field as text, lists if there is a separator; a missing value is empty."""
     if isinstance(value, int) and names is not None:
         return names[value] if 0 <= value < len(names) else ""  # -1: no label
+    if separator and isinstance(value, list):
+        value = [as_text(one, names, file, row) for one in value]
+        value = joined_list(value, separator, f"{file}, row {row}")
     value = to_text(value)
     if not isinstance(value, str) or not encodable(value):
         raise DataError(f"{file}, row {row}: expected text or a number, found {str(value)[:60]!r}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.described import FILES, TaskDescription
 from tasks.own_types import TYPES
-from tasks.own_types.base import DescriptionError
+from tasks.own_types.base import DescriptionError, listed
 from tasks.tables import columns_of, rows_by_name
 from tasks.text_files import DataError, file_exists
 
@@ -28,11 +28,12 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
     for key, file in files.items():
         if not file_exists(Path(file)):
             raise DataError(f"{file}: expected the file {key} of {name}, found none")
+    labels, own = description["label"], TYPES[description["type"]]
     common: dict[str, Any] = {
         "name": name,
         "type": description["type"],
         "texts": tuple(description["text"]),
-        "label": description["label"],
+        "label": labels[0] if len(labels) == 1 else None,
         "id": description.get("id"),
         "joint": description.get("pair") == "joint",
         "quotes": description.get("quotes", "yes") in ("yes", True),
@@ -41,16 +42,16 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
         "test": files.get("test"),
     }
     quotes = common["quotes"]
-    found = labels_of(Path(files["train"]), description["label"], quotes)
+    found = labels_of(Path(files["train"]), labels, quotes, own.lists(description))
     if "test" in files:
         test = Path(files["test"])
-        common["test_labels"] = description["label"] in columns_of(test, by_commas(test), quotes)
+        common["test_labels"] = {*labels} <= {*columns_of(test, by_commas(test), quotes)}
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
                 f"{name}: test: expected a file with labels, or also a file for dev, found "
-                f"{files['test']} without a column {description['label']!r}"
+                f"{files['test']} without a column {listed(list(map(repr, labels)))}"
             )
-    of_type = TYPES[description["type"]].complete(name, description, files["train"], found)
+    of_type = own.complete(name, description, files["train"], found)
     described = TaskDescription(**common, **of_type)
     if description.get("group") is None:
         return described
@@ -66,7 +67,7 @@ def with_table(
             f"{described.name}: group: expected a single file that is split, found also a file "
             f"for dev, {described.dev}"
         )
-    columns = {one.label: one.separator or "" for one in table}
+    columns = {column: one.separator or "" for one in table for column in one.label_columns}
     return replace(described, table=columns, group=group)
 
 
@@ -95,11 +96,14 @@ def in_folder(place: str) -> dict[str, str]:
     return found
 
 
-def labels_of(file: Path, column: str, quotes: bool) -> Iterator[tuple[int, str]]:
-    """Yield (line, label) of each row with a label."""
-    for line, row in rows_by_name(file, [column], by_commas(file), quotes):
-        if label := row[column].strip():
-            yield line, label
+def labels_of(
+    file: Path, columns: Sequence[str], quotes: bool, lists: Mapping[str, str]
+) -> Iterator[tuple[int, str]]:
+    """Yield (line, label) of each row and column with a label."""
+    for line, row in rows_by_name(file, columns, by_commas(file), quotes, lists=lists):
+        for name in columns:
+            if label := row[name].strip():
+                yield line, label
 
 
 def by_commas(file: Path) -> bool:

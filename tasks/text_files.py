@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,34 @@ def csv_lines(path: Path) -> Iterator[str]:
             yield text
 
 
-def json_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, these fields as text) of a file with one JSON object per line."""
+def json_rows(
+    path: Path, needed: Sequence[str], lists: Mapping[str, str]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, these fields as text) of a file with one JSON object per line.
+
+    Fields of the columns `lists` may be lists, which are joined by the separator of their column.
+    """
     for number, row in json_lines(path):
+        if isinstance(row, dict):
+            for name in lists.keys() & row.keys():
+                row[name] = joined_list(row[name], lists[name], f"{path}, line {number}")
         yield number, {name: text_field(path, number, row, name, to_text) for name in needed}
+
+
+def joined_list(value: Any, separator: str, where: str) -> Any:
+    """Return a list of texts and numbers as one text; return other values as they are.
+
+    Raise DataError for a list that cannot be split again.
+    """
+    if not isinstance(value, list):
+        return value
+    parts = [to_text(one) for one in value]
+    for one in parts:
+        if not isinstance(one, str) or not one or separator in one:
+            raise DataError(
+                f"{where}: expected labels without {separator!r}, not blank, found {one!r}"
+            )
+    return separator.join(parts)
 
 
 def json_field(path: Path, column: str) -> Iterator[str]:

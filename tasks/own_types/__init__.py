@@ -8,6 +8,8 @@ from typing import Any
 from tasks.own_types.base import OwnType
 from tasks.own_types.classes import CLASSIFICATION, ORDINAL
 from tasks.own_types.multi_label import MULTI_LABEL
+from tasks.own_types.ranking import RANKING
+from tasks.own_types.regression import REGRESSION
 from tasks.own_types.similarity import SIMILARITY
 
 TYPES: dict[str, OwnType] = {
@@ -15,6 +17,8 @@ TYPES: dict[str, OwnType] = {
     "ordinal": ORDINAL,
     "similarity": SIMILARITY,
     "multi-label": MULTI_LABEL,
+    "regression": REGRESSION,
+    "ranking": RANKING,
 }
 
 

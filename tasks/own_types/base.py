@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tasks.predictions import PredictionFile
 
 LabelsByLine = Iterator[tuple[int, str]]
+COUNTS = {0: "none", 1: "one", 2: "two"}
 
 
 class DescriptionError(UserError):
@@ -31,7 +32,8 @@ class Parts(NamedTuple):
     """The parts of a task that depend on its type.
 
     `parse_label` reads a label of the task's files; targets have the NumPy type `target_type`. Rows
-    with a label in `blank` are skipped.
+    with a label in `blank` are skipped. `indicators` are columns with a label each. `single`: the
+    head of pairs also scores one text.
     """
 
     kind: Kind
@@ -40,6 +42,8 @@ class Parts(NamedTuple):
     parse_label: Callable[[str], Any]
     target_type: type
     blank: tuple[str, ...] = ("",)
+    indicators: tuple[str, ...] = ()
+    single: bool = False
 
 
 def plain_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
@@ -53,9 +57,12 @@ def plain_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
 class OwnType:
     """A type of own tasks, a value of the key `type`.
 
-    `predicts` says what an example has: one class, a number, or several labels. `texts` are the
-    possible numbers of its texts, and `keys` those keys of a description that not every type has.
-    `own_loss`: its classes are trained by another loss than cross-entropy.
+    `predicts` says what an example has: one class, a similarity, another number, or several labels.
+    `texts` are the possible numbers of its texts, `label_columns` the least and the largest number
+    of columns with labels, and `keys` those keys of a description that not every type has;
+    `measured` are further fields of a `TaskDescription`, which `complete` computes. `own_loss`: its
+    classes are trained by another loss than cross-entropy. `joint`: both texts of a pair may be
+    one sequence. `separator` is the default one of several labels in a cell.
 
     `complete(name, description, file, labels)` returns the fields of a `TaskDescription` that
     depend on the type; `labels` are (line, label) of the rows of the training file `file`. It
@@ -65,7 +72,7 @@ class OwnType:
     of a list from Python as the field of a file; it raises SettingsError.
     """
 
-    predicts: Literal["class", "number", "labels"]
+    predicts: Literal["class", "similarity", "number", "labels"]
     texts: tuple[int, ...]
     keys: tuple[str, ...]
     complete: Callable[[str, Mapping[str, Any], str, LabelsByLine], dict[str, Any]]
@@ -73,7 +80,25 @@ class OwnType:
     lines: Callable[[TaskDescription], Iterator[str]]
     build: Callable[[TaskDescription], Parts]
     own_loss: bool = False
+    label_columns: tuple[int, int] = (1, 1)
+    measured: tuple[str, ...] = ()
+    joint: bool = True
+    separator: str | None = None
     cell: Callable[[Any, Mapping[str, Any]], str | int | float] = plain_cell
+
+    def label_fault(self, count: int) -> str | None:
+        """Return what is wrong with a number of label columns, or None."""
+        least, most = self.label_columns
+        if least <= count <= most:
+            return None
+        wanted = {0: "no column", 1: "one value"}.get(most, "one column or more")
+        return f"expected {wanted}, found {COUNTS.get(count, str(count))}"
+
+    def lists(self, description: Mapping[str, Any]) -> dict[str, str]:
+        """Return the columns of labels in which fields may be lists, each with its separator."""
+        if self.separator is None:
+            return {}
+        return dict.fromkeys(description["label"], description.get("separator") or self.separator)
 
 
 def weights_fault(weights: Mapping[str, float] | None, labels: Sequence[str]) -> str | None:

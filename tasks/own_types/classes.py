@@ -53,7 +53,7 @@ def distinct_labels(
         if len(distinct) > MOST_CLASSES:
             raise DataError(
                 f"{file}, line {line}: expected at most {MOST_CLASSES} {what}, found "
-                f"one more, {label!r}; type=similarity is for numbers"
+                f"one more, {label!r}; type=regression is for numbers"
             )
     if len(distinct) < 2:
         some = ", ".join(distinct) or "none"
@@ -103,11 +103,8 @@ def lines(described: TaskDescription) -> Iterator[str]:
             "class of its own; correct the column if that is not meant"
         )
     elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):
-        cure = (
-            "type=similarity learns them as numbers"
-            if len(described.texts) == 2
-            else ("for one text only classes can be learned: join numbers into a few classes")
-        )
+        pairs = len(described.texts) == 2
+        cure = f"type={'similarity' if pairs else 'regression'} learns them as numbers"
         yield f"labels look like numbers on a scale, but are classes without an order; {cure}"
 
 

@@ -21,7 +21,7 @@ from tasks.own_types.base import (
     listed,
     weights_fault,
 )
-from tasks.own_types.classes import distinct_labels, head, sorted_labels
+from tasks.own_types.classes import MOST_CLASSES, distinct_labels, head, sorted_labels
 from tasks.readers import UnknownLabelError
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 SEPARATOR = "|"
 USUAL = ",;|/"  # separators
+INDICATORS = {
+    **dict.fromkeys(("", "0", "0.0", "no", "false"), 0.0),
+    **dict.fromkeys(("1", "1.0", "yes", "true"), 1.0),
+}
 
 
 def parts_of(cell: str, separator: str) -> Iterator[str]:
@@ -39,15 +43,22 @@ def parts_of(cell: str, separator: str) -> Iterator[str]:
 def complete(
     name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
 ) -> dict[str, Any]:
-    """Return the given labels, or those of the file in the order of `sorted_labels`."""
+    """Return the given labels, or those of the file in the order of `sorted_labels`.
+
+    Of several columns, each is a label with the name of the column.
+    """
     separator = description.get("separator") or SEPARATOR
     if " , " in separator or any(is_unsafe(letter) for letter in separator):
         expected = "separator: expected a text without ' , ' and line breaks"
         raise DescriptionError(f"{name}: {expected}, found {separator!r}")
-    parts = ((line, label) for line, cell in found for label in parts_of(cell, separator))
-    labels = tuple(description["labels"]) or sorted_labels(
-        distinct_labels(name, file, parts, "labels")
-    )
+    labels = tuple(description["labels"])
+    if len(description["label"]) > 1:
+        if labels:
+            raise DescriptionError(f"{name}: labels: expected none beside several label columns")
+        labels = tuple(description["label"])
+    elif not labels:
+        parts = ((line, label) for line, cell in found for label in parts_of(cell, separator))
+        labels = sorted_labels(distinct_labels(name, file, parts, "labels"))
     check_labels(name, labels)
     for label in labels:
         if separator in label:
@@ -73,8 +84,13 @@ def fault(described: TaskDescription) -> str | None:
 def lines(described: TaskDescription) -> Iterator[str]:
     """Yield the columns and the labels, and a notice if another separator seems to be in use."""
     labels, separator = described.labels, described.separator
-    count = f"{len(labels)} labels in column {described.label!r}, separated by {separator!r}"
+    where = f"in column {described.label!r}, separated by {separator!r}"
+    if described.label is None:
+        where = "in a column each"
+    count = f"{len(labels)} labels {where}"
     yield f"multi-label classification of {columns(described)}, {count}: {listed(labels, 10)}"
+    if described.label is None:
+        return
     for mark in USUAL:
         if with_mark := [label for label in labels if mark in label]:
             yield f"labels contain {mark!r}, such as {with_mark[0]!r}; separator= can split there"
@@ -93,6 +109,13 @@ def label_set(names: Sequence[str], separator: str) -> Callable[[str], tuple[flo
         return tuple(found)
 
     return parse
+
+
+def indicator(cell: str) -> float:
+    """Parse a cell of a label's own column; a blank one means 0."""
+    if cell.lower() not in INDICATORS:
+        raise ValueError("expected 0 or 1, no or yes, false or true")
+    return INDICATORS[cell.lower()]
 
 
 def build(described: TaskDescription) -> Parts:
@@ -118,9 +141,10 @@ def build(described: TaskDescription) -> Parts:
             ),
             parse=parse,
         ),
-        parse_label=parse,
+        parse_label=parse if described.label else indicator,
         target_type=np.float32,
         blank=("",) if described.blank == "unknown" else (),
+        indicators=() if described.label else labels,
     )
 
 
@@ -150,5 +174,7 @@ MULTI_LABEL = OwnType(
     fault=fault,
     lines=lines,
     build=build,
+    label_columns=(1, MOST_CLASSES),
+    separator=SEPARATOR,
     cell=joined_cell,
 )

@@ -78,7 +78,7 @@ def build(described: TaskDescription) -> Parts:
 
 
 SIMILARITY = OwnType(
-    predicts="number",
+    predicts="similarity",
     texts=(2,),
     keys=("low", "high"),
     complete=complete,

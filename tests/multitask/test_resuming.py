@@ -23,11 +23,14 @@ from tasks.data import fingerprint
 INF = float("inf")
 STEPS = 4  # an epoch
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
+REPLIES = REQUESTS.with_name("replies.csv")
 OWN = {
     one.name: one.described.to_json()
     for one in (
         task(f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency,labels=low|normal|high"),
         task(f"tags={REQUESTS}:type=multi-label,text=message,label=tags"),
+        task(f"minutes={REPLIES}:type=regression,text=better,label=minutes"),
+        task(f"quality={REPLIES}:type=ranking,text=better,text=worse"),
     )
 }
 
@@ -106,7 +109,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
             "r_drop_weight": {"sst": 1.0},
             "micro_batch": 3,
         },
-        {"tasks": ("sst", "urgency", "tags"), "own_tasks": OWN},
+        {"tasks": ("sst", *OWN), "own_tasks": OWN},
         {
             "tasks": ("sst", "urgency", "tags"),
             "own_tasks": OWN,

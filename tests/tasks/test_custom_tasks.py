@@ -119,7 +119,7 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
             1,
             ["1.5", "2"],
             "labels look like numbers on a scale, but are classes without an order; "
-            "for one text only classes",
+            "type=regression learns them as numbers",
         ),
         (2, ["0.1", "2.7", "3"], "type=similarity learns them as numbers"),
         (2, [str(n) for n in range(21)], "type=similarity learns them as numbers"),

@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn
 
+from multitask.config import RunConfig
 from tasks.metrics import (
+    MAIN_METRICS,
+    METRICS,
     accuracy,
     by_class,
     f1,
+    is_error,
+    mae,
     metric_error,
+    order_accuracy,
     overall,
     overall_score,
     pearson,
@@ -158,8 +164,33 @@ def test_overall_score_equals_the_golden_values(case):
         ({"dev": {"overall_plain_mean": 2}}, "overall_plain_mean: expected a number from -0.333"),
         ({"seeds": {"1": {"mrr": [0.5, {"f1": -0.5}]}}}, "f1: expected a number from 0 to 1"),
         ({"losses": [1.0, float("nan")]}, "losses: expected a finite number, found nan"),
+        ({"t": {"mae": 150.0}}, None),
+        ({"t": {"mae": -0.1}}, "mae: expected a number from 0 on, found -0.1"),
+        ({"t": {"mae": math.inf}}, "mae: expected a finite number"),
+        ({"t": {"order_accuracy": 1.5}}, "order_accuracy: expected a number from 0 to 1"),
     ],
 )
 def test_what_no_figure_can_be(found, expected):
     wrong = metric_error(found)
     assert wrong is None if expected is None else expected in wrong
+
+
+@given(st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=20))
+def test_the_mean_absolute_error_is_that_of_scikit_learn(pairs):
+    predictions, targets = np.transpose(pairs)
+    expected = sklearn.mean_absolute_error(targets, predictions)
+    assert mae(predictions, targets) == pytest.approx(expected)
+
+
+def test_ties_of_an_order_count_half():
+    probabilities, targets = np.array([0.9, 0.5, 0.2, 0.4]), np.array([1, 1, 1, 0])
+    assert order_accuracy(probabilities, targets) == (1 + 0.5 + 0 + 1) / 4
+
+
+def test_errors_are_better_when_smaller_and_select_no_epoch():
+    assert [name for name, one in METRICS.items() if one.is_error] == ["mae"]
+    assert is_error("mae")
+    assert not is_error("overall")
+    assert set(MAIN_METRICS.values()).isdisjoint(n for n, one in METRICS.items() if one.is_error)
+    with pytest.raises(ValueError, match=r"select_by: expected one of accuracy.*found 'mae'"):
+        RunConfig(tasks=("sts",), select_by="mae")

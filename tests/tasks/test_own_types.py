@@ -1,7 +1,9 @@
-"""Types of own tasks: ordered classes, several labels."""
+"""Types of own tasks: ordered classes, several labels, numbers, better and worse texts."""
 
 import csv
+import importlib
 import json
+import math
 import re
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import torch.nn.functional as F
 
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
+from multitask.assembly import plain_tasks
 from tasks import find_task
 from tasks.described import DescriptionError, from_json, parse_description
 from tasks.own_types import TYPES
@@ -19,6 +22,9 @@ from tasks.task_inference import complete_description, description_lines
 from tasks.text_files import DataError
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
+REPLIES, ALIKE = (REQUESTS.with_name(name) for name in ("replies.csv", "alike.csv"))
+MINUTES = f"minutes={REPLIES}:type=regression,text=better,label=minutes"
+QUALITY = f"quality={REPLIES}:type=ranking,text=better,text=worse"
 URGENCY = f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency"
 
 
@@ -210,7 +216,211 @@ def test_lists_of_labels_become_cells(tmp_path):
         task(["x"], [["a"]], folder=tmp_path, type="classification")
 
 
+@pytest.mark.parametrize("name", ["tags", "minutes", "quality"])
 @pytest.mark.parametrize("change", [{"objective": "scl"}, {"label_smoothing": 0.1}], ids=str)
-def test_several_labels_are_no_class(change):
-    with pytest.raises(SettingsError, match="expected a task with classes, found tags"):
-        RunConfig(tasks=(task(TAGS),), **change)
+def test_several_labels_numbers_and_orders_are_no_class(change, name):
+    own = task({"tags": TAGS, "minutes": MINUTES, "quality": QUALITY}[name])
+    with pytest.raises(SettingsError, match=f"expected a task with classes, found {name}"):
+        RunConfig(tasks=(own,), **change)
+
+
+# Several labels in a column each, and lists of labels
+
+TRAITS = f"traits={REPLIES}:type=multi-label,text=better,label=apology,label=offer,label=short"
+
+
+def test_each_column_is_a_label_with_its_name(tmp_path):
+    cells = ["1,no,TRUE", "0.0,yes,", ",No,false"] * 10
+    rows = "".join(f"text {n},{cell}\n" for n, cell in enumerate(cells))
+    (tmp_path / "f.csv").write_text(f"t,noise,heating,water\n{rows}")
+    text = f"m={tmp_path}/f.csv:type=multi-label,text=t,label=noise,label=heating,label=water"
+    found = described(text)
+    assert (found.label, found.labels) == (None, ("noise", "heating", "water"))
+    assert from_json("m", json.loads(json.dumps(found.to_json()))) == found
+    own = built(found)
+    rows = rows_of(own)
+    assert [rows[str(n)] for n in (1, 2, 3)] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    assert own.output.show(rows["1"]) == "noise|water"
+    keys = "type: multi-label\ntext: t\nlabel: [noise, heating, water]\n"
+    (tmp_path / "f.yaml").write_text(f"train: f.csv\n{keys}")
+    assert described(f"m={tmp_path}/f.yaml") == found
+    known = rows_of(built(described(f"{text},blank=unknown")))
+    assert known == {number: row for number, row in rows.items() if int(number) % 3 == 1}
+    (tmp_path / "f.csv").write_text("t,noise,heating,water\nx,1,0,1\nx,1,maybe,1\n")
+    line = r"f.csv, line 3: heating: expected 0 or 1, no or yes, false or true, found 'maybe'"
+    with pytest.raises(DataError, match=line):
+        rows_of(built(described(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"{TRAITS},labels=a|b", "labels: expected none beside several label columns"),
+        (f"{TRAITS},separator=o", "labels: expected labels without 'o', found 'apology'"),
+        (f"{URGENCY},label=topic", "label: expected one value, found two"),
+        (f"m={REQUESTS}:type=regression,text=message", "label: expected one value, found none"),
+        (f"{QUALITY},label=minutes", "label: expected no column, found one"),
+        (f"{QUALITY},pair=joint", "pair: expected bi for ranking, found joint"),
+        (f"{TRAITS},mean=3", "found 'mean'"),
+    ],
+)
+def test_label_columns_of_another_type_are_refused(text, line):
+    with pytest.raises(DescriptionError, match=re.escape(line)):
+        described(text)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_lists_in_files_are_labels(ending, tmp_path):
+    lists = [["a", "b c"], [], ["b c"], None] * 8
+    table = {"t": [f"text {n}" for n in range(32)], "y": lists}
+    file = tmp_path / f"f.{ending}"
+    if ending == "parquet":
+        arrow = pytest.importorskip("pyarrow")
+        importlib.import_module("pyarrow.parquet").write_table(arrow.table(table), file)
+    else:
+        rows = zip(*table.values(), strict=True)
+        file.write_text(
+            "".join(json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in rows)
+        )
+    text = f"m={file}:type=multi-label,text=t,label=y"
+    found = described(text)
+    assert found.labels == ("a", "b c")
+    rows = rows_of(built(found))
+    assert [rows[str(n)] for n in (1, 2, 3, 4)] == [[1, 1], [0, 0], [0, 1], [0, 0]]
+    assert len(rows_of(built(described(f"{text},blank=unknown")))) == 16
+    with pytest.raises(DataError, match="expected labels without ' ', not blank, found 'b c'"):
+        described(f"{text},separator= ")
+    with pytest.raises(DataError, match=r"line 1.*'y'|row 1: expected text or a number"):
+        described(f"m={file}:type=classification,text=t,label=y")
+
+
+def test_lists_of_class_numbers_have_the_names_stored_in_the_file(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    feature = {"_type": "ClassLabel", "names": ["anger", "joy"]}
+    features = {"y": {"_type": "Sequence", "feature": feature}}
+    stored = json.dumps({"info": {"features": features}})
+    table = arrow.table({"t": ["a", "b", "c"], "y": [[1], [0, 1], []]})
+    table = table.replace_schema_metadata({"huggingface": stored})
+    importlib.import_module("pyarrow.parquet").write_table(table, tmp_path / "f.parquet")
+    found = described(f"m={tmp_path}/f.parquet:type=multi-label,text=t,label=y")
+    assert found.labels == ("anger", "joy")
+
+
+# Numbers, and better and worse texts
+
+
+@pytest.mark.parametrize("rest", ["", ",text=worse", ",text=worse,pair=joint"])
+def test_numbers_are_standardised_by_the_training_file(rest):
+    found = described(f"{MINUTES}{rest}")
+    numbers = [float(row["minutes"]) for row in csv.DictReader(REPLIES.open())]
+    mean = sum(numbers) / len(numbers)
+    deviation = (sum((one - mean) ** 2 for one in numbers) / len(numbers)) ** 0.5
+    assert (found.mean, found.deviation) == pytest.approx((mean, deviation))
+    assert from_json("minutes", json.loads(json.dumps(found.to_json()))) == found
+    own = built(found)
+    assert sorted(rows_of(own).values()) == sorted(numbers)
+    outputs = own.build_head(8).eval()(*torch.randn(own.vectors, 5, 8)).detach().double()
+    assert outputs.shape == (5,)
+    targets = torch.tensor(numbers[:5], dtype=torch.float64)
+    pairs = list(zip(outputs.tolist(), numbers[:5], strict=True))
+    expected = sum((z - (y - mean) / deviation) ** 2 for z, y in pairs) / 5
+    assert own.kind.loss(outputs, targets).item() == pytest.approx(expected)
+    scores = own.kind.scores(outputs).numpy()
+    assert scores == pytest.approx([z * deviation + mean for z, _ in pairs])
+    metrics = own.kind.measure(scores, targets.numpy())
+    assert list(metrics) == ["pearson", "spearman", "mae"]
+    errors = [abs(s - y) for s, y in zip(scores.tolist(), numbers[:5], strict=True)]
+    assert metrics["mae"] == pytest.approx(sum(errors) / 5)
+    assert own.output.parse(own.output.show(np.float32(0.1))) == pytest.approx(0.1)
+
+
+def test_the_scale_of_similarities_changes_no_other_loss():
+    """Numbers are standardised; a similarity counts 25 times as much at the default scale."""
+    alike = f"alike={ALIKE}:type=similarity,text=One guest says,text=Another guest says"
+    tasks = (task(f"{alike},label=How alike (0-10)"), task(MINUTES), task(QUALITY))
+    built_tasks = plain_tasks(RunConfig(tasks=tasks))
+    for name, factor in (("alike", 25.0), ("minutes", 1.0), ("quality", 1.0)):
+        plain = built(next(one.described for one in tasks if one.name == name)).kind
+        values = torch.tensor([0.2, 0.7])
+        for function in ("loss", "divergence"):
+            one, two = (
+                getattr(kind, function)(values, 1 - values)
+                for kind in (plain, built_tasks[name].kind)
+            )
+            assert two.item() == pytest.approx(factor * one.item())
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ("a,1\nb,x\n", "line 3: expected a number, found 'x'"),
+        ("a,1\nb,2e30\n", r"line 3: expected a number from -1e\+30 to 1e\+30, found '2e30'"),
+        ("a,1\nb,1\nc,\n", "expected two different numbers, found none or one"),
+        ("a,\nb,\n", "expected two different numbers, found none or one"),
+        ("a,1000000000\nb,1000000001\n", r"found 0\.5 of 1e\+09; subtract a constant"),
+    ],
+)
+def test_numbers_that_cannot_be_learned_are_refused(rows, line, tmp_path):
+    (tmp_path / "f.csv").write_text(f"t,y\n{rows}")
+    with pytest.raises(DataError, match=line):
+        described(f"m={tmp_path}/f.csv:type=regression,text=t,label=y")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"mean": None}, "mean: expected a finite number, found None"),
+        ({"deviation": 0.0}, "deviation: expected a positive number, found 0"),
+        ({"label": None}, "label: expected one value, found none"),
+        ({"type": "similarity", "texts": ["a", "b"]}, "(mean|deviation): expected the settings"),
+    ],
+)
+def test_stored_numbers_are_checked(change, line):
+    with pytest.raises(UserError, match=line):
+        from_json("minutes", described(MINUTES).to_json() | change)
+
+
+def test_a_stored_ranking_has_two_texts_and_no_label():
+    stored = described(QUALITY).to_json()
+    assert from_json("quality", stored).label is None
+    for change, line in (
+        ({"texts": ["better"]}, "texts: expected 2, found 1"),
+        ({"label": "minutes"}, "label: expected no column, found one"),
+        ({"joint": True}, "joint: expected false, found true"),
+    ):
+        with pytest.raises(UserError, match=line):
+            from_json("quality", stored | change)
+
+
+def test_the_better_text_is_trained_to_the_higher_score():
+    """-log sigmoid(s(better) - s(worse)), with one head for both texts."""
+    own = built(described(QUALITY))
+    examples = own.read(REPLIES.parent, "train")
+    rows = list(csv.DictReader(REPLIES.open()))
+    first = rows[int(examples.ids[0]) - 1]
+    assert [column[0] for column in examples.texts] == [first["better"], first["worse"]]
+    assert set(examples.targets.tolist()) == {1.0}
+    torch.manual_seed(0)
+    head, (u, v) = own.build_head(8).eval(), torch.randn(2, 5, 8)
+    outputs, one, two = (head(*texts).detach().double() for texts in ((u, v), (u,), (v,)))
+    torch.testing.assert_close(outputs, one - two, atol=1e-6, rtol=0)
+    torch.testing.assert_close(head(v, u).double(), -outputs, atol=1e-6, rtol=0)
+    terms = [math.log(1 + math.exp(-value)) for value in outputs.tolist()]
+    found = own.kind.loss(outputs, torch.ones(5, dtype=torch.float64)).item()
+    assert found == pytest.approx(sum(terms) / 5)
+    soft = torch.tensor([0.1, 0.5, 0.9, 0.3, 1.0], dtype=torch.float64)  # of a teacher
+    shares = outputs.sigmoid()
+    expected = -(soft * shares.log() + (1 - soft) * (1 - shares).log()).mean()
+    assert own.kind.loss(outputs, soft).item() == pytest.approx(expected.item())
+    divergence = (outputs.sigmoid() - soft) * (outputs - soft.logit())
+    divergence = divergence[:4].mean().item()
+    found = own.kind.divergence(outputs[:4], soft[:4].logit()).item()
+    assert found == pytest.approx(divergence)
+
+
+def test_pairs_from_python_need_no_labels(tmp_path):
+    pairs = [(f"good {n}", f"bad {n}") for n in range(30)]
+    mine = task(pairs, name="m", type="ranking", folder=tmp_path)
+    assert set(rows_of(built(mine.described)).values()) == {1.0}
+    with pytest.raises(SettingsError, match="labels: expected none, found 30"):
+        task(pairs, [1] * 30, name="m", type="ranking", folder=tmp_path)

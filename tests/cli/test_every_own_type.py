@@ -1,0 +1,312 @@
+"""Every type of own tasks in every mode, on two tiny runs of all types that the tests share."""
+
+import csv
+import warnings
+from contextlib import redirect_stdout
+from dataclasses import replace
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from run_files import metrics, predictions, telemetry
+
+import cli
+from multitask import RunConfig, task
+from multitask.assembly import assemble
+from multitask.distributed import Processes
+from multitask.methods import methods
+from multitask.streams import next_batches
+from multitask.trainer import Trainer
+from reports import comparison
+from serving.model import MultiTaskModel
+from tasks.metrics import MAIN_METRICS
+from tasks.own_types import TYPES
+from tasks.predictions import read_scores, scores_name
+
+OWN = Path(__file__).parents[2] / "tasks" / "sample" / "own"
+
+
+class Case(NamedTuple):
+    """A file and the description of a task, and the columns of its texts and of its labels."""
+
+    file: str
+    description: str
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+PAIR = ("One guest says", "Another guest says")
+HOW, PAIR_TEXTS = "How alike (0-10)", ",".join(f"text={name}" for name in PAIR)
+BOTH = ("better", "worse")
+CASES = {
+    "classification": Case("requests.csv", "text=message,label=topic", ("message",), ("topic",)),
+    "ordinal": Case(
+        "requests.csv",
+        "text=message,label=urgency,labels=low|normal|high",
+        ("message",),
+        ("urgency",),
+    ),
+    "similarity": Case("alike.csv", f"{PAIR_TEXTS},label={HOW}", PAIR, (HOW,)),
+    "multi-label": Case("requests.csv", "text=message,label=tags", ("message",), ("tags",)),
+    "multi-label columns": Case(
+        "replies.csv",
+        "text=better,label=apology,label=offer",
+        ("better",),
+        ("offer", "apology"),
+    ),
+    "regression": Case("replies.csv", "text=better,label=minutes", ("better",), ("minutes",)),
+    "regression pairs": Case("alike.csv", f"{PAIR_TEXTS},label={HOW}", PAIR, (HOW,)),
+    "regression joint": Case("alike.csv", f"{PAIR_TEXTS},label={HOW},pair=joint", PAIR, (HOW,)),
+    "ranking": Case("replies.csv", "text=better,text=worse", BOTH, ()),
+}
+SMALL = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4")
+NUMBERS = [name for name in CASES if name.split()[0] in ("regression", "ranking", "similarity")]
+
+
+def name_of(case):
+    return case.replace("-", "").replace(" ", "_")
+
+
+def metric_of(case):
+    return MAIN_METRICS[case.split()[0]]
+
+
+def text_of(case):
+    file, description, *_ = CASES[case]
+    return f"{name_of(case)}={OWN / file}:type={case.split()[0]},{description}"
+
+
+FLAGS = [flag for case in CASES for flag in ("--task", text_of(case))]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("types")
+
+
+@pytest.fixture(scope="module")
+def trained(root):
+    """Runs of two seeds of a task of each type; read only."""
+    folders = [root / "runs" / f"seed{seed}" for seed in (1, 2)]
+    for seed, folder in enumerate(folders, 1):
+        command = ("--mode", "multitask", *FLAGS, *SMALL, "--seed", str(seed))
+        assert cli.main([*command, "--output", str(folder)]) == 0
+    return folders
+
+
+def test_every_type_has_a_case():
+    assert {case.split()[0] for case in CASES} == set(TYPES)
+
+
+def test_all_types_learn_with_adapters_noise_and_teachers(trained, tmp_path):
+    """LoRA, SMART, R-drop and teachers in one run: all losses with these terms are finite."""
+    further = ("--adapter", "lora", "--smart-weight", "1", "--r-drop-weight", "1")
+    command = ("--mode", "multitask", *FLAGS, *SMALL, *further, "--teacher", *map(str, trained))
+    assert cli.main([*command, "--output", str(tmp_path / "run")]) == 0
+    names = {name_of(case) for case in CASES}
+    losses = telemetry(tmp_path / "run")[0]["losses"]
+    assert losses.keys() <= names
+    dev = metrics(tmp_path / "run")["dev"]
+    assert names == dev.keys()
+    found = [*losses.values(), *(value for one in dev.values() for value in one.values())]
+    assert np.isfinite(found).all()
+    assert {path.name.split("-")[0] for path in (trained[0] / "soft-targets").iterdir()} == names
+
+
+@pytest.fixture(scope="module")
+def assembled():
+    own = tuple(task(text_of(case)) for case in CASES)
+    config = RunConfig(
+        tasks=own, encoder="tiny", batch_size=4, limit=8, steps_per_epoch=1, sampling="round-robin"
+    )
+    return config, assemble(config)
+
+
+@pytest.mark.parametrize("combiner", methods("combiner"))
+def test_every_combiner_takes_a_step_on_all_types(combiner, assembled, tmp_path):
+    config, (chosen, model, splits) = assembled
+    config = replace(config, combiner=combiner)
+    trainer = Trainer(model, chosen, splits, config, tmp_path, Processes())
+    model.zero_grad(set_to_none=True)
+    (step,) = trainer.plan.steps(1)
+    assert {trainer.streams[one].task for one in step} == chosen.keys()
+    trainer.gradient(next_batches(trainer.streams, step), step=0)
+    for name, head in model.heads.items():
+        found = [value.grad for value in head.parameters() if value.grad is not None]
+        assert found, name
+        assert all(torch.isfinite(one).all() for one in found), name
+
+
+@pytest.fixture(scope="module")
+def evaluated(trained):
+    with redirect_stdout(StringIO()) as printed:
+        assert cli.main(["--mode", "evaluate", "--predictions", str(trained[0])]) == 0
+    return [line.split() for line in printed.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_prediction_files_are_sound_and_have_the_scores_of_the_run(case, evaluated, trained):
+    found = {row[4]: float(row[5]) for row in evaluated if row[:2] == ["dev", name_of(case)]}
+    # The last of four digits may differ: a file has the shortest decimal of a float32.
+    assert found == pytest.approx(metrics(trained[0])["dev"][name_of(case)], abs=1.1e-4)
+    assert metric_of(case) in found
+
+
+def test_runs_are_listed_and_diagnosed(trained, run, run_ok):
+    printed = run_ok("--mode", "runs", "--root", trained[0].parent).stdout
+    for case in CASES:
+        assert f"{name_of(case)} {metric_of(case)}" in printed
+    found = run("--mode", "evaluate", "--predictions", trained[0], "--diagnose")
+    assert "--diagnose knows only the courses' tasks" in found.stderr
+
+
+@pytest.mark.parametrize("method", ["average", "vote", "greedy"])
+def test_runs_are_merged(method, trained, tmp_path, run_ok):
+    merge = ("--mode", "ensemble", "--runs", *trained, "--method", method)
+    run_ok(*merge, "--output", tmp_path / "both")
+    run_ok("--mode", "evaluate", "--predictions", tmp_path / "both")
+    for case in CASES if method != "greedy" else ():
+        file = Path("predictions") / scores_name(name_of(case), "dev")
+        parts = [read_scores(run / file).values.astype(float) for run in trained]
+        expected = np.mean(parts, 0).astype(np.float32)
+        np.testing.assert_array_equal(read_scores(tmp_path / "both" / file).values, expected)
+
+
+@pytest.fixture(scope="module")
+def page(trained, root):
+    """The text and the HTML of a comparison of both runs, with few bootstrap samples."""
+    few = partial(comparison.paired_bootstrap, resamples=10)
+    named = [f"{name}={folder}" for name, folder in zip("ab", trained, strict=True)]
+    command = ["--mode", "compare", "--runs", *named, "--output", str(root / "page")]
+    with (
+        redirect_stdout(StringIO()) as printed,
+        mock.patch.object(comparison, "paired_bootstrap", few),
+    ):
+        assert cli.main(command) == 0
+    return printed.getvalue(), (root / "page" / "comparison.html").read_text()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_runs_are_compared(case, page):
+    printed, html = page
+    name = name_of(case)
+    assert [name, metric_of(case)] in [line.split()[1:3] for line in printed.splitlines()]
+    assert f"Dev {metric_of(case)} on {name} by epoch" in html
+    histogram = case in NUMBERS and case != "ranking"  # all its labels are 1
+    assert (f"<code>similarity-{name.replace('_', '-')}</code>" in html) == histogram
+    assert (f"confusion-{name}-1" in html) == (case in ("classification", "ordinal"))
+
+
+@pytest.fixture(scope="module")
+def exported(trained, root):
+    command = ["--mode", "export", "--run", str(trained[0]), "--output", str(root / "exported")]
+    assert cli.main(command) == 0
+    return root / "exported"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_export_predicts_what_the_run_predicted(case, trained, exported, tmp_path, run_ok):
+    name, (file, _, texts, labels) = name_of(case), CASES[case]
+    card = (exported / "README.md").read_text()
+    assert f"| data of {name} | {file}, {case.split()[0]} |" in card
+    assert f"| {name} | {metric_of(case)} |" in card
+    label = ("--label", *labels) if labels else ()
+    predict = ("--input", OWN / file, "--column", *texts, "--tasks", name, *label)
+    command = ("--mode", "predict", "--run", exported, *predict)
+    printed = run_ok(*command, "--output", tmp_path / "p.csv").stdout
+    assert (metric_of(case) in printed) == bool(labels)
+    with (tmp_path / "p.csv").open() as rows:
+        values = [row[name] for row in csv.DictReader(rows)]
+    for identity, value in predictions(trained[0], name, "dev"):
+        found = values[int(identity) - 1]
+        if case in NUMBERS:
+            assert float(found) == pytest.approx(float(value), rel=1e-4, abs=1e-4)
+        else:
+            assert found == value
+
+
+@pytest.fixture(scope="module")
+def demo(trained):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fastapi.testclient import TestClient
+
+    from serving.demo import Run, make_app
+
+    model = MultiTaskModel.load(trained[0])
+    with TestClient(
+        make_app(model, hosts=("testserver",), run=Run("r", metrics(trained[0])))
+    ) as client:
+        yield model, client
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_demo_shows_every_type(case, demo):
+    model, client = demo
+    texts, name = ["No hot water.", "We are sorry."][: len(CASES[case].texts)], name_of(case)
+    about = client.get("/about").json()
+    assert metric_of(case) in [metric for task, metric, *_ in about["scores"] if task == name]
+    assert {one["name"]: one["texts"] for one in about["tasks"]}[name] == len(texts)
+    found = client.post("/predict", json={"texts": texts, "task": name}).json()
+    given = [tuple(texts) if len(texts) > 1 else texts[0]]
+    assert found["label"] == model.predict(given)[name].labels[0]
+
+
+def test_single_texts_are_scored_by_a_ranking(demo):
+    """Sorted by the score of each, the first text of a pair is above 0.5 if its score is higher."""
+    model, client = demo
+    texts = ["No hot water.", "We are sorry.", "Breakfast is free tomorrow.", "No."]
+    one = model.predict(texts, ["ranking"])["ranking"].values
+    pairs = [(a, b) for a in texts for b in texts]
+    both = model.predict(pairs, ["ranking"])["ranking"].values
+    logits = np.log(one / (1 - one))
+    expected = 1 / (1 + np.exp(logits[None, :] - logits[:, None]))
+    np.testing.assert_allclose(both.reshape(4, 4), expected, atol=1e-5)
+    found = client.post("/predict", json={"texts": texts[:1], "task": "ranking"}).json()
+    assert found["value"] == pytest.approx(one[0])
+
+
+def test_labels_of_wrong_columns_are_refused(trained, tmp_path, error_line):
+    predict = ("--mode", "predict", "--run", trained[0], "--input", OWN / "replies.csv")
+    for texts, name, labels, line in (
+        (("better",), "multilabel_columns", ("apology",), "the columns apology offer"),
+        (("better",), "regression", ("minutes", "offer"), "one column"),
+        (("better",), "ranking", ("minutes",), "pairs of texts"),
+    ):
+        rest = ("--column", *texts, "--tasks", name, "--label", *labels)
+        found = error_line(1, *predict, *rest, "--output", tmp_path / "p.csv")
+        assert f"--label: expected {line} for {name}" in found
+
+
+def test_the_smaller_error_is_bold(page, root):
+    lines = (root / "page" / "comparison.md").read_text().splitlines()
+    (start,) = [number for number, line in enumerate(lines) if line.startswith("| system | class")]
+    header, _, *rows = [line.strip("| ").split(" | ") for line in lines[start : start + 4]]
+    for name, better in (("regression mae", min), ("regression pearson", max)):
+        cells = [row[header.index(name)] for row in rows]
+        values = [float(cell.strip("*")) for cell in cells]
+        assert [cell.startswith("**") for cell in cells] == [
+            one == better(values) for one in values
+        ]
+
+
+def test_pairs_get_numbers_from_a_regression_and_none_from_a_ranking(
+    trained, tmp_path, run_ok, error_line
+):
+    mine = ("--mode", "mine", "--teacher", trained[0], "--as-task", tmp_path / "silver.csv")
+    printed = run_ok(*mine, "--task", "regression_pairs").stdout
+    assert f"type=regression,{PAIR_TEXTS},label={HOW}'" in printed
+    with (tmp_path / "silver.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    pairs = [tuple(row[name] for name in PAIR) for row in rows]
+    teacher = MultiTaskModel.load(trained[0])
+    values = teacher.predict(pairs, ["regression_pairs"])["regression_pairs"].values
+    assert [float(row[HOW]) for row in rows] == pytest.approx(values.tolist(), rel=1e-4)
+    assert "expected one of its tasks of pairs" in error_line(
+        1, *mine, "--overwrite", "--task", "ranking"
+    )
