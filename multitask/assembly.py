@@ -26,7 +26,7 @@ from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
-from tasks.base import Task, on_scale, smoothed, with_macro_f1
+from tasks.base import Task
 from tasks.data import (
     Split,
     load_together,
@@ -37,6 +37,7 @@ from tasks.data import (
 from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
+from tasks.kinds import on_scale, smoothed, with_macro_f1
 from tasks.labelled_files import Source
 from tasks.metrics import METRICS
 from tasks.objectives import with_objective

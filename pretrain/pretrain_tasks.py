@@ -29,7 +29,8 @@ from pretrain.texts import (
     read_pairs,
     training_sentences,
 )
-from tasks.base import Embeddings, Kind, Task, output_loss
+from tasks.base import Embeddings, Task, output_loss
+from tasks.kinds import Kind
 from tasks.metrics import pearson, spearman
 from tasks.readers import sample_rows
 

@@ -21,9 +21,10 @@ from common.errors import RunError
 from multitask.assembly import assemble, build_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import score_split
-from tasks.base import Kind, Task
+from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.data import Split
+from tasks.kinds import Kind
 from tasks.predictions import Scores
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # values of C, the inverse of the regularisation

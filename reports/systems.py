@@ -17,7 +17,8 @@ from multitask.run_folder import RunFolder
 from reports.store import StoredRun, read_run
 from reports.tables import shown
 from tasks import CS224N, in_order
-from tasks.base import Kind, Task
+from tasks.base import Task
+from tasks.kinds import Kind
 from tasks.metrics import overall
 from tasks.predictions import Scores, read_scores_of, scores_name
 

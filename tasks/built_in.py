@@ -14,15 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from losses import distance_loss, pair_contrastive_loss
-from tasks.base import (
-    Loss,
-    Task,
-    classification,
-    corn,
-    embedding_loss,
-    output_loss,
-    similarity,
-)
+from tasks.base import Loss, Task, embedding_loss, output_loss
 from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS
 from tasks.closure import Closure, with_closure
 from tasks.heads import (
@@ -32,6 +24,7 @@ from tasks.heads import (
     PairClassifier,
     SoftmaxClassifier,
 )
+from tasks.kinds import classification, corn, similarity
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import PredictionFile, class_file, finite_number, one_of
 from tasks.readers import (

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
-from tasks.base import Embeddings, Loss, Outputs, Task
+from tasks.base import Embeddings, Loss, Task
+from tasks.kinds import Outputs
 from tasks.labelled_files import Source
 from tasks.readers import Examples
 from tasks.splits import of_each_split

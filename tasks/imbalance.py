@@ -14,7 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tasks.base import Kind, Outputs, Task
+    from tasks.base import Task
+    from tasks.kinds import Kind, Outputs
 
 Weighting = Literal["balanced", "effective"]
 

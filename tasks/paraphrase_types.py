@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.base import Task, multi_label
+from tasks.base import Task
 from tasks.heads import PairClassifier
+from tasks.kinds import multi_label
 from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit, clean_pair_text

@@ -12,8 +12,9 @@ from common.errors import RunError
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part
-from tasks.base import Embeddings, Outputs, Task
+from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
+from tasks.kinds import Outputs
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig

@@ -14,8 +14,8 @@ from tasks.text_files import DataError
 if TYPE_CHECKING:
     from torch import nn
 
-    from tasks.base import Kind
     from tasks.described import TaskDescription
+    from tasks.kinds import Kind
     from tasks.predictions import PredictionFile
 
 LabelsByLine = Iterator[tuple[int, str]]

@@ -138,7 +138,7 @@ def class_names_file(described: TaskDescription) -> PredictionFile:
 
 
 def build(described: TaskDescription) -> Parts:
-    from tasks.base import classification
+    from tasks.kinds import classification
 
     labels = described.labels
     return Parts(
@@ -152,7 +152,7 @@ def build(described: TaskDescription) -> Parts:
 
 def build_ordered(described: TaskDescription) -> Parts:
     """Return the parts with CORN (Shi et al., 2021), whose head has C - 1 outputs."""
-    from tasks.base import ordinal
+    from tasks.kinds import ordinal
 
     count = len(described.labels)
     return build(described)._replace(

@@ -123,7 +123,7 @@ def build(described: TaskDescription) -> Parts:
 
     The main metric comes first, as in the other kinds.
     """
-    from tasks.base import multi_label
+    from tasks.kinds import multi_label
     from tasks.metrics import metric_function
     from tasks.predictions import PredictionFile
 

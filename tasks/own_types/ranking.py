@@ -30,8 +30,8 @@ def lines(described: TaskDescription) -> Iterator[str]:
 
 def build(described: TaskDescription) -> Parts:
     """Return one head that scores each text; the order of the columns is the label of all rows."""
-    from tasks.base import ranking
     from tasks.heads import ScoreDifference
+    from tasks.kinds import ranking
     from tasks.predictions import PredictionFile, finite_number
 
     return Parts(

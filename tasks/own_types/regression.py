@@ -79,7 +79,7 @@ def one_output(described: TaskDescription) -> Callable[[int], nn.Module]:
 
 
 def build(described: TaskDescription) -> Parts:
-    from tasks.base import regression
+    from tasks.kinds import regression
     from tasks.predictions import PredictionFile, finite_number
 
     assert described.mean is not None, "a complete description has a mean"

@@ -55,8 +55,8 @@ def build(described: TaskDescription) -> Parts:
 
     Targets are relative to `low`, but not the numbers in files.
     """
-    from tasks.base import similarity
     from tasks.heads import CosineSimilarity, JointSimilarity
+    from tasks.kinds import similarity
     from tasks.predictions import PredictionFile, finite_number
 
     low, span = described.low, described.high - described.low

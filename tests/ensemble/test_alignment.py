@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ensemble.alignment import aligned
-from tasks.base import argmax
+from tasks.kinds import argmax
 from tasks.predictions import PredictionError, Scores
 
 

@@ -15,8 +15,8 @@ from multitask.run import complete
 from multitask.run_folder import CALIBRATION
 from reports.store import read_run
 from tasks import CS224N, build_task
-from tasks.base import Kind
 from tasks.calibration import report
+from tasks.kinds import Kind
 from tasks.predictions import read_scores, scores_name
 
 CONFIG = RunConfig(

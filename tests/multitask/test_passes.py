@@ -11,7 +11,7 @@ from tolerances import assert_near, assert_near_in_norm
 from losses import simcse_loss
 from multitask.passes import EncoderPass
 from multitask.step import StepGradient
-from tasks.base import Kind
+from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric
 

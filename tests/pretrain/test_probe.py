@@ -12,7 +12,7 @@ from minbert.bi_encoder import BiEncoder
 from multitask.config import RunConfig
 from pretrain.probe import ITERATIONS, STRENGTHS, linear_evaluation, regression
 from tasks import build_task, data_folder
-from tasks.base import classification
+from tasks.kinds import classification
 
 CONFIG = RunConfig(mode="probe", tasks=("sst",), encoder="tiny", limit=60)
 

@@ -8,7 +8,7 @@ import pytest
 
 from multitask.methods import methods
 from tasks import build_task
-from tasks.base import classification
+from tasks.kinds import classification
 from tasks.protocols import (
     CappedClasses,
     FewPerClass,

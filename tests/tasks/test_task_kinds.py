@@ -9,7 +9,7 @@ from losses import corn_loss, distance_loss, pair_contrastive_loss
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from tasks import TASK_NAMES, build_task
-from tasks.base import on_scale, smoothed
+from tasks.kinds import on_scale, smoothed
 
 H = 4
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.25], [-3.0, 3.0]])

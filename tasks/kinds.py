@@ -1,0 +1,240 @@
+"""Kinds of tasks: loss of a head's outputs, scores, predictions and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
+from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
+from tasks.metrics import MAIN_METRICS, METRICS, by_class, metric_function
+
+Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The functions from a head's outputs to a loss, scores, predictions and metrics.
+
+    `loss(outputs, targets)` -> a scalar; `scores(outputs)` -> (B, C) probabilities or (B,) values,
+    both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> values by name.
+    The metric `main_metric`, from `worst` to 1, selects the best epoch. `divergence(outputs,
+    outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
+    is the number of classes, if an example has one of them, and `labels` the number of labels, if
+    an example may have several; `class_names` are their readable names. With several labels
+    predictions and targets are (B, C). `logits(outputs)`, if defined, are those of the classes or
+    labels, (B, C), whose cross-entropy is the loss. `calibrator` calibrates the scores; None if
+    nothing does. `similarities`: the values are on a scale that the setting `similarity_scale`
+    changes for the loss.
+    """
+
+    loss: Callable[[Outputs, Tensor], Tensor]
+    scores: Callable[[Outputs], Tensor]
+    predictions: Callable[[np.ndarray], np.ndarray]
+    metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
+    main_metric: str
+    worst: float
+    divergence: Callable[[Outputs, Outputs], Tensor] | None = None
+    classes: int | None = None
+    class_names: tuple[str, ...] = ()
+    labels: int | None = None
+    calibrator: Calibrator | None = None
+    logits: Callable[[Outputs], Tensor] | None = None
+    similarities: bool = False
+
+    @property
+    def columns(self) -> int | None:
+        """Return the number of probabilities of an example, or None for a single number."""
+        return self.classes or self.labels
+
+    def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
+        """Return the metrics of the predictions from scores (B, C) or (B,)."""
+        return self.metrics(self.predictions(scores), targets)
+
+    def by_class(self, predictions: np.ndarray, targets: np.ndarray) -> dict[str, dict[str, float]]:
+        """Return precision, recall, F1 and support of each class or label; none for numbers."""
+        if self.columns is None:
+            return {}
+        return by_class(predictions, targets, self.class_names or range_names(self.columns))
+
+
+def range_names(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
+
+
+def argmax(scores: np.ndarray) -> np.ndarray:
+    return scores.argmax(1)
+
+
+def identity(values: Any) -> Any:
+    return values
+
+
+def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
+    """Return a kind with cross-entropy on logits (B, C), accuracy and F1.
+
+    F1 is that of class 1 for two classes, else the mean. `matthews` adds Matthews' correlation.
+    """
+    metrics = ["accuracy", "f1" if classes == 2 else "macro_f1"]
+    metrics += ["matthews"] if matthews else []
+
+    return Kind(
+        loss=F.cross_entropy,
+        scores=lambda logits: logits.softmax(-1),
+        predictions=argmax,
+        metrics=metric_function(*metrics),
+        main_metric=MAIN_METRICS["classification"],
+        worst=0.0,
+        divergence=symmetric_kl,
+        classes=classes,
+        class_names=names,
+        calibrator=CLASSES,
+        logits=identity,
+    )
+
+
+def with_macro_f1(kind: Kind) -> Kind:
+    """Return a kind of classes or labels with `macro_f1` among its metrics; others unchanged."""
+    if kind.columns is None:
+        return kind
+    score = METRICS["macro_f1"].score
+    return replace(
+        kind,
+        metrics=lambda found, true: {**kind.metrics(found, true), "macro_f1": score(found, true)},
+    )
+
+
+def smoothed(kind: Kind, share: float) -> Kind:
+    """Return a classification kind whose targets are 1 - share plus share / C, elsewhere share / C.
+
+    Szegedy et al. (2016), section 7. Raise ValueError for another loss than cross-entropy.
+    """
+    if kind.loss is not F.cross_entropy:
+        raise ValueError("expected a task that is trained by cross-entropy")
+    return replace(kind, loss=partial(F.cross_entropy, label_smoothing=share))
+
+
+def corn(kind: Kind) -> Kind:
+    """Return a classification kind of ordered classes with CORN on logits (B, C - 1)."""
+    return replace(
+        kind,
+        loss=corn_loss,
+        scores=lambda logits: corn_log_probabilities(logits).exp(),
+        divergence=lambda logits, others: symmetric_kl(
+            corn_log_probabilities(logits), corn_log_probabilities(others)
+        ),
+        logits=corn_log_probabilities,
+    )
+
+
+def ordinal(classes: int, names: tuple[str, ...] = ()) -> Kind:
+    """Return a kind of ordered classes with CORN on logits (B, C - 1) and quadratic kappa."""
+    return replace(
+        corn(classification(classes, names=names)),
+        metrics=metric_function("quadratic_kappa", "accuracy"),
+        main_metric=MAIN_METRICS["ordinal"],
+        worst=-1.0,
+    )
+
+
+def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
+    """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
+
+    Accuracy is the mean of the labels' accuracies, as in Göttingen's course; `micro_f1` selects the
+    best epoch, since most labels of most examples are 0.
+    """
+
+    return Kind(
+        loss=F.binary_cross_entropy_with_logits,
+        scores=torch.sigmoid,
+        predictions=lambda scores: (scores > 0.5).astype(np.int64),
+        metrics=metric_function("accuracy", "micro_f1", "macro_f1", "matthews"),
+        main_metric=MAIN_METRICS["multi-label"],
+        worst=0.0,
+        divergence=lambda logits, others: (
+            labels * symmetric_kl(two_logits(logits), two_logits(others))
+        ),
+        class_names=names,
+        labels=labels,
+        calibrator=LABELS,
+        logits=identity,
+    )
+
+
+def two_logits(logits: Tensor) -> Tensor:
+    """Return logits (N, 2) of no and yes for logits of yes, of any shape with N values."""
+    return torch.stack([torch.zeros_like(logits), logits], -1).flatten(0, -2)
+
+
+def similarity(scale: float) -> Kind:
+    """Return a kind with the squared error of values (B,), from 0 to `scale`, over `scale`^2."""
+    return Kind(
+        loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
+        scores=lambda values: values,
+        predictions=identity,
+        metrics=metric_function("pearson", "spearman"),
+        main_metric=MAIN_METRICS["similarity"],
+        worst=-1.0,
+        divergence=lambda values, others: squared_difference(values / scale, others / scale),
+        calibrator=NUMBERS,
+        similarities=True,
+    )
+
+
+def regression(mean: float, deviation: float) -> Kind:
+    """Return a kind with the squared error of standardised numbers (B,), and their correlations.
+
+    A head's output is (number - mean) / deviation; scores, predictions and targets are on the scale
+    of the task's files.
+    """
+    return Kind(
+        loss=lambda outputs, targets: F.mse_loss(outputs, (targets - mean) / deviation),
+        scores=lambda outputs: outputs * deviation + mean,
+        predictions=identity,
+        metrics=metric_function("pearson", "spearman", "mae"),
+        main_metric=MAIN_METRICS["regression"],
+        worst=-1.0,
+        divergence=squared_difference,
+        calibrator=NUMBERS,
+    )
+
+
+def ranking() -> Kind:
+    """Return a kind of ordered pairs, on differences of scores s(u) - s(v), (B,).
+
+    The probability that the first text is better is sigmoid(s(u) - s(v)) (Bradley and Terry, 1952),
+    and the loss its cross-entropy (RankNet; Burges et al., 2005, Eq. 3), which is
+    -log sigmoid(s(u) - s(v)) for a first text that is better. Targets are 1, or 0 for a second text
+    that is better. The score of a single text, sigmoid(s(u)), has the same order as s(u).
+    """
+    return Kind(
+        loss=F.binary_cross_entropy_with_logits,
+        scores=torch.sigmoid,
+        predictions=identity,
+        metrics=metric_function("order_accuracy"),
+        main_metric=MAIN_METRICS["ranking"],
+        worst=0.0,
+        divergence=lambda logits, others: symmetric_kl(two_logits(logits), two_logits(others)),
+    )
+
+
+def on_scale(kind: Kind, scale: float) -> Kind:
+    """Return a similarity kind with loss and divergence of the undivided values.
+
+    Compared with other tasks' losses, an error on the scale from 0 to 5 (BEES, Eq. 4) weighs 25
+    times as much as one on the scale from 0 to 1. Metrics and predictions are unchanged.
+    """
+    loss, divergence, factor = kind.loss, kind.divergence, scale**2
+    assert divergence is not None, "similarities have a divergence"
+    return replace(
+        kind,
+        loss=lambda values, targets: factor * loss(values, targets),
+        divergence=lambda values, others: factor * divergence(values, others),
+    )
