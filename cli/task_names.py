@@ -12,8 +12,9 @@ from cli.training import settings_file
 from common.errors import SettingsError, UserError
 from common.progress import is_main_process
 from tasks import TASK_NAMES, task_suggestion
-from tasks.described import NAME, parse_description
+from tasks.described import parse_description
 from tasks.table_tasks import Table, complete_table, make_table
+from tasks.task_description import NAME
 from tasks.task_inference import complete_description
 
 FORM = "NAME=FILE:type=...,text=...,label=..."

@@ -36,7 +36,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import shown_table
     from tasks import data_folder, find_task
     from tasks.data import reading_notices, small_split_notices
-    from tasks.described import from_json
+    from tasks.task_description import from_json
     from tasks.task_inference import description_lines
 
     given = [*TASK_NAMES, *(args.further or []), *table_names(args)]

@@ -26,7 +26,7 @@ from multitask.run_folder import RunFolder, default_folder
 from multitask.run_settings import READING
 from multitask.stored_config import read_settings
 from multitask.user_methods import check_use
-from tasks.described import Folds
+from tasks.task_description import Folds
 
 DATA = ("data", "limit", "dev_limit", "test_limit")
 ENCODER = ("encoder", "pooling", *READING, "init", "freeze_encoder")

@@ -18,7 +18,7 @@ from multitask.config import RunConfig
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.run_folder import RunFolder
 from multitask.stored_config import settings_of
-from tasks.described import output_signature
+from tasks.task_description import output_signature
 
 # Settings that must be equal in all runs.
 SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data", "auxiliary")

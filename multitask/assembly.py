@@ -34,7 +34,6 @@ from tasks.data import (
     reading_notices,
     small_split_notices,
 )
-from tasks.described import from_json, output_signature
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.kinds import on_scale, smoothed, with_macro_f1
@@ -44,6 +43,7 @@ from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
 from tasks.silver import with_silver
+from tasks.task_description import from_json, output_signature
 from tasks.task_inference import description_lines
 
 

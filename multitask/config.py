@@ -29,7 +29,7 @@ from multitask.settings_by_name import (
 )
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
-from tasks.described import from_json
+from tasks.task_description import from_json
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")
 

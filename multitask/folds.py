@@ -15,7 +15,7 @@ from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
-from tasks.described import TaskDescription, from_json
+from tasks.task_description import TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
 

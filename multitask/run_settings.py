@@ -59,7 +59,7 @@ class RunSettings(Settings):
     )
     task_options: Mapping[str, Mapping[str, Any]] = setting(factory=dict, help="options by task")
     own_tasks: Mapping[str, Mapping[str, Any]] = setting(
-        factory=dict, help="descriptions by task: see tasks/described.py"
+        factory=dict, help="descriptions by task: see tasks/task_description.py"
     )
     data: Name = setting(
         "sample",

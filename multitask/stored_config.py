@@ -19,7 +19,7 @@ from multitask.run_settings import MACHINE, READING
 from multitask.settings_by_name import METHODS
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
-from tasks.described import from_json
+from tasks.task_description import from_json
 
 
 def reading_of(settings: Mapping[str, Any]) -> dict[str, Any]:

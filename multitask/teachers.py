@@ -24,9 +24,9 @@ from multitask.run_folder import SOFT_TARGETS, TEACHERS, RunFolder
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, read_split, tokenized
-from tasks.described import output_signature
 from tasks.predictions import read_arrays, write_arrays
 from tasks.readers import Examples, limit_of
+from tasks.task_description import output_signature
 
 Splits = Mapping[str, Mapping[str, Split]]
 

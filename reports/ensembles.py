@@ -19,10 +19,10 @@ from multitask.run_folder import RunFolder
 from reports.store import StoredRun, check_output, read_run, write_merged_run
 from reports.tables import shown_table
 from tasks import TASK_NAMES, in_order
-from tasks.described import NAME, output_signature
 from tasks.kinds import Kind
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
+from tasks.task_description import NAME, output_signature
 
 SPLITS = ("dev", "test")
 

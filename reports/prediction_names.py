@@ -15,9 +15,9 @@ from pathlib import Path
 from common.atomic_files import check_regular
 from multitask.run_folder import run_of_predictions
 from multitask.stored_config import settings_of
-from tasks.described import RESERVED
 from tasks.own_types.base import listed
 from tasks.registry import TASK_NAMES
+from tasks.task_description import RESERVED
 from tasks.text_files import DataError
 
 COURSES = ("sst", "qqp", "sts", "cfimdb", "etpc")  # the tasks of the courses

@@ -58,7 +58,7 @@ def find_task(name: str, own: CustomTasks, **options: str) -> Task:
     """Return the task of this name, from the user's `own` tasks or the built-in ones."""
     if name in own:
         from tasks.custom_tasks import build_custom_task
-        from tasks.described import from_json
+        from tasks.task_description import from_json
 
         return build_custom_task(from_json(name, own[name]))
     return build_task(name, **options)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
 from common.settings import plain, short_repr
-from tasks.described import NAME, TaskDescription, checked_description, parse_description
+from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
 from tasks.own_types.base import Parts
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
+from tasks.task_description import NAME, TaskDescription
 from tasks.task_inference import complete_description
 
 if TYPE_CHECKING:

@@ -18,21 +18,12 @@ from typing import Any, NamedTuple
 from common.errors import one_line
 from common.settings import short_repr
 from tasks.custom_tasks import CustomTask
-from tasks.described import (
-    FILES,
-    NAME,
-    OPTIONS,
-    Description,
-    TaskDescription,
-    checked_description,
-    is_reserved,
-    pairs,
-    read_yaml,
-)
+from tasks.described import FILES, OPTIONS, Description, checked_description, pairs, read_yaml
 from tasks.label_kinds import infer_kind
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
 from tasks.tables import rows_by_name
+from tasks.task_description import NAME, TaskDescription, is_reserved
 from tasks.task_inference import complete_description, in_folder, with_table
 from tasks.text_files import DataError, file_exists
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tasks.described import FILES, TaskDescription
+from tasks.described import FILES
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError, listed
 from tasks.tables import columns_of, rows_by_name
+from tasks.task_description import TaskDescription
 from tasks.text_files import DataError, file_exists
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}

@@ -14,9 +14,9 @@ from tasks.text_files import DataError
 if TYPE_CHECKING:
     from torch import nn
 
-    from tasks.described import TaskDescription
     from tasks.kinds import Kind
     from tasks.predictions import PredictionFile
+    from tasks.task_description import TaskDescription
 
 LabelsByLine = Iterator[tuple[int, str]]
 COUNTS = {0: "none", 1: "one", 2: "two"}

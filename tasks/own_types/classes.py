@@ -26,8 +26,8 @@ from tasks.text_files import DataError
 if TYPE_CHECKING:
     from torch import nn
 
-    from tasks.described import TaskDescription
     from tasks.predictions import PredictionFile
+    from tasks.task_description import TaskDescription
 
 MOST_CLASSES = 1000
 MANY_NUMBERS = 20  # different whole numbers, above which they rarely name classes

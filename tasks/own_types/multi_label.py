@@ -25,7 +25,7 @@ from tasks.own_types.classes import MOST_CLASSES, distinct_labels, head, sorted_
 from tasks.readers import UnknownLabelError
 
 if TYPE_CHECKING:
-    from tasks.described import TaskDescription
+    from tasks.task_description import TaskDescription
 
 SEPARATOR = "|"
 USUAL = ",;|/"  # separators

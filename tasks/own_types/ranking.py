@@ -10,7 +10,7 @@ import numpy as np
 from tasks.own_types.base import LabelsByLine, OwnType, Parts
 
 if TYPE_CHECKING:
-    from tasks.described import TaskDescription
+    from tasks.task_description import TaskDescription
 
 
 def complete(

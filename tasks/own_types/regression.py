@@ -16,7 +16,7 @@ from tasks.text_files import DataError
 if TYPE_CHECKING:
     from torch import nn
 
-    from tasks.described import TaskDescription
+    from tasks.task_description import TaskDescription
 
 LARGEST = 1e30  # number, so that float32 can hold it
 LEAST_SPREAD = 1e-5  # of the deviation to the largest number: float32 has seven digits

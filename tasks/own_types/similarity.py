@@ -13,7 +13,7 @@ from tasks.readers import score_label, to_number
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
-    from tasks.described import TaskDescription
+    from tasks.task_description import TaskDescription
 
 
 def complete(

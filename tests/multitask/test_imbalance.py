@@ -11,8 +11,9 @@ from losses import corn_log_probabilities
 from multitask import RunConfig, task
 from multitask.assembly import assemble, build_tasks
 from tasks import build_task
-from tasks.described import DescriptionError, from_json, parse_description
+from tasks.described import DescriptionError, parse_description
 from tasks.imbalance import Imbalance, with_imbalance
+from tasks.task_description import from_json
 from tasks.task_inference import complete_description
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"

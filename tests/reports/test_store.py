@@ -16,7 +16,7 @@ from reports.run_tables import runs_table, summary
 from reports.store import StoredRun, find_runs
 from reports.tables import text_table
 from tasks import TASK_NAMES, build_task
-from tasks.described import TaskDescription
+from tasks.task_description import TaskDescription
 
 CONFIG = RunConfig(mode="single", tasks=("sts",), epochs=5, smart_weight={"sts": 3.0}, lr=2e-5)
 

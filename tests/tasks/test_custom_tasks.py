@@ -11,15 +11,9 @@ from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from tasks import find_task, in_order
 from tasks.data import small_split_notices
-from tasks.described import (
-    NAME,
-    DescriptionError,
-    TaskDescription,
-    from_json,
-    is_reserved,
-    parse_description,
-)
+from tasks.described import DescriptionError, parse_description
 from tasks.readers import Examples
+from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
 from tasks.task_inference import complete_description, description_lines
 from tasks.text_files import DataError
 

@@ -16,8 +16,9 @@ from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from multitask.assembly import plain_tasks
 from tasks import find_task
-from tasks.described import DescriptionError, from_json, parse_description
+from tasks.described import DescriptionError, parse_description
 from tasks.own_types import TYPES
+from tasks.task_description import from_json
 from tasks.task_inference import complete_description, description_lines
 from tasks.text_files import DataError
 

@@ -11,10 +11,11 @@ import pytest
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
 from tasks import find_task
-from tasks.described import DescriptionError, from_json
+from tasks.described import DescriptionError
 from tasks.readers import text_hash
 from tasks.table_splits import SPLITS, TableSplit, row_parts, stamp
 from tasks.table_tasks import complete_table, make_table, name_of_column
+from tasks.task_description import from_json
 from tasks.text_files import DataError
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
