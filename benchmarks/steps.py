@@ -15,8 +15,9 @@ from torch import Tensor
 from benchmarks.peers import MAX_TOKENS, mean_pooled, pad, plain_model, plain_tokenizer
 from benchmarks.timing import synchronize
 from minbert.batching import bucketed_batches, pack
-from minbert.bi_encoder import BiEncoder, autocast
+from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
+from minbert.precision import autocast
 from minbert.weights import name_table
 from multitask.config import RunConfig
 from multitask.run import make_trainer

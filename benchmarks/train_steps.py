@@ -31,7 +31,8 @@ from benchmarks.steps import (
 )
 from benchmarks.timing import in_rounds, make_result, rate_table
 from minbert.batching import pack
-from minbert.bi_encoder import BiEncoder, autocast
+from minbert.bi_encoder import BiEncoder
+from minbert.precision import autocast
 from multitask.config import RunConfig
 from multitask.run import make_trainer
 from tasks import build_task, data_folder

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 
 from common.errors import EncoderError
 from common.progress import bar
-from minbert.adapters import AdaptedEncoder
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.config import PRECISIONS, EncoderConfig
-from minbert.encoder import Encoder, random_encoder
+from minbert.encoder import random_encoder
 from minbert.folder import (
     AnyEncoder,
     SentenceSettings,
@@ -27,6 +26,7 @@ from minbert.folder import (
 )
 from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
+from minbert.precision import in_bfloat16
 from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sharing import push_encoder
 from minbert.sources import find_folder
@@ -274,34 +274,9 @@ class BiEncoder(nn.Module):
         return push_encoder(self, repo, private, token, message)
 
 
-def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Autocast matrix products to bfloat16 for `bf16` only; weights stay float32."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
-
-
 WINDOW = 8192  # sentences held in memory and sorted together
 
 
 def batch_tokens(device: torch.device) -> int:
     """Return the cells per batch: few on a CPU, to fit its caches; many on a GPU, to fill it."""
     return 2048 if device.type == "cpu" else 65536
-
-
-def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:
-    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM.
-
-    An adapter is not copied: it computes in the type of its inputs.
-    """
-    if isinstance(encoder, AdaptedEncoder):
-        half = in_bfloat16(encoder.encoder)
-        assert isinstance(half, Encoder)
-        return AdaptedEncoder(half, encoder.adapter)
-    if not isinstance(encoder, Encoder):
-        raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
-    state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
-    with torch.device("meta"):
-        half = Encoder(encoder.config)
-    half.load_state_dict(state, assign=True)
-    if encoder.compiled:
-        half.compile_layers(encoder.compiled)
-    return half.eval()

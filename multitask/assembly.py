@@ -15,7 +15,6 @@ from common.errors import RunError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
-from multitask.calibration import with_calibration_examples
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
@@ -23,16 +22,13 @@ from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
 from multitask.rules import reading_rules
 from multitask.run_folder import RunFolder
+from multitask.splits import load_splits
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task
 from tasks.data import (
     Split,
-    load_together,
-    long_text_notices,
-    reading_notices,
-    small_split_notices,
 )
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
@@ -43,8 +39,7 @@ from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
 from tasks.silver import with_silver
-from tasks.task_description import from_json, output_signature
-from tasks.task_inference import description_lines
+from tasks.task_description import output_signature
 
 
 class Assembly(NamedTuple):
@@ -271,52 +266,3 @@ def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) 
                 )
             names = model.bi_encoder.encode(titles, normalize=False)
             head.start(torch.from_numpy(names))
-
-
-def load_splits(
-    config: RunConfig, chosen: Mapping[str, Task], bi_encoder: BiEncoder
-) -> dict[str, dict[str, Split]]:
-    """Return all tokenised splits of all tasks; print the counts of examples and removals."""
-    folder = data_folder(config.data)
-    splits: dict[str, dict[str, Split]] = {name: {} for name in chosen}
-    for name, task in chosen.items():
-        limits = {
-            "train": {one: limit_of(config.limit, one) for one in chosen},
-            "dev": dict.fromkeys(chosen, config.dev_limit),
-            "test": dict.fromkeys(chosen, config.test_limit),
-        }
-        together = [one for one in chosen.values() if of_one_table(one, task)]
-        for split in task.source.splits if together[0] is task else ():
-            found = load_together(together, folder, split, bi_encoder.tokenizer, limits[split])
-            for other, one in found.items():
-                splits[other][split] = one
-        counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
-        print(f"{name}: {counts} examples", flush=True)
-        if config.calibrate and not task.auxiliary:
-            dev = splits[name]["dev"] = with_calibration_examples(task, splits[name]["dev"])
-            scored, every = len(dev.scored_rows), len(dev.examples)
-            line = f"{every - scored:,} of {every:,} dev examples calibrate"
-            print(f"{name}: {line}; scores are those of the other {scored:,}", flush=True)
-        if name in config.own_tasks:
-            for line in description_lines(from_json(name, config.own_tasks[name])):
-                print(f"{name}: {line}", flush=True)
-        if config.test_limit is not None and "test" in splits[name]:
-            test = splits[name]["test"].examples
-            if len(test) < test.available:
-                line = f"only {len(test):,} of {test.available:,} test examples (--test-limit)"
-                print(f"{name}: {line} are predicted and in the prediction file", flush=True)
-        for split, loaded in splits[name].items():
-            for line in reading_notices(task, folder, split, loaded.examples):
-                print(f"{name}: {line}", flush=True)
-            for line in long_text_notices(task, split, loaded, bi_encoder.tokenizer):
-                print(f"{name}: {line}", flush=True)
-        if name in config.own_tasks and config.dev_limit is None:
-            examples = {split: loaded.scored for split, loaded in splits[name].items()}
-            for line in small_split_notices(task, examples):
-                print(f"{name}: {line}", flush=True)
-    return splits
-
-
-def of_one_table(one: Task, other: Task) -> bool:
-    """Return whether two tasks are the same, or have labels in columns of the same table."""
-    return one is other or (one.shares_rows is not None and one.shares_rows == other.shares_rows)

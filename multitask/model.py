@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from common.errors import RunError
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
-from minbert.bi_encoder import BiEncoder, autocast
+from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
 from minbert.folder import AnyEncoder, load_encoder
 from minbert.pooling import Pool
+from minbert.precision import autocast
 from minbert.weights import check_weights, read_tensors, save_tensors
 from multitask.adapters import Adapter
 from multitask.checkpoint_folders import CheckpointError

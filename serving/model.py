@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from common.errors import EncoderError, RunError
 from minbert.adapters import AdaptedEncoder
-from minbert.batching import TokenLists, concatenated
-from minbert.bi_encoder import WINDOW, BiEncoder, in_bfloat16
+from minbert.batching import TokenLists
+from minbert.bi_encoder import WINDOW, BiEncoder
 from minbert.config import PRECISIONS
 from minbert.folder import AnyEncoder
+from minbert.precision import in_bfloat16
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
@@ -25,6 +25,7 @@ from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from serving.empty_texts import is_empty, warn_of_empty_texts
+from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
 from serving.run_encoder import bi_encoder_of, of_one_task
@@ -294,38 +295,3 @@ class MultiTaskModel:
         if precision not in self.encoders:
             self.encoders[precision] = in_bfloat16(self.model.bi_encoder.encoder)
         return self.encoders[precision]
-
-
-def embed_tasks(
-    model: EncoderWithHeads, encoder: AnyEncoder, tokens: Mapping[str, Sequence[TokenLists]]
-) -> dict[str, tuple[Tensor, ...]]:
-    """Map the tokens of each task's texts, of n examples, to embeddings, each (n, H).
-
-    A task is encoded in a separate pass if its head pools the tokens itself, or if it has an
-    adapter.
-    """
-    found: dict[str, tuple[Tensor, ...]] = {}
-    groups: dict[tuple[str | None, bool], list[str]] = {}
-    for name, texts in tokens.items():
-        own = model.pooling_of(name) is not None or name in model.adapters
-        separate = name if own else None
-        groups.setdefault((separate, texts[0].segments is not None), []).append(name)
-    for (separate, _), names in groups.items():
-        texts = [one for name in names for one in tokens[name]]
-        vectors = iter(embed_once(model, encoder, texts, separate))
-        found |= {name: tuple(next(vectors) for _ in tokens[name]) for name in names}
-    return found
-
-
-def embed_once(
-    model: EncoderWithHeads, encoder: AnyEncoder, several: Sequence[TokenLists], task: str | None
-) -> list[Tensor]:
-    """Return the embeddings (n, H) of each list of sequences; encode equal sequences once."""
-    tokens = concatenated(several)
-    rows, which = tokens.distinct()
-    pooling = model.pooling_of(task), model.embedding_width(task)
-    vectors = model.bi_encoder.encode_window(
-        model.adapted(encoder, task), tokens.select(rows), False, lambda done: None, *pooling
-    )
-    spread = torch.from_numpy(vectors[which]).to(model.bi_encoder.device)
-    return list(spread.split([len(one) for one in several]))

@@ -12,10 +12,10 @@ from tolerances import assert_near, encoder_terms, gradient_terms, rounding
 from minbert import BiEncoder
 from minbert import linear as kernels
 from minbert.batching import NOISE_PLACES, bucketed_batches, pack
-from minbert.bi_encoder import in_bfloat16
 from minbert.config import LINEARS, EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.linear import has_onednn
+from minbert.precision import in_bfloat16
 from minbert.weights import to_checkpoint
 
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more

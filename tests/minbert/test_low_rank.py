@@ -18,7 +18,8 @@ from common.errors import EncoderError
 from minbert.adapters import PLAIN, QKV, AdaptedEncoder, LowRankAdapter, ProjectedAttention
 from minbert.attention import AttentionLayout
 from minbert.batching import pack
-from minbert.bi_encoder import BiEncoder, autocast, in_bfloat16
+from minbert.bi_encoder import BiEncoder
+from minbert.precision import autocast, in_bfloat16
 
 TARGETS = (*QKV, "output", "up", "down")
 RANK, ALPHA = 3, 6.0
