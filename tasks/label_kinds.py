@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tasks.own_types.multi_label import USUAL, parts_of
@@ -24,18 +24,18 @@ class Inferred(NamedTuple):
     reason: str
 
 
-def infer_kind(cells: Mapping[str, int], texts: int, types: Container[str]) -> Inferred:
+def infer_kind(cells: Mapping[str, int], texts: int) -> Inferred:
     """Return the type of a column, given how often each of its cells occurs, without blank cells.
 
-    `texts` is the number of texts of an example, and `types` are the available types. Raise
-    ValueError for a column that cannot be learnt, or for whose numbers there is no type.
+    `texts` is the number of texts of an example. Raise ValueError for a column that cannot be
+    learnt.
     """
     if len(cells) < 2:
         found = next((repr(short(cell)) for cell in cells), "none")
         raise ValueError(f"expected two different labels or more, found {found}")
     numbers = {to_number(cell) for cell in cells}
     if None not in numbers:
-        return of_numbers({one for one in numbers if one is not None}, cells, texts, types)
+        return of_numbers({one for one in numbers if one is not None}, cells, texts)
     if separator := separator_of(cells):
         labels = {label for cell in cells for label in parts_of(cell, separator)}
         reason = f"{len(labels)} labels, several in a cell, separated by {separator!r}"
@@ -46,9 +46,7 @@ def infer_kind(cells: Mapping[str, int], texts: int, types: Container[str]) -> I
     return Inferred("classification", {}, f"{len(cells)} different values with words")
 
 
-def of_numbers(
-    numbers: set[float], cells: Mapping[str, int], texts: int, types: Container[str]
-) -> Inferred:
+def of_numbers(numbers: set[float], cells: Mapping[str, int], texts: int) -> Inferred:
     """Return the type of a column of numbers."""
     if len(numbers) == 2:
         return Inferred("classification", {}, "two different numbers")
@@ -58,13 +56,7 @@ def of_numbers(
     if whole:
         check_repeated(cells)
     shown = f"{len(numbers)} different numbers from {min(numbers):g} to {max(numbers):g}"
-    for kind in ("regression", *(("similarity",) if texts == 2 else ())):
-        if kind in types:
-            return Inferred(kind, {}, shown)
-    raise ValueError(
-        f"expected classes, found {shown}: numbers of one text cannot be learnt as numbers here; "
-        "type=classification or type=ordinal learns them as classes, or leave the column out"
-    )
+    return Inferred("similarity" if texts == 2 else "regression", {}, shown)
 
 
 def check_repeated(cells: Mapping[str, int]) -> None:

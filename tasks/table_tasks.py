@@ -20,7 +20,6 @@ from common.settings import short_repr
 from tasks.custom_tasks import CustomTask
 from tasks.described import FILES, OPTIONS, Description, checked_description, pairs, read_yaml
 from tasks.label_kinds import infer_kind
-from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
 from tasks.tables import rows_by_name
 from tasks.task_description import NAME, TaskDescription, is_reserved
@@ -184,7 +183,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
                 options = {"type": "multi-label", **options}
             else:
                 try:
-                    found = infer_kind(cells[column], len(texts), TYPES)
+                    found = infer_kind(cells[column], len(texts))
                 except ValueError as error:
                     raise DataError(one_line(f"{train}: column {column!r}: {error}")) from error
                 options = {"type": found.type, **found.options, **options}

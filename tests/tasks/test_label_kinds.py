@@ -5,11 +5,9 @@ from collections import Counter
 import pytest
 
 from tasks.label_kinds import infer_kind
-from tasks.own_types import TYPES
 
 TAGS = ["app|late", "late", "app", "gift|app", "gift", "late|gift"] * 4
 PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
-WITH_REGRESSION = {*TYPES, "regression"}
 
 
 @pytest.mark.parametrize(
@@ -25,7 +23,7 @@ WITH_REGRESSION = {*TYPES, "regression"}
         (["1", "2", "3", "none"] * 5, 1, "classification", {}, "4 different values with words"),
         ([str(n / 2) for n in range(9)], 1, "regression", {}, "9 different numbers from 0 to 4"),
         ([str(n % 30) for n in range(90)], 1, "regression", {}, "30 different numbers"),
-        ([str(n / 2) for n in range(9)], 2, "regression", {}, "9 different numbers"),
+        ([str(n / 2) for n in range(9)], 2, "similarity", {}, "9 different numbers"),
         (TAGS, 1, "multi-label", {"separator": "|"}, "3 labels, several in a cell"),
         ([t.replace("|", ", ") for t in TAGS], 1, "multi-label", {"separator": ","}, "3 labels"),
         ([t.replace("|", "/") for t in TAGS], 1, "multi-label", {"separator": "/"}, "3 labels"),
@@ -42,17 +40,9 @@ WITH_REGRESSION = {*TYPES, "regression"}
     ],
 )
 def test_kinds_are_inferred(cells, texts, kind, options, reason):
-    found = infer_kind(Counter(cells), texts, WITH_REGRESSION)
+    found = infer_kind(Counter(cells), texts)
     assert (found.type, found.options) == (kind, options)
     assert found.reason.startswith(reason)
-
-
-def test_numbers_of_pairs_are_similarities_where_there_is_no_regression():
-    cells = Counter(str(n / 2) for n in range(9))
-    without = {*TYPES} - {"regression"}
-    assert infer_kind(cells, 2, without).type == "similarity"
-    with pytest.raises(ValueError, match=r"9 different numbers from 0 to 4: .* or leave the colum"):
-        infer_kind(cells, 1, without)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +59,10 @@ def test_numbers_of_pairs_are_similarities_where_there_is_no_regression():
 )
 def test_columns_that_are_no_labels_are_refused(cells, line):
     with pytest.raises(ValueError, match=line) as error:
-        infer_kind(Counter(cells), 1, WITH_REGRESSION)
+        infer_kind(Counter(cells), 1)
     assert len(str(error.value)) < 250
 
 
 def test_frequent_values_beside_rare_ones_are_classes():
     cells = Counter(["red"] * 50 + ["blue"] * 40 + [f"other {n}" for n in range(30)])
-    assert infer_kind(cells, 1, TYPES).type == "classification"
+    assert infer_kind(cells, 1).type == "classification"
