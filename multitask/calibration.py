@@ -62,7 +62,11 @@ def calibrate(
 def write_calibration(folder: Path, found: Mapping[str, Calibration]) -> None:
     """Write the calibration of each task, with a checksum."""
     content = {
-        name: {"temperature": one.temperature, "nonconformity": one.nonconformity.tolist()}
+        name: {
+            "temperature": one.temperature,
+            "nonconformity": one.nonconformity.tolist(),
+            "thresholds": None if one.thresholds is None else one.thresholds.tolist(),
+        }
         for name, one in found.items()
     }
     write_sealed(folder / CALIBRATION, {"tasks": content})
@@ -73,6 +77,12 @@ class Stored(msgspec.Struct):
 
     temperature: float | None
     nonconformity: list[float]
+    thresholds: list[float] | None = None
+
+    @property
+    def calibration(self) -> Calibration:
+        thresholds = None if self.thresholds is None else np.array(self.thresholds)
+        return Calibration(self.temperature, np.array(self.nonconformity), thresholds)
 
 
 def read_calibration(folder: Path) -> dict[str, Calibration]:
@@ -88,7 +98,4 @@ def read_calibration(folder: Path) -> dict[str, Calibration]:
         tasks = msgspec.convert(content.get("tasks"), dict[str, Stored])
     except msgspec.ValidationError as error:
         raise RunError(f"{file}: expected a calibration, found: {error}; {REMEDY}") from error
-    return {
-        name: Calibration(one.temperature, np.array(one.nonconformity, np.float64))
-        for name, one in tasks.items()
-    }
+    return {name: one.calibration for name, one in tasks.items()}

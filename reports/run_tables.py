@@ -149,7 +149,8 @@ def summary(result: dict[str, Any]) -> str:
 CALIBRATED = (
     "dev scores and these figures are those of the scored examples; the others, a third of dev, "
     "calibrate. ECE: expected calibration error, before and after temperature scaling; covered: "
-    "share of labels in their set or interval"
+    "share of labels in their set or interval; F1: over all labels, predicted above one half and "
+    "above the thresholds chosen by the calibration examples"
 )
 
 
@@ -162,6 +163,8 @@ def calibration_table(found: Mapping[str, Mapping[str, float]]) -> Table:
         "temperature": ("temperature", ".2f"),
         "ECE before": ("ece_before", ".3f"),
         "ECE after": ("ece_after", ".3f"),
+        "F1 at 0.5": ("micro_f1_at_half", ".3f"),
+        "F1 at thresholds": ("micro_f1_at_thresholds", ".3f"),
         f"covered, for {nominal:.0%}": ("coverage", ".1%"),
         "mean set": ("mean_set_size", ".2f"),
         "mean width": ("mean_width", ".2f"),
@@ -170,4 +173,6 @@ def calibration_table(found: Mapping[str, Mapping[str, float]]) -> Table:
         [task, *(f"{one[key]:{form}}" if key in one else "" for key, form in columns.values())]
         for task, one in found.items()
     ]
-    return ["task", *columns], rows
+    used = [place for place in range(len(columns) + 1) if any(row[place] for row in rows)]
+    header = ["task", *columns]
+    return [header[place] for place in used], [[row[place] for place in used] for row in rows]

@@ -59,6 +59,13 @@ def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarra
     return Prediction(task.name, values, labels, empty, cut, names, shares)
 
 
+def with_labels(task: Task, found: Prediction, values: np.ndarray) -> Prediction:
+    """Return predictions of several labels with other values, 0 or 1 each (n, C)."""
+    show = task.output.show if task.output else str
+    rows = zip(values, found.empty, strict=True)
+    return replace(found, values=values, labels=["" if empty else show(one) for one, empty in rows])
+
+
 def with_threshold(task: Task, found: Prediction, threshold: float) -> Prediction:
     """Return predictions whose probability is at least `threshold`.
 
@@ -67,12 +74,7 @@ def with_threshold(task: Task, found: Prediction, threshold: float) -> Predictio
     """
     assert found.probabilities is not None, "numbers have no probabilities"
     if task.kind.labels is not None:
-        show = task.output.show if task.output else str
-        values = (found.probabilities >= threshold).astype(np.int64)
-        rows = zip(values, found.empty, strict=True)
-        return replace(
-            found, values=values, labels=["" if empty else show(one) for one, empty in rows]
-        )
+        return with_labels(task, found, (found.probabilities >= threshold).astype(np.int64))
     chosen = np.take_along_axis(found.probabilities, found.values[:, None].astype(int), 1)[:, 0]
     below = (chosen < threshold) & ~found.empty
     labels = ["" if low else label for low, label in zip(below, found.labels, strict=True)]

@@ -53,7 +53,8 @@ def calibrated(
 ) -> Prediction:
     """Return a prediction with scaled probabilities, and with its region if there is a quantile.
 
-    Values and labels stay as they are: scaling does not change the order of the probabilities.
+    A class stays as it is, for scaling does not change the order of the probabilities. Of several
+    labels, those above their thresholds are predicted.
     """
     calibrator = task.kind.calibrator
     if calibration is None or calibrator is None:
@@ -61,6 +62,10 @@ def calibrated(
     if plain.probabilities is not None:
         scaled = calibrator.scaled(scores, calibration.temperature)
         plain = replace(plain, probabilities=scaled)
+    if calibration.thresholds is not None:
+        from serving.prediction import with_labels  # imports PyTorch, which scores needed
+
+        plain = with_labels(task, plain, (scores > calibration.thresholds).astype(np.int64))
     if quantile is None:
         return plain
     region = calibrator.region(scores, quantile)

@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tasks.metrics import METRICS
+
 BINS = 15  # of equal width (Guo et al., 2017, section 2)
 TEMPERATURES = 0.05, 20.0  # between which the best one is sought
 TINY = float(np.finfo(np.float32).tiny)  # in place of probabilities that float32 rounds to 0
+HALF = 0.5  # threshold of a label, unless there are at least so many examples with the label:
+FEWEST_OF_LABEL = 5
 ROUNDING = 1e-9  # of (n + 1) * coverage, which may be a whole number
 
 
@@ -105,6 +109,28 @@ def conformal_quantile(scores: np.ndarray, coverage: float) -> float:
     return float(np.sort(scores)[max(1, ceil((count + 1) * coverage - ROUNDING)) - 1])
 
 
+def best_thresholds(probabilities: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the threshold of each label with the highest F1 on n examples, (C,).
+
+    It lies in the middle between two probabilities; of equally good ones it is the nearest to one
+    half. It is one half for labels of fewer than `FEWEST_OF_LABEL` examples (Yang, 2001, "A study
+    of thresholding strategies": thresholds of rare labels overfit).
+    """
+    found = np.full(targets.shape[1], HALF)
+    for label, (values, true) in enumerate(zip(probabilities.T, targets.T, strict=True)):
+        if true.sum() < FEWEST_OF_LABEL:
+            continue
+        order = np.argsort(-values.astype(np.float64), kind="stable")
+        ranked = np.append(values[order].astype(np.float64), 0.0)
+        chosen = np.arange(1, len(values) + 1)  # number of examples above a threshold
+        f1 = 2 * np.cumsum(true[order]) / (chosen + true.sum())
+        middle = (ranked[:-1] + ranked[1:]) / 2
+        f1[ranked[:-1] == ranked[1:]] = -1  # no threshold lies between equal probabilities
+        best = np.flatnonzero(f1 >= f1.max() - ROUNDING)
+        found[label] = middle[best[np.argmin(np.abs(middle[best] - HALF))]]
+    return found
+
+
 @dataclass(frozen=True)
 class Calibrator:
     """How the scores of a kind of task are calibrated.
@@ -114,20 +140,22 @@ class Calibrator:
     scaled decisions in the shape of the scores. `nonconformity(scores, targets)` -> (n,), larger
     for targets that fit the scores less. `region(scores, quantile)` holds the values whose
     nonconformity is at most the quantile: (n, C) truth values of classes or labels, or (n, 2) ends
-    of intervals.
+    of intervals. `thresholds(scores, targets)` are those above which labels are predicted, (C,).
     """
 
     nonconformity: Callable[[np.ndarray, np.ndarray], np.ndarray]
     region: Callable[[np.ndarray, float], np.ndarray]
     decisions: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
     undo: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    thresholds: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def fit(self, scores: np.ndarray, targets: np.ndarray) -> Calibration:
         """Return the calibration by n examples."""
         temperature = None
         if self.decisions is not None:
             temperature = fit_temperature(*self.decisions(scores, targets))
-        return Calibration(temperature, np.sort(self.nonconformity(scores, targets)))
+        thresholds = None if self.thresholds is None else self.thresholds(scores, targets)
+        return Calibration(temperature, np.sort(self.nonconformity(scores, targets)), thresholds)
 
     def scaled(self, scores: np.ndarray, temperature: float | None) -> np.ndarray:
         """Return the probabilities at a temperature, in the shape and type of the scores."""
@@ -150,11 +178,13 @@ class Calibration:
     """The calibration of a task: its temperature, None for numbers, and n sorted nonconformities.
 
     The nonconformities are those of scores before scaling: the temperature depends on the
-    calibration examples, and sets of scaled probabilities would lose their guarantee.
+    calibration examples, and sets of scaled probabilities would lose their guarantee. So are the
+    `thresholds` of several labels (C,), with the highest F1 on the calibration examples.
     """
 
     temperature: float | None
     nonconformity: np.ndarray
+    thresholds: np.ndarray | None = None
 
 
 def report(
@@ -166,7 +196,8 @@ def report(
 ) -> dict[str, float]:
     """Return measures of a calibration on other examples than those of `found`.
 
-    These are the expected calibration error before and after scaling, the share of targets that
+    These are the expected calibration error before and after scaling, F1 of several labels at one
+    half and at their thresholds, the share of targets that
     are in their set or interval, and the mean number of classes or labels in a set, or the mean
     width of an interval, before it is cut to the scale of the task.
     """
@@ -179,6 +210,10 @@ def report(
         result["temperature"] = found.temperature
         result["ece_before"] = calibrator.reliability(scores, targets).error
         result["ece_after"] = after.error
+    if found.thresholds is not None:
+        for name, thresholds in (("at_half", HALF), ("at_thresholds", found.thresholds)):
+            predicted = (scores > thresholds).astype(np.int64)
+            result[f"micro_f1_{name}"] = METRICS["micro_f1"].score(predicted, targets)
     quantile = conformal_quantile(found.nonconformity, coverage)
     region = calibrator.region(scores, quantile)
     inside = calibrator.nonconformity(scores, targets) <= quantile
@@ -235,5 +270,6 @@ LABELS = Calibrator(
     probable,
     label_decisions,
     lambda decided, scores: decided[:, 1].reshape(scores.shape),
+    best_thresholds,
 )
 NUMBERS = Calibrator(residuals, around)

@@ -13,13 +13,16 @@ from scipy.stats import binom
 from tasks.calibration import (
     BINS,
     CLASSES,
+    FEWEST_OF_LABEL,
     LABELS,
     NUMBERS,
     TEMPERATURES,
+    best_thresholds,
     conformal_quantile,
     fewest_scores,
     fit_temperature,
     reliability,
+    report,
     temperature_scaled,
 )
 
@@ -225,3 +228,32 @@ def test_scaling_makes_sure_classes_less_wrong_and_leaves_numbers():
     assert fitted.temperature is None
     assert NUMBERS.scaled(values, None) is values
     assert (np.diff(fitted.nonconformity) >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_thresholds_have_the_highest_f1_of_all(seed):
+    draw = np.random.default_rng(seed)
+    targets = (draw.random((60, 3)) < [0.5, 0.2, 0.03]).astype(np.float32)
+    found = np.clip(0.4 * targets + draw.random((60, 3)) * 0.6, 0, 1).astype(np.float32).round(2)
+    thresholds = best_thresholds(found, targets)
+    for label, threshold in enumerate(thresholds):
+        if targets[:, label].sum() < FEWEST_OF_LABEL:
+            assert threshold == 0.5
+            continue
+        scores = {}
+        for cut in [*np.unique(found[:, label]) - 0.001, threshold]:
+            chosen = found[:, label] > cut
+            right = (chosen * targets[:, label]).sum()
+            scores[cut] = 2 * right / (chosen.sum() + targets[:, label].sum())
+        assert scores[threshold] == pytest.approx(max(scores.values()))
+
+
+def test_labels_above_their_thresholds_are_reported_beside_those_above_one_half():
+    targets = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]] * 6, np.float32)
+    scores = np.array([[0.3, 0.1]] * 6 + [[0.1, 0.9]] * 6, np.float32)
+    fitted = LABELS.fit(scores, targets)
+    assert fitted.thresholds == pytest.approx([0.2, 0.5])
+    found = report(LABELS, fitted, scores, targets, 0.9)
+    assert found["micro_f1_at_thresholds"] == 1
+    assert found["micro_f1_at_half"] == pytest.approx(2 * 6 / (6 + 12))
+    assert CLASSES.fit(scores, np.array([0] * 6 + [1] * 6)).thresholds is None
