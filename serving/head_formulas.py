@@ -22,8 +22,10 @@ from tasks.heads import (
     ACTIVATIONS,
     CosineSimilarity,
     HiddenClassifier,
+    OneNumber,
     PairClassifier,
     PoolsTokens,
+    ScoreDifference,
     SoftmaxClassifier,
 )
 from tasks.labelled_files import files_of
@@ -45,6 +47,19 @@ def of_cosine(head: CosineSimilarity, name: str) -> str:
     return f"{CODE_OF_ACTIVATIONS[activation].format(cosine)} * {head.scale}"
 
 
+def of_hidden(name: str, x: str = "u") -> str:
+    return f'linear("{name}.output", linear("{name}.hidden", {x}).relu())'
+
+
+def of_difference(head: ScoreDifference, name: str) -> str:
+    first, second = (f"{of_hidden(f'{name}.score.head', x)}.squeeze(-1)" for x in "uv")
+    return f"({first} - {second})"
+
+
+def of_number(head: OneNumber, name: str) -> str:
+    return f"{FORMULAS[type(head.head)](head.head, f'{name}.head')}.squeeze(-1)"
+
+
 def of_pair(head: PairClassifier, name: str) -> str:
     parts = "[u, v, (u - v).abs()]" if head.difference else "[u, v]"
     return f'linear("{name}.output", linear("{name}.hidden", torch.cat({parts}, -1)).relu())'
@@ -53,9 +68,9 @@ def of_pair(head: PairClassifier, name: str) -> str:
 # Class of a head -> the formula of its outputs, from the head and the name of its weights.
 FORMULAS: Mapping[type[nn.Module], Callable[[Any, str], str]] = {
     SoftmaxClassifier: lambda head, name: f'linear("{name}.output", u)',
-    HiddenClassifier: lambda head, name: (
-        f'linear("{name}.output", linear("{name}.hidden", u).relu())'
-    ),
+    HiddenClassifier: lambda head, name: of_hidden(name),
+    OneNumber: of_number,
+    ScoreDifference: of_difference,
     PairClassifier: of_pair,
     CosineSimilarity: of_cosine,
     FirstView: lambda head, name: FORMULAS[type(head.head)](head.head, f"{name}.head"),
@@ -99,14 +114,19 @@ def formula_of(model: MultiTaskModel, name: str) -> str | None:
     with torch.inference_mode():
         expected = shown_scores(task, task.scores(head, tuple(texts.to(model_device(model))))).cpu()
         outputs = make(head, name)
-        low = float(shown_scores(task, torch.zeros(())))
-        numbers = ("{}", f"{{}} + {low}")
-        for form in numbers if task.kind.columns is None else SCORES:
+        for form in SCORES if task.kind.columns is not None else forms_of_numbers(task):
             code = form.format(outputs)
             found = evaluated(code, weights)(*texts)
             if found.shape == expected.shape and torch.allclose(found, expected, atol=1e-5):
                 return code
     return None
+
+
+def forms_of_numbers(task: Task) -> tuple[str, ...]:
+    """Return forms of numbers: a head's outputs, a linear function of them, or their sigmoid."""
+    low, high = shown_scores(task, task.kind.scores(torch.tensor([0.0, 1.0]))).tolist()
+    factor = "" if high - low == 1 else f" * {high - low}"
+    return "{}", f"{{}}{factor} + {low}", "{}.sigmoid()"
 
 
 def model_device(model: MultiTaskModel) -> torch.device:

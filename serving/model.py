@@ -260,11 +260,13 @@ class MultiTaskModel:
     ) -> dict[str, Prediction]:
         """Return the predictions by task of rows of texts, from their tokens and scores."""
         quantiles = quantiles_of(self.calibrations, list(tokens), coverage)
-        blank = np.array([[is_empty(text) for text in row] for row in rows], bool)
+        blank = [
+            np.array([is_empty(text) for text in column]) for column in zip(*rows, strict=True)
+        ]
         found = {}
         for name, several in tokens.items():
             task = self.tasks_by_name[name]
-            empty = np.any(blank[:, : task.texts], axis=1)
+            empty = np.any(blank[: task.texts], axis=0) if rows else np.zeros(0, bool)
             cut = np.any([one.truncated for one in several], axis=0)
             plain = prediction(task, scores[name], empty, cut)
             fitted = self.calibrations.get(name)

@@ -236,7 +236,8 @@ def demo(trained):
         warnings.simplefilter("ignore")
         from fastapi.testclient import TestClient
 
-    from serving.demo import Run, make_app
+    from serving.answers import Run
+    from serving.service import make_app
 
     model = MultiTaskModel.load(trained[0])
     with TestClient(

@@ -147,7 +147,7 @@ class FakeModel:
     def chosen(self, tasks, columns):
         return ["sst"]
 
-    def predict_window(self, columns, names, precision):
+    def predict_window(self, columns, names, precision, coverage):
         n = len(columns[0])
         none = np.zeros(n, bool)
         return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}, 0

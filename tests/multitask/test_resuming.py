@@ -112,7 +112,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"tasks": ("sst", *OWN), "own_tasks": OWN},
         {
             "tasks": ("sst", "urgency", "tags"),
-            "own_tasks": OWN,
+            "own_tasks": {name: OWN[name] for name in ("urgency", "tags")},
             "class_weights": "balanced",
             "focal_gamma": {"tags": 2.0},
             "smart_weight": {"sst": 1.0},

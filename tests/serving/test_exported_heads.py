@@ -26,6 +26,7 @@ ALIKE = f"alike={OWN}/alike.csv:type=similarity,text=One guest says,text=Another
 ALIKE += ",label=How alike (0-10),low=-2,high=10"
 ORDERED = f"urgency={REQUESTS},type=ordinal,label=urgency,labels=low|normal|high"
 PAIRS = f"both={REQUESTS},text=tags,type=classification,label=urgency"
+REPLIES = f"{OWN}/replies.csv:text=better"
 RUNS = {  # name -> tasks and further settings
     "default": ((task("sst"), task("qqp"), task("sts"), ALIKE, ORDERED, PAIRS), {}),
     "baselines": (
@@ -34,6 +35,14 @@ RUNS = {  # name -> tasks and further settings
             task("qqp", head="concat"),
             task("sts", head="cosine"),
             f"tags={REQUESTS},type=multi-label,label=tags",
+        ),
+        {},
+    ),
+    "numbers": (
+        (
+            f"minutes={REPLIES},type=regression,label=minutes",
+            f"two={REPLIES},text=worse,type=regression,label=minutes",
+            f"quality={REPLIES},text=worse,type=ranking",
         ),
         {},
     ),
@@ -75,7 +84,7 @@ def test_onnx_runtime_gives_the_scores_of_every_head(model, tmp_path):
     heads = InferenceSession(tmp_path / "heads.onnx")
 
     def pooled(task):
-        tokens = model.tokens(task, [TEXTS, OTHERS][: task.texts])
+        tokens = model.tokens(task, [TEXTS, OTHERS][: task.texts], {})
         return [encoder.run(["pooled"], padded(one))[0] for one in tokens]
 
     def padded(tokens):
