@@ -2,8 +2,8 @@
 
 Without --input, one text per line is read from standard input, or two with a tab between them. The
 predictions are written to --output or to standard output, one line per text, after all columns of
-the input; the last column, reason, marks rows with an empty text, whose prediction is empty, and
-texts that were cut. A line gives the number of these rows:
+the input. The last column of a file, reason, marks rows with an empty text, whose prediction is
+empty, and texts that were cut. A line gives the number of these rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """

@@ -17,11 +17,12 @@ from multitask.assembly import Assembly, assemble
 from multitask.config import RunConfig
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.run_folder import RunFolder
+from multitask.run_settings import READING
 from multitask.stored_config import settings_of
 from tasks.task_description import output_signature
 
 # Settings that must be equal in all runs.
-SHARED = ("encoder", "pooling", "tasks", "task_options", "own_tasks", "data", "auxiliary")
+SHARED = ("encoder", "pooling", *READING, "tasks", "task_options", "own_tasks", "data", "auxiliary")
 Weights = Mapping[str, Tensor]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,11 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     trainer = make_trainer(config, Path())
     trainer.model.train()
     sizes, streams = trainer.plan.work.sizes, trainer.streams
-    seconds = [seconds_per_example(trainer.gradient, stream) for stream in streams]
+    shared = [trainer.splits[name]["train"].shared for name in trainer.tasks]
+    seconds = [
+        seconds_per_example(trainer.gradient, stream, rows.tasks if rows else (stream.task,))
+        for stream, rows in zip(streams, shared, strict=True)
+    ]
     rows, whole = [], 0.0
     for epoch in range(1, config.epochs + 1):
         steps = trainer.plan.steps(epoch)
@@ -49,16 +54,19 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     return [*rows, ["all", "", "", "", "", f"{trainer.total_steps:,}", duration(whole)]]
 
 
-def seconds_per_example(gradient: StepGradient, stream: BatchStream) -> float:
-    """Return the seconds per example of one task's gradients, and reset its stream."""
+def seconds_per_example(gradient: StepGradient, stream: BatchStream, tasks: Sequence[str]) -> float:
+    """Return the seconds per example of the gradients of a task, and reset its stream.
+
+    `tasks` are those with the same batches: the tasks of a table, or only this one.
+    """
     elapsed, examples = 0.0, 0
     for number in range(TIMED + 1):
         rows = stream.next()
         begin = time.perf_counter()
-        gradient({stream.task: [rows]})
+        gradient({task: [rows] for task in tasks})
         if number:
             elapsed += time.perf_counter() - begin
-            examples += len(rows)
+            examples += len(rows) * len(tasks)
         gradient.model.zero_grad(set_to_none=True)
     stream.position = (0, 0)
     return elapsed / examples

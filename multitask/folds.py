@@ -29,24 +29,34 @@ def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
         raise SettingsError(
             f"folds and protocol {config.protocol.name}: expected one of them, because both split"
         )
-    own = {}
+    tables: dict[Any, dict[str, str]] = {}  # the label columns of each file
+    described = {}
     for name in config.tasks:
         if name not in config.own_tasks:
             line = "expected only own tasks, each of a single file that is split"
             raise SettingsError(f"folds: {line}, found the built-in {name}")
-        own[name] = in_folds(from_json(name, config.own_tasks[name]), fold, folds).to_json()
+        one = described[name] = from_json(name, config.own_tasks[name])
+        check_single_file(one)
+        columns = dict.fromkeys(one.label_columns, one.separator or "")
+        tables.setdefault(rows_of(one), {}).update(one.table or columns)
+    own = {
+        name: replace(one, table=tables[rows_of(one)], fold=fold, folds=folds).to_json()
+        for name, one in described.items()
+    }
     return config.changed(tasks=config.tasks, own_tasks=own)
 
 
-def in_folds(described: TaskDescription, fold: int, folds: int) -> TaskDescription:
-    """Return a task of one fold."""
+def rows_of(described: TaskDescription) -> tuple[Any, ...]:
+    """Return what tasks with the same folds have in common: all tasks of the same rows."""
+    return described.train, described.texts, described.group, described.quotes
+
+
+def check_single_file(described: TaskDescription) -> None:
+    """Raise SettingsError for a task with files for dev or test."""
     for split in ("dev", "test"):
         if file := getattr(described, split):
             line = f"expected own tasks of a single file, found {described.name} with {file}"
             raise SettingsError(f"folds: {line} for {split}")
-    columns = dict.fromkeys(described.label_columns, described.separator or "")
-    table = columns if described.table is None else described.table
-    return replace(described, table=table, fold=fold, folds=folds)
 
 
 def cross_validate(

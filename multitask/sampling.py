@@ -85,11 +85,13 @@ class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
     A random sampler overrides `probabilities`, any other one `batches`. If `ends_with_smallest` is
-    True, an epoch ends with the smallest task.
+    True, an epoch ends with the smallest task. If `in_turn` is True, the tasks take turns in every
+    epoch.
     """
 
     former_names: ClassVar[Mapping[str, str]] = {"chances": "probabilities"}
     ends_with_smallest: ClassVar[bool] = False
+    in_turn: ClassVar[bool] = False
 
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
@@ -124,7 +126,7 @@ class RoundRobin(Sampler, name="round-robin"):
     An epoch continues the order of the previous one, whatever its number of steps.
     """
 
-    ends_with_smallest = True
+    ends_with_smallest = in_turn = True
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
         tasks = len(work.sizes)
@@ -141,6 +143,7 @@ FIRST_EPOCHS = "number of epochs that train only the first task"
 class Hybrid(RoundRobin, name="hybrid"):
     """First epochs with only the largest task, then round-robin (BEES, section 4.5.1)."""
 
+    in_turn = False
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
     first_epochs: Count = setting(1, help=FIRST_EPOCHS)
 

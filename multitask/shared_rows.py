@@ -25,13 +25,19 @@ def with_shared_passes(
 ) -> dict[str, dict[str, Split]]:
     """Return splits whose training rows are shared only where one encoder pass serves all tasks.
 
-    A task has passes of its own if it has an adapter, a head that pools tokens, a loss that
-    compares examples, a regulariser, or batches that depend on its labels.
+    This needs steps with the same number of batches of each task. The tasks of a table have passes
+    of their own if one of them has an adapter, a head that pools tokens, a loss that compares
+    examples, a regulariser, or batches that depend on its labels.
     """
+    in_turn = config.sampling.in_turn and not config.schedule.one_batch and config.first() is None
+    together = in_turn and config.step_batches % len(tasks) == 0 and not config.class_balanced
+
+    def has_own_pass(name: str) -> bool:
+        return name in regularized or tasks[name].compares_examples or not model.embeds_alike(name)
 
     def is_shared(name: str) -> bool:
-        alike = model.embeds_alike(name) and not tasks[name].compares_examples
-        return alike and name not in regularized and not config.class_balanced
+        shared = splits[name]["train"].shared
+        return together and shared is not None and not any(map(has_own_pass, shared.tasks))
 
     return {
         name: {
@@ -54,10 +60,15 @@ class Unit:
 
 
 def units_of(splits: Splits, batches: Batches) -> list[Unit]:
-    """Return the units of a step: the tasks of one table with the same rows, or a single task."""
+    """Return the units of a step: the tasks of one table with the same rows, or a single task.
+
+    A task without a label in its rows has no loss in this step, and is left out.
+    """
     found: dict[object, Unit] = {}
     for name, several in batches.items():
         shared = splits[name]["train"].shared
+        if shared is not None and not labelled(splits[name]["train"], several):
+            continue
         rows = tuple(one.tobytes() for one in several)
         key = name if shared is None else (shared.tasks, rows)
         found[key] = found[key].joined(name) if key in found else Unit((name,), several)

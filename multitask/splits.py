@@ -40,7 +40,9 @@ def load_splits(
                 splits[other][split] = one
         counts = ", ".join(f"{split} {len(s.examples):,}" for split, s in splits[name].items())
         print(f"{name}: {counts} examples", flush=True)
-        if config.calibrate and not task.auxiliary:
+        if config.calibrate and not task.auxiliary and task.kind.calibrator is None:
+            print(f"{name}: not calibrated, as it predicts no class, label or number", flush=True)
+        elif config.calibrate and not task.auxiliary:
             dev = splits[name]["dev"] = with_calibration_examples(task, splits[name]["dev"])
             scored, every = len(dev.scored_rows), len(dev.examples)
             line = f"{every - scored:,} of {every:,} dev examples calibrate"

@@ -62,7 +62,7 @@ class StepLosses:
             examples, own = labelled_rows(split, part.indices, texts)
             share = part.share
             if split.shared is not None:
-                share = len(examples) / max(1, labelled(split, unit.batches))
+                share = len(examples) / labelled(split, unit.batches)
             values, further = self.task_losses(name, own, examples, clean_pass, part, step)
             losses |= {key: loss * (share / copies) for key, loss in values.items()}
             passes += further

@@ -56,7 +56,7 @@ DOWNLOAD = "from huggingface_hub import snapshot_download\n"
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
 CALIBRATION = (
     f"By temperature scaling and split conformal prediction: {CALIBRATED}. `MultiTaskModel` reads "
-    "the calibration from `calibration.json`."
+    "the calibration from `calibration.json`; code without this toolkit has the scores before it."
 )
 USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python

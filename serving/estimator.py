@@ -240,7 +240,7 @@ class SentenceClassifier(ClassifierMixin, SentenceEstimator):
 
 
 class SentenceRegressor(RegressorMixin, SentenceEstimator):
-    """A regressor with a number for each row, of the texts for which there is such a task.
+    """A regressor with a number for each text or pair of texts.
 
     >>> pairs = [("a cat sleeps", "a cat is asleep"), ("the sun", "a train")]
     >>> SentenceRegressor(epochs=3).fit(pairs, [5.0, 0.5]).predict(pairs).shape

@@ -103,4 +103,5 @@ def joined(parts: Sequence[Prediction]) -> Prediction:
         probabilities=together("probabilities"),
         sets=together("sets"),
         intervals=together("intervals"),
+        below=together("below"),
     )

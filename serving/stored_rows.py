@@ -17,6 +17,7 @@ from tasks.own_types import TYPES
 from tasks.task_inference import complete_description
 
 HEAD = "label"  # name of the task
+MARKS = ("|", ";", "/", "~", "^")  # separators of several labels
 
 
 class Targets(NamedTuple):
@@ -42,7 +43,10 @@ def several(marks: np.ndarray, labels: Sequence[Any]) -> Targets:
     """Return marks (n, C) of 0 and 1 as targets with any number of labels."""
     names = [str(one) for one in labels]
     rows = [[name for name, mark in zip(names, row, strict=True) if mark] for row in marks]
-    return Targets("labels", rows, {"labels": names})
+    separator = next((mark for mark in MARKS if not any(mark in name for name in names)), None)
+    if separator is None:
+        raise ValueError(f"y: expected labels without one of {' '.join(MARKS)}, found all of them")
+    return Targets("labels", rows, {"labels": names, "separator": separator})
 
 
 def stored_task(

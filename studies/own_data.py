@@ -166,5 +166,4 @@ STUDY = Study(
     page=page,
     precision="bf16",
     options=("seeds",),
-    audited=True,
 )

@@ -32,7 +32,7 @@ from tasks.task_description import (
 
 FILES = ("train", "dev", "test")
 SEVERAL = ("text", "label")  # columns; in a flag, a key for each
-OPTIONS = re.compile(r":(?=[a-z]+=)")  # the end of a file's name
+OPTIONS = re.compile(r":(?=[a-z_]+=)")  # the end of a file's name
 COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
 
 

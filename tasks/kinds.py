@@ -30,9 +30,9 @@ class Kind:
     is the number of classes, if an example has one of them, and `labels` the number of labels, if
     an example may have several; `class_names` are their readable names. With several labels
     predictions and targets are (B, C). `logits(outputs)`, if defined, are those of the classes or
-    labels, (B, C), whose cross-entropy is the loss. `calibrator` calibrates the scores; None if
-    nothing does. `similarities`: the values are on a scale that the setting `similarity_scale`
-    changes for the loss.
+    labels, (B, C), of which the losses for rare classes are made. `calibrator` calibrates the
+    scores; None if nothing does. `similarities`: the values are on a scale that the setting
+    `similarity_scale` changes for the loss.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]

@@ -179,6 +179,7 @@ def with_silver(
         if own or (files and task.texts == 2):
             shape = task.kind.classes, tuple(files)
             source = WithSilver(task.source, name, tuple(tasks), *shape, others, drop)
-            task = replace(task, source=source)
+            # Ids of silver pairs are those of their file: not of rows that tasks share.
+            task = replace(task, source=source, shares_rows=None)
         found[name] = task
     return found

@@ -21,6 +21,7 @@ from tasks.custom_tasks import CustomTask
 from tasks.described import FILES, OPTIONS, Description, checked_description, pairs, read_yaml
 from tasks.label_kinds import infer_kind
 from tasks.own_types.base import DescriptionError
+from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import rows_by_name
 from tasks.task_description import NAME, TaskDescription, is_reserved
 from tasks.task_inference import complete_description, in_folder, with_table
@@ -196,10 +197,14 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
 
 
 def cells_of(file: Path, columns: Sequence[str], quotes: bool) -> dict[str, Counter[str]]:
-    """Return how often each cell of some columns occurs, without blank ones."""
+    """Return how often each cell of some columns occurs, without blank ones.
+
+    Lists in JSONL and Parquet files are cells with `SEPARATOR` between the labels.
+    """
     found: dict[str, Counter[str]] = {column: Counter() for column in columns}
     if columns:
-        for _, row in rows_by_name(file, columns, True, quotes):
+        lists = dict.fromkeys(columns, SEPARATOR)
+        for _, row in rows_by_name(file, columns, True, quotes, lists=lists):
             for column in columns:
                 if cell := row[column].strip():
                     found[column][cell] += 1

@@ -149,10 +149,10 @@ def test_pairs_have_classes_numbers_and_joined_embeddings():
 
 
 def test_several_labels_are_lists_or_a_matrix():
-    lists = [["noise", "heat"], [], ["noise"], ["heat"]] * 10
+    lists = [["noise|loud", "heat"], [], ["noise|loud"], ["heat"]] * 10
     matrix = np.array([[1, 1], [0, 0], [0, 1], [1, 0]] * 10)
     by_lists, by_matrix = (SentenceClassifier(**SMALL).fit(TEXTS, y) for y in (lists, matrix))
-    assert list(by_lists.classes_) == ["heat", "noise"]
+    assert list(by_lists.classes_) == ["heat", "noise|loud"]
     assert list(by_matrix.classes_) == [0, 1]
     np.testing.assert_array_equal(by_lists.predict_proba(TEXTS), by_matrix.predict_proba(TEXTS))
     found = by_matrix.predict(TEXTS)

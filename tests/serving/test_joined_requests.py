@@ -8,11 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tolerances import assert_near, encoder_terms
 
+from minbert.bi_encoder import BiEncoder
+from multitask import RunConfig, task
+from multitask.assembly import build_tasks
+from multitask.model import EncoderWithHeads
+from serving import MultiTaskModel
 from serving.batching import Batcher
 from serving.joined_passes import EmbeddingRequest, answers, prediction_request
 from serving.refusals import BusyError
@@ -183,3 +189,17 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(model):
             assert answer["qqp"]["label"] == pairs["qqp"].labels[row]
             assert_near(np.array(answer["sts"]["value"]), pairs["sts"].values[row], terms(model))
         assert_near(np.array(vectors["embeddings"]), model.encode(texts), terms(model))
+
+
+def test_one_text_and_two_of_a_ranking_are_joined_with_their_like():
+    file = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "replies.csv"
+    ranking = task(f"quality={file}:type=ranking,text=better,text=worse")
+    config = RunConfig(tasks=(ranking,), encoder="tiny")
+    encoder = BiEncoder.from_pretrained("tiny")
+    model = MultiTaskModel(EncoderWithHeads(encoder, build_tasks(config), 1), config)
+    rows = [[("a",)], [("a", "b")], [("b",), ("c",)], [("b", "a")]]
+    requests = [prediction_request(model, one, ["quality"]) for one in rows]
+    for one, found in zip(rows, answers(model, requests), strict=True):
+        texts = [row[0] if len(row) == 1 else row for row in one]
+        expected = model.predict(texts)["quality"].values
+        assert_near(found["quality"].values, expected, encoder_terms(encoder.encoder.config, 8))

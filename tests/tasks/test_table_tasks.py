@@ -10,6 +10,7 @@ import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
+from multitask.folds import fold_config
 from tasks import find_task
 from tasks.described import DescriptionError
 from tasks.readers import text_hash
@@ -343,3 +344,27 @@ def test_tables_that_cannot_be_split_are_refused(rows, line, table):
     (own,) = table_tasks(table(("text", "y", "g"), rows), text="text", labels=["y"], group="g")
     with pytest.raises(DataError, match=line):
         rows_of(build(own))
+
+
+def test_a_key_with_an_underscore_may_be_the_first_of_a_column():
+    (found,) = tickets(["urgency:class_weights=high=5|low=2,type=classification"])
+    assert found.described.label == "urgency"
+    assert found.described.class_weights == {"high": 5.0, "low": 2.0}
+
+
+def test_lists_of_labels_are_inferred(tmp_path):
+    rows = [{"text": f"row {n}", "tags": ["a", "b"][: n % 3]} for n in range(30)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (found,) = table_tasks(tmp_path / "t.jsonl", text="text", labels=["tags"])
+    assert (found.described.type, found.described.labels) == ("multi-label", ("a", "b"))
+    assert sum(map(len, rows_of(build(found)).values())) == 30
+
+
+def test_tasks_of_one_file_have_the_same_folds():
+    keys = "text=text,type=classification"
+    tasks = tuple(task(f"{name}={TICKETS}:{keys},label={name}") for name in ("topic", "urgency"))
+    config = fold_config(RunConfig(tasks=tasks), 1, 4)
+    tables = [config.own_tasks[name]["table"] for name in ("topic", "urgency")]
+    assert tables == [{"topic": "", "urgency": ""}] * 2
+    first, second = (rows_of(find_task(name, config.own_tasks)) for name in ("topic", "urgency"))
+    assert not set(first["train"]) & set(second["test"])
