@@ -33,6 +33,7 @@ BENCHMARKS = {  # name: module and function, what is measured
     "surgery": ("surgery:measure", "a three-task step with PCGrad"),
     "all-pairs": ("encode:all_pairs", "all pairs of 1,000 and 10,000 sentences"),
     "serving": ("serving:measure", "requests of several clients to the server"),
+    "tables": ("tables:measure", "training on four columns of labels of a table"),
     "startup": ("startup:measure", "from process start to the first result"),
 }
 EXTRAS = {
