@@ -15,8 +15,6 @@ from multitask.streams import next_batches
 from multitask.trainer import Trainer
 from tasks.custom_tasks import task
 
-pytestmark = pytest.mark.numeric
-
 ONCE = {"combiner": "sum", "sampling": "round-robin"}
 LABELS = {"topic": ("room", "food", ""), "urgent": ("yes", "no", "", "no"), "mood": ("a", "b", "c")}
 
@@ -96,6 +94,7 @@ def encoded(monkeypatch):
     return found
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("changes", [{}, {"micro_batch": 3}, {"combiner": "uncertainty"}])
 @pytest.mark.parametrize("measure", [False, True])
 def test_a_step_has_the_gradient_of_separate_passes(make, changes, measure):
@@ -137,6 +136,7 @@ def test_tasks_of_one_table_share_their_tokens(make):
         assert torch.equal(one.ids, other.ids), name
 
 
+@pytest.mark.numeric
 def test_scores_of_shared_rows_are_those_of_separate_passes(make):
     trainer = make()
     dev = {name: several["dev"] for name, several in trainer.splits.items()}
