@@ -103,6 +103,9 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         held = self.validation_fraction
         if not 0 <= held < 1:
             raise ValueError(f"validation_fraction: expected 0 or more, below 1, found {held!r}")
+        if not held and (self.settings or {}).get("calibrate"):
+            line = "expected a validation_fraction above 0 for calibrate, as it needs rows that are"
+            raise ValueError(f"settings: {line} not trained on, found 0")
         task = stored_task(rows, targets, held, int(seed), place / "data")
         chosen: dict[str, Any] = (
             {"keep": "best"} if held else {"keep": "last", "evaluate_every": self.epochs}
@@ -249,7 +252,10 @@ class SentenceRegressor(RegressorMixin, SentenceEstimator):
 
     def targets(self, y: Any) -> Targets:
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_min_samples=2)
-        return Targets("number", column_or_1d(y, warn=True).tolist(), {})
+        numbers = column_or_1d(y, warn=True).tolist()
+        if len(set(numbers)) < 2:
+            raise ValueError(f"y: expected two different numbers or more, found {numbers[0]:g}")
+        return Targets("number", numbers, {})
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return a number for each row (n,)."""

@@ -33,7 +33,7 @@ def quantiles_of(
     found = {}
     for task in tasks:
         if task not in calibrations:
-            expected = "a run that was trained with --calibrate"
+            expected = "a task that was calibrated, by training with --calibrate (no ranking)"
             if calibrations:
                 expected = f"calibrated tasks, {', '.join(calibrations)}"
             raise RunError(f"--coverage: expected {expected}, found {task}")

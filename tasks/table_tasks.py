@@ -61,7 +61,8 @@ def table_tasks(
 ) -> list[CustomTask]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
 
-    Their rows are split once: no row, equal text or group is on two sides.
+    The rows of a single file are split once: no row, equal text or group is on two sides. Files for
+    dev and test are used as they are.
 
     Args:
         file: a table or a folder, as for `task`; or a YAML file with all the keys below.

@@ -158,7 +158,7 @@ def test_a_coverage_that_cannot_be_given_is_refused(
     assert line.endswith("--coverage 0.95: sst: expected 19 calibration examples or more, found 13")
     stdin(b"a\n")
     line = error_line(1, "--mode", "predict", "--run", finished[0], "--coverage", "0.9")
-    assert line.endswith("--coverage: expected a run that was trained with --calibrate, found sst")
+    assert line.endswith("by training with --calibrate (no ranking), found sst")
     partly = MultiTaskModel(model.model, model.config, {"sts": model.calibrations["sts"]})
     with pytest.raises(RunError, match="--coverage: expected calibrated tasks, sts, found sst"):
         partly.predict([ROW], coverage=0.8)

@@ -221,6 +221,7 @@ def kept_rows(folder):
         ({}, ["a", "b"], None, "SentenceClassifier requires y to be passed"),
         ({"epochs": 0}, ["a", "b"], ["x", "y"], "epochs: expected a whole number"),
         ({"settings": {"epoch": 3}}, ["a", "b"], ["x", "y"], "epoch"),
+        ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),
     ],
@@ -229,6 +230,11 @@ def test_invalid_input_is_refused_in_one_line(changed, texts, labels, expected):
     with pytest.raises((ValueError, TypeError), match=expected) as caught:
         SentenceClassifier(**{**SMALL, **changed}).fit(texts, labels)
     assert "\n" not in str(caught.value)
+
+
+def test_one_number_is_refused():
+    with pytest.raises(ValueError, match="y: expected two different numbers or more, found 1"):
+        SentenceRegressor(**SMALL).fit(["a", "b"], [1.0, 1.0])
 
 
 def test_a_number_needs_a_type_that_predicts_it(monkeypatch):
