@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -22,7 +19,7 @@ from benchmarks.timing import in_rounds, make_result, spread
 from multitask.config import RunConfig
 from multitask.training import train
 from serving.model import MultiTaskModel
-from serving.server import server_of
+from serving.server import in_background, server_of
 from serving.service import Load, make_app
 from tasks import build_task, data_folder
 
@@ -67,7 +64,8 @@ def requests_per_second(
 ) -> float:
     """Send one request per text from several connections; append the seconds of each."""
     shares = [texts[client::clients] for client in range(clients)]
-    with served(model, load) as port, ThreadPoolExecutor(clients) as pool:
+    server = server_of(make_app(model, load=load))
+    with in_background(server) as port, ThreadPoolExecutor(clients) as pool:
         begin = time.perf_counter()
         for several in pool.map(partial(seconds_of, port), shares):
             times += several
@@ -88,17 +86,3 @@ def seconds_of(port: int, texts: Sequence[str]) -> list[float]:
         found.append(time.perf_counter() - begin)
     connection.close()
     return found
-
-
-@contextmanager
-def served(model: MultiTaskModel, load: Load) -> Iterator[int]:
-    """Serve a model on this machine; yield the port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = server_of(make_app(model, load=load))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join()

@@ -27,9 +27,7 @@ from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder, find_task
 from tasks.base import Task
-from tasks.data import (
-    Split,
-)
+from tasks.data import Split
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.kinds import on_scale, smoothed, with_macro_f1

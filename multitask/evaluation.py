@@ -34,16 +34,15 @@ def score_splits(
     processes: Processes = Processes(),
 ) -> dict[str, np.ndarray]:
     """Return the scores of each task, as `score_split` does; shared rows are encoded once."""
-    groups: dict[str | tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str, ...], dict[str, Split]] = {}
     for name in tasks:
-        shared = splits[name].shared if model.embeds_alike(name) else None
-        groups.setdefault(name if shared is None else shared.tasks, []).append(name)
+        split = splits[name] if model.embeds_alike(name) else splits[name].separate
+        key = (name,) if split.shared is None else split.shared.tasks
+        groups.setdefault(key, {})[name] = split
     found: dict[str, np.ndarray] = {}
-    for key, names in groups.items():
-        several = [
-            splits[name] if isinstance(key, tuple) else splits[name].separate for name in names
-        ]
-        found |= score_together(model, [tasks[name] for name in names], several, processes)
+    for group in groups.values():
+        members = [tasks[name] for name in group]
+        found |= score_together(model, members, list(group.values()), processes)
     return {name: found[name] for name in tasks}
 
 
@@ -124,9 +123,9 @@ def figures_by_class(
     found = {}
     for name, values in scores.items():
         kind, own = tasks[name].kind, splits[name][split]
-        if kind.columns is not None and own.scored.targets is not None:
-            predictions = kind.predictions(values[own.scored_rows])
-            found[name] = kind.by_class(predictions, own.scored.targets)
+        targets, rows = own.examples.targets, own.scored_rows
+        if kind.columns is not None and targets is not None:
+            found[name] = kind.by_class(kind.predictions(values[rows]), targets[rows])
     return found
 
 

@@ -37,8 +37,7 @@ def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
             raise SettingsError(f"folds: {line}, found the built-in {name}")
         one = described[name] = from_json(name, config.own_tasks[name])
         check_single_file(one)
-        columns = dict.fromkeys(one.label_columns, one.separator or "")
-        tables.setdefault(rows_of(one), {}).update(one.table or columns)
+        tables.setdefault(rows_of(one), {}).update(one.table or one.separators)
     own = {
         name: replace(one, table=tables[rows_of(one)], fold=fold, folds=folds).to_json()
         for name, one in described.items()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from common.errors import RunError, ThresholdWarning, escape_unsafe
+from serving.empty_texts import REASON as EMPTY_TEXT
 from serving.regions import region_columns, region_fields
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tasks.base import Task
 
 REASON = "reason"  # the column of what a row lacks
-EMPTY, CUT, BELOW = "empty text", "cut", "below threshold"
+CUT, BELOW = "cut", "below threshold"
 Windows = Iterable[tuple[list["Row"], dict[str, "Prediction"]]]
 
 
@@ -103,7 +104,7 @@ def reasons_of(found: Mapping[str, Prediction]) -> list[str]:
     """Return for each row why a prediction is missing, or is one from a part of a text."""
     several = list(found.values())
     marks = {
-        EMPTY: np.any([one.empty for one in several], axis=0),
+        EMPTY_TEXT: np.any([one.empty for one in several], axis=0),
         CUT: np.any([one.cut for one in several], axis=0),
         BELOW: np.any([one.nothing & ~one.empty for one in several], axis=0),
     }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from common.atomic_files import atomic_write_text
-from tasks.custom_tasks import LABEL, TEXTS, CustomTask
+from tasks.custom_tasks import LABEL, TEXTS, CustomTask, store_rows
 from tasks.described import checked_description
 from tasks.own_types import TYPES
 from tasks.task_inference import complete_description
@@ -65,27 +62,17 @@ def stored_task(
         what = f"{expected} texts, to predict a {targets.predicts}"
         raise ValueError(f"X: expected {what}, found {found} texts")
     columns, cell = TEXTS[:width], TYPES[kind].cell
-    lines = [
-        json.dumps(dict(zip((*columns, LABEL), (*row, cell(label, targets.keys)), strict=True)))
+    every = [
+        dict(zip((*columns, LABEL), (*row, cell(label, targets.keys)), strict=True))
         for row, label in zip(rows, targets.labels, strict=True)
     ]
     description = {"type": kind, "text": list(columns), "label": LABEL, **targets.keys}
-    count = max(1, round(held * len(lines))) if held else 0
-    if count >= len(lines):
-        found = f"found {len(lines)} and validation_fraction={held}"
+    count = max(1, round(held * len(every))) if held else 0
+    if count >= len(every):
+        found = f"found {len(every)} and validation_fraction={held}"
         raise ValueError(f"X: expected more rows than are held out, {found}")
-    order = np.random.default_rng(seed).permutation(len(lines))
-    train = stored(folder, "train", [lines[row] for row in sorted(order[count:])])
-    dev = stored(folder, "dev", [lines[row] for row in sorted(order[:count])]) if count else train
-    files = {"train": str(train), "dev": str(dev)}
+    order = np.random.default_rng(seed).permutation(len(every))
+    dev, train = ([every[row] for row in sorted(part)] for part in np.split(order, [count]))
+    file = store_rows(folder, "train", train)
+    files = {"train": str(file), "dev": str(store_rows(folder, "dev", dev) if count else file)}
     return CustomTask(complete_description(HEAD, checked_description(HEAD, description | files)))
-
-
-def stored(folder: Path, split: str, lines: Sequence[str]) -> Path:
-    """Write lines to a file named after their checksum."""
-    content = "".join(f"{line}\n" for line in lines)
-    checksum = hashlib.sha256(content.encode()).hexdigest()[:16]
-    file = folder / f"{split}-{checksum}.jsonl"
-    folder.mkdir(parents=True, exist_ok=True)
-    atomic_write_text(file, content)
-    return file

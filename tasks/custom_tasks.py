@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,19 +111,28 @@ def task_from_lists(
     kind = options.get("type") or type_of_lists(len(columns), labels)
     own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
     cells = [{LABEL: own.cell(label, options)} for label in labels] or [{}] * len(rows)
-    lines = [
-        json.dumps(dict(zip(columns, row, strict=True)) | cell) + "\n"
-        for row, cell in zip(rows, cells, strict=True)
-    ]
-    content = "".join(lines)
-    file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
-    if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        atomic_write_text(file, content)
+    file = store_rows(
+        folder,
+        name,
+        [
+            dict(zip(columns, row, strict=True)) | cell
+            for row, cell in zip(rows, cells, strict=True)
+        ],
+    )
     description = {"train": str(file), "type": kind, "text": list(columns)}
     description |= {} if unlabelled else {"label": [LABEL]}
     checked = checked_description(name, description | options)
     return CustomTask(complete_description(name, checked))
+
+
+def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Store rows as lines of JSON, in a file named after their checksum; return the file."""
+    content = "".join(f"{json.dumps(row)}\n" for row in rows)
+    file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic_write_text(file, content)
+    return file
 
 
 def texts_of(row: Any) -> tuple[str, ...]:

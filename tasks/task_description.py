@@ -98,6 +98,11 @@ class TaskDescription:
         """Return the columns of labels: one, one for each of several labels, or none."""
         return (self.label,) if self.label else self.labels
 
+    @property
+    def separators(self) -> dict[str, str]:
+        """Return the separator of the labels in each column of labels, "" for one label."""
+        return dict.fromkeys(self.label_columns, self.separator or "")
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
         stored = {

@@ -68,7 +68,7 @@ def with_table(
             f"{described.name}: group: expected a single file that is split, found also a file "
             f"for dev, {described.dev}"
         )
-    columns = {column: one.separator or "" for one in table for column in one.label_columns}
+    columns = {column: mark for one in table for column, mark in one.separators.items()}
     return replace(described, table=columns, group=group)
 
 

@@ -10,6 +10,7 @@ from common.errors import SettingsError, UserError
 from losses import corn_log_probabilities
 from multitask import RunConfig, task
 from multitask.assembly import assemble, build_tasks
+from multitask.imbalance import imbalance_of
 from tasks import build_task
 from tasks.described import DescriptionError, parse_description
 from tasks.imbalance import Imbalance, with_imbalance
@@ -191,12 +192,42 @@ def test_contradictions_are_refused_in_one_line(settings, line):
     assert "\n" not in str(found.value)
 
 
-def test_what_fits_together_is_accepted():
-    several = {"sst": {"loss": "corn"}}
-    RunConfig(tasks=("sst", "etpc"), task_options=several, class_weights={"etpc": "balanced"})
-    RunConfig(tasks=("sst", "sts"), class_weights="effective", focal_gamma=2, effective_beta=0.99)
-    RunConfig(tasks=("sst",), class_balanced=True, focal_gamma=2)
-    RunConfig(tasks=("sst", "etpc"), objective="scl", focal_gamma={"etpc": 2})
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {
+                "tasks": ("sst", "etpc"),
+                "task_options": {"sst": {"loss": "corn"}},
+                "class_weights": {"etpc": "balanced"},
+            },
+            (None, Imbalance("balanced", 0.999)),
+        ),
+        (
+            {
+                "tasks": ("sst", "sts"),
+                "class_weights": "effective",
+                "focal_gamma": 2,
+                "effective_beta": 0.99,
+            },
+            (Imbalance("effective", 0.99, 2), None),
+        ),
+        (
+            {"tasks": ("sst",), "class_balanced": True, "focal_gamma": 2},
+            (Imbalance(None, 0.999, 2),),
+        ),
+        (
+            {"tasks": ("sst", "etpc"), "objective": "scl", "focal_gamma": {"etpc": 2}},
+            (None, Imbalance(None, 0.999, 2)),
+        ),
+    ],
+)
+def test_what_fits_together_is_accepted(settings, expected):
+    config = RunConfig(**settings)
+    found = tuple(imbalance_of(config, name) for name in config.tasks)
+    assert [one and (one.weights or None, *one[1:]) for one in found] == [
+        one and tuple(one) for one in expected
+    ]
 
 
 @pytest.mark.parametrize(

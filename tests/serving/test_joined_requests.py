@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -22,7 +20,7 @@ from serving import MultiTaskModel
 from serving.batching import Batcher
 from serving.joined_passes import EmbeddingRequest, answers, prediction_request
 from serving.refusals import BusyError
-from serving.server import server_of
+from serving.server import in_background, server_of
 from serving.service import Load, make_app
 
 CLIENTS = 50
@@ -128,20 +126,6 @@ def test_joined_requests_have_the_answers_of_separate_ones(model):
                 assert_near(one.probabilities, alone[name].probabilities, terms(model))
 
 
-@contextmanager
-def served(app):
-    """The port of a server on this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = server_of(app)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join(WAIT)
-
-
 def test_fifty_clients_at_the_same_time_get_their_own_answers(model):
     """Each client sends requests of its own over one connection, one after the other."""
     start = threading.Barrier(CLIENTS)
@@ -166,7 +150,8 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(model):
         connection.close()
         return texts, found
 
-    with served(make_app(model, load=Load(queue=CLIENTS))) as port:
+    server = server_of(make_app(model, load=Load(queue=CLIENTS)))
+    with in_background(server) as port:
         with ThreadPoolExecutor(CLIENTS) as pool:
             results = list(pool.map(client, range(CLIENTS)))
         connection = HTTPConnection("127.0.0.1", port, timeout=WAIT)

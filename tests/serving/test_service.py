@@ -1,4 +1,4 @@
-"""The server: its answers, refused requests, limits on connections, and the page in a browser."""
+"""The service: its answers, refused requests, and the page in a browser."""
 
 import io
 import json
@@ -8,7 +8,6 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,6 @@ import cli
 from serving.answers import Corpus, Run
 from serving.examples import BUILT_IN, examples_of
 from serving.request_models import MOST
-from serving.server import ConnectionLimits, LimitedProtocol, server_of
 from serving.service import make_app
 from tasks import data_folder
 
@@ -318,90 +316,3 @@ def test_a_browser_shows_all_sections(model, corpus, tmp_path, width):
         assert f"<h3>{title}</h3>" in shown
     assert re.search(r'class="answer">\d\.\d of 5<', shown)  # an answer on load
     assert "Model card" in shown
-
-
-NEVER = 3600.0  # seconds: longer than any test
-WAIT = 60  # seconds after which a server that does not answer fails the test
-REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-HALVES = {
-    "nothing": b"",
-    "half of the headers": REQUEST[:-4],
-    "no body": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
-    "half of the headers after an answer": REQUEST + REQUEST[:-4],
-}
-
-
-async def app(scope, receive, send):
-    """Reads a request and answers with two bytes."""
-    if scope["type"] == "http":
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            if not message.get("more_body"):
-                break
-        headers = [(b"content-length", b"2")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"ok"})
-
-
-@contextmanager
-def served(limits):
-    """The port of a server on this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = server_of(app, limits)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join(WAIT)
-
-
-def connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=WAIT)
-
-
-def answer(connection):
-    """All that comes before the server ends the connection."""
-    return b"".join(iter(lambda: connection.recv(4096), b""))
-
-
-@pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
-def test_unfinished_requests_time_out(sent, capsys):
-    with served(ConnectionLimits(seconds=0.2)) as port, connect(port) as slow:
-        slow.sendall(sent)
-        assert answer(slow).endswith(
-            b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-        )
-    assert capsys.readouterr().err == ""
-
-
-def test_connections_above_the_limit_are_refused(capsys):
-    with served(ConnectionLimits(connections=3, seconds=NEVER)) as port, ExitStack() as held:
-        idle = [held.enter_context(connect(port)) for _ in range(3)]
-        idle[0].sendall(REQUEST[:-2])
-        for _ in range(20):
-            with connect(port) as further:
-                assert answer(further).startswith(b"HTTP/1.1 503 Service Unavailable")
-        line = "WARNING:  3 connections are open: new ones are refused until one ends\n"
-        assert capsys.readouterr().err == line
-        idle[0].sendall(REQUEST[-2:])
-        assert idle[0].recv(15) == b"HTTP/1.1 200 OK"
-
-
-def test_answers_are_not_delayed_by_small_packets(monkeypatch):
-    found, expect = [], LimitedProtocol.expect_request
-
-    def noted(self):
-        connection = self.transport.get_extra_info("socket")
-        found.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-        expect(self)
-
-    monkeypatch.setattr(LimitedProtocol, "expect_request", noted)
-    with served(ConnectionLimits()) as port, connect(port) as connection:
-        connection.sendall(REQUEST)
-        assert connection.recv(15) == b"HTTP/1.1 200 OK"
-    assert found
-    assert all(found)
