@@ -129,8 +129,8 @@ def process_group(device: str = "auto") -> Iterator[Processes]:
         raise UserError(f"WORLD_SIZE: expected a value set by torchrun, found {count!r}")
     import torch.distributed as dist
 
-    # Optimisers import it. Imported while a group exists, it keeps this group in the defaults of its
-    # functions until the process ends, where the threads of gloo then abort it.
+    # Optimisers import it. Imported while a group exists, it keeps this group in the defaults of
+    # its functions until the process ends, where the threads of gloo then abort it.
     import torch.distributed.nn
 
     cuda = torch.cuda.is_available() and device != "cpu"
