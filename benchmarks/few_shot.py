@@ -2,9 +2,9 @@
 
     python -m benchmarks.few_shot --data DIR --output results/few-shot
 
-Accuracy and processor seconds of training on 8, 64 and all examples per class (of SST-2 at most 20,000), with
-all-MiniLM-L6-v2 from the same local folder in fp32. Each finished measurement is one JSON file,
-which is not repeated; rows of a package that is not installed are left out. SetFit needs
+Accuracy and processor seconds of training on 8, 64 and all examples per class (of SST-2 at most
+20,000), with all-MiniLM-L6-v2 from the same local folder in fp32. Each finished measurement is one
+JSON file, which is not repeated; rows of a package that is not installed are left out. SetFit needs
 `pip install setfit`.
 """
 
