@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from common.errors import EncoderError
 from common.progress import bar
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
-from minbert.config import PRECISIONS, EncoderConfig
+from minbert.config import ENCODING_PRECISIONS, EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.folder import (
     AnyEncoder,
@@ -26,7 +26,7 @@ from minbert.folder import (
 )
 from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
-from minbert.precision import in_bfloat16
+from minbert.precision import in_bfloat16, in_int8
 from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sharing import push_encoder
 from minbert.sources import find_folder
@@ -56,6 +56,7 @@ class BiEncoder(nn.Module):
         self.encoder, self.tokenizer = encoder, tokenizer
         self.pooling, self.normalize = pooling, normalize
         self.skipped_tensors = tuple(skipped_tensors)
+        self.copies: dict[str, tuple[object, nn.Module]] = {}  # of the encoder, by precision
 
     @classmethod
     def from_pretrained(
@@ -129,7 +130,7 @@ class BiEncoder(nn.Module):
         """
         return self.pooled(self.encoder, batch, pool)
 
-    def pooled(self, encoder: AnyEncoder, batch: Batch, pool: Pool | None = None) -> Tensor:
+    def pooled(self, encoder: nn.Module, batch: Batch, pool: Pool | None = None) -> Tensor:
         """Return embeddings (S, H) from the model's encoder or a copy in another precision."""
         batch = batch.to(self.device)
         hidden = encoder(batch).float()
@@ -148,8 +149,9 @@ class BiEncoder(nn.Module):
 
         Args:
             sentences: a list, a column of pandas, an array or another sequence of strings.
-            precision: `fp32`, or `bf16` for an encoder completely in bfloat16; pooling and
-                normalisation stay in float32.
+            precision: `fp32`; `bf16` for an encoder completely in bfloat16; or, on a CPU, `int8`
+                for products of integers (`minbert/int8.py`). Pooling and normalisation stay in
+                float32. The first use of `int8` compiles its kernels, which are kept on disk.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
             batch_size: at most so many sentences in a pass; None for as many as fit a number of
@@ -200,11 +202,7 @@ class BiEncoder(nn.Module):
     ) -> Iterator[tuple[np.ndarray, int]]:
         """Yield each window's embeddings and the number of its sentences cut to the limit."""
         check_column(sentences, batch_size)
-        if precision not in PRECISIONS:
-            raise ValueError(
-                f"precision: expected one of {', '.join(PRECISIONS)}, found {precision!r}"
-            )
-        encoder = in_bfloat16(self.encoder) if precision == "bf16" else self.encoder
+        encoder = self.encoder_in(precision)
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
             done = 0
@@ -217,10 +215,31 @@ class BiEncoder(nn.Module):
                 )
                 yield window, int(tokens.truncated.sum())
 
+    def encoder_in(self, precision: str) -> nn.Module:
+        """Return the encoder in a precision of `encode`: itself, or a copy of its present weights.
+
+        The copy is kept and made anew when a weight has changed.
+        """
+        if precision not in ENCODING_PRECISIONS:
+            raise ValueError(
+                f"precision: expected one of {', '.join(ENCODING_PRECISIONS)}, found {precision!r}"
+            )
+        if precision == "fp32":
+            return self.encoder
+        state = weights_state(self.encoder), self.pooling
+        if self.copies.get(precision, (None, None))[0] != state:
+            if precision == "bf16":
+                copy: nn.Module = in_bfloat16(self.encoder)
+            else:
+                pool = POOLINGS[self.pooling]
+                copy = in_int8(self.encoder, self.tokenizer, pool, self.pooling)
+            self.copies[precision] = state, copy
+        return self.copies[precision][1]
+
     @torch.inference_mode()
     def encode_window(
         self,
-        encoder: AnyEncoder,
+        encoder: nn.Module,
         tokens: TokenLists,
         normalize: bool,
         count: Callable[[int], object],
@@ -272,6 +291,12 @@ class BiEncoder(nn.Module):
         exist; `token` is by default that of `hf auth login` or HF_TOKEN. Raises UserError.
         """
         return push_encoder(self, repo, private, token, message)
+
+
+def weights_state(encoder: nn.Module) -> tuple[object, ...]:
+    """Return what changes with any weight: places in memory and counters of in-place changes."""
+    parameters = encoder.parameters()
+    return tuple((p.data_ptr(), None if p.is_inference() else p._version) for p in parameters)
 
 
 WINDOW = 8192  # sentences held in memory and sorted together

@@ -161,4 +161,5 @@ KernelChoice = Literal["auto", "mkl", "onednn"]
 DEVICE = "auto, cpu, cuda or cuda:N"
 Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
+ENCODING_PRECISIONS = (*PRECISIONS, "int8")
 LINEARS: tuple[str, ...] = get_args(Kernel)

@@ -7,7 +7,6 @@ Therefore `choose_linear` measures both once and caches the faster one.
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from torch.autograd.function import once_differentiable
 from common.errors import UserError
 from common.json_files import read_json, write_json
 from minbert.config import LINEARS
+from minbert.user_cache import cache_folder
 
 
 class Linear(nn.Module):
@@ -229,10 +229,8 @@ def this_machine() -> str:
 
 
 def cache_file() -> Path:
-    """Return the file's path under `$XDG_CACHE_HOME` if that is absolute, else under `~/.cache`."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
-    return Path(home) / "minbert" / "linear.json"
+    """Return the path of the file of measured choices."""
+    return cache_folder() / "linear.json"
 
 
 def read_cache() -> dict[str, LinearChoice]:

@@ -1,15 +1,20 @@
-"""bfloat16: autocast in training, converted weights in inference."""
+"""Precisions: autocast in training, converted or quantised copies in inference."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 
 from common.errors import EncoderError
 from minbert.adapters import AdaptedEncoder
+from minbert.batching import TokenLists, pack, sorted_batches
 from minbert.encoder import Encoder
-from minbert.folder import (
-    AnyEncoder,
-)
+from minbert.folder import AnyEncoder
+from minbert.linear import has_bfloat16
+from minbert.pooling import Pool
+
+Tokenize = Callable[[list[str]], TokenLists]
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
@@ -28,10 +33,45 @@ def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:
         return AdaptedEncoder(half, encoder.adapter)
     if not isinstance(encoder, Encoder):
         raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
-    state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
-    with torch.device("meta"):
-        half = Encoder(encoder.config)
-    half.load_state_dict(state, assign=True)
+    half = frozen_copy(encoder, torch.bfloat16)
     if encoder.compiled:
         half.compile_layers(encoder.compiled)
-    return half.eval()
+    return half
+
+
+def frozen_copy(encoder: Encoder, dtype: torch.dtype) -> Encoder:
+    """Copy the encoder in evaluation mode; weights that already have `dtype` are shared."""
+    state = {name: value.detach().to(dtype) for name, value in encoder.state_dict().items()}
+    with torch.device("meta"):
+        copy = Encoder(encoder.config)
+    copy.load_state_dict(state, assign=True)
+    return copy.requires_grad_(False).eval()
+
+
+def in_int8(encoder: AnyEncoder, tokenize: Tokenize, pool: Pool, pooling: str) -> torch.nn.Module:
+    """Copy the encoder with int8 products, except in layers that these would hurt.
+
+    Without int8 instructions the copy is the best float one, with a printed note. `tokenize` is
+    called for the sentences that decide. A low-rank adapter is merged. Raises EncoderError for a
+    BiLSTM, an encoder on a GPU, and an adapter that cannot be merged.
+    """
+    from minbert.int8 import Int8Encoder, has_int8, input_magnitudes
+    from minbert.int8_layers import CELLS, SENTENCES, choose_layers
+
+    if isinstance(encoder, AdaptedEncoder):
+        encoder = encoder.merged()
+    if not isinstance(encoder, Encoder):
+        raise EncoderError("int8: expected a transformer, found a BiLSTM; use fp32 for it")
+    if (device := encoder.embeddings.word.weight.device).type != "cpu":
+        raise EncoderError(f"int8: expected an encoder on the CPU, found it on {device}; use bf16")
+    encoder = frozen_copy(encoder, torch.float32)
+    floats = frozen_copy(encoder, torch.bfloat16) if has_bfloat16() else encoder
+    if not has_int8():
+        used = "bf16" if has_bfloat16() else "fp32"
+        print(f"note: int8 products are not faster on this CPU; {used} is used instead", flush=True)
+        return floats
+    tokens = tokenize(SENTENCES.read_text("utf-8").splitlines())
+    batches = (pack([tokens], rows) for rows in sorted_batches(tokens.lengths, CELLS))
+    inputs = input_magnitudes(encoder, batches)
+    chosen = choose_layers(encoder, floats, inputs, tokens, pool, pooling)
+    return Int8Encoder(encoder, floats, inputs, chosen.kept)

@@ -1,0 +1,304 @@
+"""Encoding with int8 products: a copy of the encoder whose linear layers multiply integers.
+
+Weights have one scale per output channel, and activations one per token (dynamic quantisation, as
+in ZeroQuant, Yao et al., 2022, section 4). The sums are exact in int32. Everything else is float32:
+layer norms, attention, and residual connections.
+
+A few channels of the states are much larger than the others and would leave these few codes.
+Before the products for queries, keys and values and the first feed-forward product, each channel is
+divided by a number that multiplies its weights (SmoothQuant, Xiao et al., 2023, Eq. 4). The inputs
+of the second feed-forward product are nearly all positive and use all codes for positive numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from minbert.attention import SDPA_TOKENS, AttentionLayout
+from minbert.batching import Batch
+from minbert.encoder import Encoder, Layer
+from minbert.linear import Linear
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
+SPEEDUP = 1.2  # minimum over the float32 product, to use int8
+CASE = (1024, 384, 1536)  # tokens, inputs, outputs of the product that is measured
+
+
+@cache
+def has_int8() -> bool:
+    """Return whether int8 products are exact and faster than float32 on this CPU, by measurement.
+
+    x86 CPUs without one of `INSTRUCTIONS` emulate them and are not measured.
+    """
+    known = torch.cpu.get_capabilities()
+    if known["architecture"] == "x86_64" and not any(map(known.get, INSTRUCTIONS)):
+        return False
+    generator = torch.Generator().manual_seed(0)
+    tokens, inputs, outputs = CASE
+    shapes = ((tokens, inputs), (outputs, inputs))
+    x, weight = (torch.randint(-127, 128, s, generator=generator) for s in shapes)
+    codes, transposed = x.to(torch.int8), weight.to(torch.int8).t()
+    floats = x.float(), weight.float()
+    try:
+        found = torch._int_mm(codes, transposed)
+    except RuntimeError:
+        return False
+    # Sums of `inputs` products up to 127^2 are below 2^24: they are exact in float32, too.
+    if not torch.equal(found, F.linear(*floats).to(torch.int32)):
+        return False
+    integer = fastest(lambda: torch._int_mm(codes, transposed))
+    return SPEEDUP * integer <= fastest(lambda: F.linear(*floats))
+
+
+def fastest(run: Any, repetitions: int = 5) -> float:
+    """Return the least seconds of a few calls."""
+    seconds = []
+    for _ in range(repetitions):
+        begin = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+@dataclass(frozen=True)
+class Int8Product:
+    """A linear layer with int8 weights.
+
+    `codes` (in, out) int8; `weights` (out,) scales of the output channels; `bias` (out,); `offsets`
+    (out,) int32 to be added to the sums; `factors` (in,) by which the inputs are multiplied before
+    they are quantised.
+    """
+
+    codes: Tensor
+    weights: Floats
+    bias: Floats
+    offsets: NDArray[np.int32]
+    factors: Floats
+
+    def __call__(self, codes: Tensor, sums: Tensor) -> NDArray[np.int32]:
+        """Return the integer sums (T, out) for input codes (T, in), written to `sums`."""
+        return torch._int_mm(codes, self.codes, out=sums).numpy()
+
+
+STRENGTH = 0.5  # alpha in Eq. 4 of SmoothQuant
+SMALLEST = 1e-5  # of magnitudes, whose quotients are taken
+
+
+def quantized(
+    layer: Linear, magnitudes: Tensor | None = None, shifted: float = 0.0, scale: float = 1.0
+) -> Int8Product:
+    """Quantise a linear layer, with symmetric codes from -127 to 127.
+
+    Args:
+        magnitudes: largest absolute inputs (in,), for SmoothQuant; None to leave inputs as they
+            are.
+        shifted: what the inputs are shifted by (`fused.SHIFT`); their codes then are 128 too low.
+        scale: factor of the first third of the outputs, which are queries.
+    """
+    weight, bias = layer.weight.detach().float(), layer.bias.detach().float().clone()
+    divisors = torch.ones(weight.shape[1])
+    if magnitudes is not None:
+        largest = weight.abs().amax(0).clamp_min(SMALLEST)
+        divisors = magnitudes.clamp_min(SMALLEST) ** STRENGTH / largest ** (1 - STRENGTH)
+        weight = weight * divisors
+    scales = weight.abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / 127
+    codes = (weight / scales[:, None]).round().to(torch.int8)
+    sums = codes.sum(1, dtype=torch.int32)
+    if shifted:
+        bias -= shifted * sums * scales
+    offsets = 128 * sums if shifted else torch.zeros_like(sums)
+    for numbers in (scales, bias):
+        numbers[: len(numbers) // 3] *= scale
+    numpy = (tensor.numpy() for tensor in (scales, bias, offsets, 1 / divisors))
+    return Int8Product(codes.t(), *numpy)
+
+
+Magnitudes = tuple[Tensor, Tensor]
+
+
+def input_magnitudes(encoder: Encoder, batches: Iterable[Batch]) -> list[Magnitudes]:
+    """Return, for each layer, the largest absolute inputs (H,) of its products `qkv` and `up`."""
+    layers = [layer for layer in encoder.layers if isinstance(layer, Layer)]
+    products = [product for layer in layers for product in (layer.attention.qkv, layer.up)]
+    found = [torch.zeros(encoder.config.hidden_size) for _ in products]
+
+    def note(place: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+        def hook(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            torch.maximum(found[place], inputs[0].abs().amax(0), out=found[place])
+
+        return hook
+
+    hooks = [one.register_forward_pre_hook(note(place)) for place, one in enumerate(products)]
+    try:
+        with torch.no_grad():
+            for batch in batches:
+                encoder(batch)
+    finally:
+        for one in hooks:
+            one.remove()
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+class Buffers:
+    """Memory for one batch, which all layers use. Shapes as in `minbert/fused.py`."""
+
+    def __init__(self, encoder: Encoder, batch: Batch) -> None:
+        config = encoder.config
+        hidden, wide = config.hidden_size, config.intermediate_size
+        tokens, rows, columns = batch.tokens, len(batch.lengths), batch.longest
+        heads = config.num_heads
+        self.starts, self.lengths = batch.starts.numpy(), batch.lengths.numpy()
+        self.codes = torch.empty(tokens, hidden, dtype=torch.int8)
+        self.wide_codes = torch.empty(tokens, wide, dtype=torch.int8)
+        self.scales = np.empty(tokens, np.float32)
+        self.qkv = torch.empty(tokens, 3 * hidden, dtype=torch.int32)
+        self.sums = torch.empty(tokens, hidden, dtype=torch.int32)
+        self.wide_sums = torch.empty(tokens, wide, dtype=torch.int32)
+        self.grid = torch.empty(rows, columns, 3 * hidden)
+        self.context = torch.empty(heads, rows, columns, hidden // heads)
+        self.short = columns <= SDPA_TOKENS
+        self.scores = torch.empty(heads, rows, columns, columns) if self.short else None
+
+
+class Int8Layer:
+    """A layer of the encoder with int8 products."""
+
+    def __init__(self, layer: Layer, heads: int, activation: int, inputs: Magnitudes) -> None:
+        from minbert.fused import SHIFT
+
+        self.heads, self.activation = heads, activation
+        width = layer.up.weight.shape[1] // heads
+        self.qkv = quantized(layer.attention.qkv, inputs[0], scale=width**-0.5)
+        self.output, self.up = quantized(layer.attention.output), quantized(layer.up, inputs[1])
+        self.down = quantized(layer.down, shifted=float(SHIFT))
+        self.norms = [
+            (norm.weight.detach().numpy(), norm.bias.detach().numpy(), np.float32(norm.eps))
+            for norm in (layer.attention_norm, layer.output_norm)
+        ]
+
+    def __call__(self, states: Floats, buffers: Buffers, factors: Floats) -> None:
+        """Replace states (T, H), and their codes and scales in `buffers`, by those of the layer.
+
+        `factors` (H,) are those of the next product.
+        """
+        from minbert import fused
+
+        b, qkv, up = buffers, self.qkv, self.up
+        sums = qkv(b.codes, b.qkv)
+        fused.to_grid(sums, b.scales, qkv.weights, qkv.bias, b.starts, b.lengths, b.grid.numpy())
+        self.attend(b)
+        fused.from_grid(b.context.numpy(), b.starts, b.lengths, b.codes.numpy(), b.scales)
+        sums = self.output(b.codes, b.sums)
+        add_and_norm(sums, self.output, states, self.norms[0], up.factors, b)
+        sums, codes = up(b.codes, b.wide_sums), b.wide_codes.numpy()
+        fused.activate(sums, b.scales, up.weights, up.bias, self.activation, codes, b.scales)
+        sums = self.down(b.wide_codes, b.sums)
+        add_and_norm(sums, self.down, states, self.norms[1], factors, b)
+
+    def attend(self, buffers: Buffers) -> None:
+        """Compute attention from the grid (S, L, 3 A D) into the context (A, S, L, D)."""
+        from minbert import fused
+
+        rows, columns, width = buffers.grid.shape
+        parts = buffers.grid.view(rows, columns, 3, self.heads, width // (3 * self.heads))
+        query, key, value = parts.permute(2, 3, 0, 1, 4)  # each (A, S, L, D)
+        scores = buffers.scores
+        if scores is None:
+            reachable = torch.arange(columns) < torch.from_numpy(buffers.lengths)[:, None]
+            mask = reachable[:, None, None]  # (S, 1, 1, L)
+            query, key, value = (part.transpose(0, 1) for part in (query, key, value))
+            context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=1.0)
+            buffers.context.copy_(context.transpose(0, 1))
+            return
+        # One call per head: its queries, keys and values are views of the grid, without a copy.
+        for head in range(self.heads):
+            torch.bmm(query[head], key[head].transpose(1, 2), out=scores[head])
+        fused.softmax(scores.numpy(), buffers.lengths)
+        for head in range(self.heads):
+            torch.bmm(scores[head], value[head], out=buffers.context[head])
+
+
+def add_and_norm(
+    sums: NDArray[np.int32],
+    product: Int8Product,
+    states: Floats,
+    norm: tuple[Floats, Floats, np.float32],
+    factors: Floats,
+    buffers: Buffers,
+) -> None:
+    """Add a product to the states (T, H), normalise and quantise them."""
+    from minbert import fused
+
+    scales, codes = buffers.scales, buffers.codes.numpy()
+    parts = product.weights, product.bias, product.offsets
+    fused.add_and_norm(sums, scales, *parts, states, *norm, factors, codes, scales)
+
+
+class Int8Encoder(nn.Module):
+    """Encoder for inference on a CPU: a batch of T tokens -> states (T, H) in float32.
+
+    `encoder` in float32 gives the embeddings and the weights that are quantised, and `inputs` are
+    its `input_magnitudes`. `kept` are the layers, from 0, that keep float products: those of
+    `floats`. Both encoders are in evaluation mode.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        floats: Encoder,
+        inputs: Sequence[Magnitudes],
+        kept: Collection[int] = (),
+    ) -> None:
+        from minbert import fused
+
+        super().__init__()
+        self.encoder, self.kept = encoder, tuple(sorted(kept))
+        known = {"gelu": fused.GELU, "relu": fused.RELU}
+        activation = known.get(encoder.config.activation, fused.TANH_GELU)
+        heads = encoder.config.num_heads
+        self.layers: list[Int8Layer | Layer] = []
+        for number, layer in enumerate(encoder.layers):
+            kept_layer = floats.layers[number]
+            assert isinstance(layer, Layer)
+            assert isinstance(kept_layer, Layer)
+            quantise = number not in self.kept
+            self.layers.append(
+                Int8Layer(layer, heads, activation, inputs[number]) if quantise else kept_layer
+            )
+        ones = np.ones(encoder.config.hidden_size, np.float32)
+        self.factors = [
+            layer.qkv.factors if isinstance(layer, Int8Layer) else ones for layer in self.layers
+        ] + [ones]
+        self.eval()
+
+    def forward(self, batch: Batch) -> Tensor:
+        from minbert import fused
+
+        batch = batch.encoded
+        self.encoder.begin_pass(batch)
+        hidden = self.encoder.embeddings(batch).contiguous()  # (T, H)
+        states, buffers = hidden.numpy(), Buffers(self.encoder, batch)
+        codes = buffers.codes.numpy()
+        fused.quantize(states, self.factors[0], codes, buffers.scales)
+        for layer, factors in zip(self.layers, self.factors[1:], strict=True):
+            if isinstance(layer, Int8Layer):
+                layer(states, buffers, factors)
+            else:
+                layout = AttentionLayout(batch, self.encoder.config.num_heads)
+                hidden.copy_(layer(hidden.to(layer.up.weight.dtype), layout))
+                fused.quantize(states, factors, codes, buffers.scales)
+        return hidden
