@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
+from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path, typed
 from common.errors import UserError
+from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
 
@@ -41,6 +42,18 @@ def add_run(files: argparse._ArgumentGroup, task_help: str = "") -> None:
         help=f"use the adapter of this task of the run (default: the shared encoder){task_help}",
     )
     files.add_argument("--use", help=USE_AGAIN, **USE)
+
+
+SIZE = {
+    "width": "keep the first N dimensions of embeddings only (default: all)",
+    "layers": "pool the states after layer N, and skip the later ones (default: the last layer)",
+}
+
+
+def add_size(files: argparse._ArgumentGroup) -> None:
+    """Add the flags of smaller embeddings."""
+    for key, text in SIZE.items():
+        files.add_argument(flag(key), type=typed(Count), metavar="N", help=text)
 
 
 def check_run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -92,6 +105,7 @@ def add_corpus_flags(
     add_run(files, task_help)
     parser.flags = flags = Flags(parser)
     flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE, *further))
+    add_size(files)
 
 
 def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
@@ -109,7 +123,10 @@ def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.nd
 def load_encoder(
     args: argparse.Namespace, config: RunConfig, parser: Any, task: str | None = None
 ) -> BiEncoder:
-    """Return the encoder of --run, with the adapter of a task, or of --encoder on its device."""
+    """Return the encoder of --run, with the adapter of a task, or of --encoder on its device.
+
+    Its embeddings have the size of --width and --layers.
+    """
     from minbert.bi_encoder import BiEncoder
     from minbert.linear import choose_device
     from multitask.run_folder import RunFolder
@@ -117,8 +134,9 @@ def load_encoder(
 
     if args.run:
         RunFolder(Path(args.run)).check_embeds_texts(task)
-        return encoder_of_run(Path(args.run), config, task, parser.outside)
+        model = encoder_of_run(Path(args.run), config, task, parser.outside)
+        return model.smaller(args.width, args.layers)
     model = BiEncoder.from_pretrained(
         config.encoder, config.pooling, config.linear, config.max_tokens, config.long
     )
-    return model.to(choose_device(config.device))
+    return model.to(choose_device(config.device)).smaller(args.width, args.layers)

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import add_run, add_sentence_file, check_output, check_run
+from cli.corpus import add_run, add_sentence_file, add_size, check_output, check_run
 from cli.settings_flags import Flags, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
@@ -31,6 +31,7 @@ def add_flags(parser: Any) -> None:
 
     parser.flags = flags = Flags(parser)
     flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE))
+    add_size(files)
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
@@ -58,7 +59,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             raise UserError(f"{source}: expected at least one sentence, found none")
         with atomic_path(target) as new:
             run = EncoderOfRun(Path(args.run), args.task, parser.outside) if args.run else None
-            further = args.normalize, args.compile, args.verbose, run
+            further = args.normalize, args.compile, args.verbose, run, args.width, args.layers
             shown = encode_file(config, source, args.column, total, new, *further)
     except KeyboardInterrupt:
         return print_error(program(), f"interrupted; {target} was not written", 130)

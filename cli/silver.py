@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import check_output, check_run, load_encoder
+from cli.corpus import SIZE, check_output, check_run, load_encoder
 from cli.settings_flags import flag, path, typed
 from common.entry_point import print_error, program
 from common.errors import RunError
@@ -64,7 +64,7 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
     if not silver and not args.input:
         parser.error("--input: expected a file, or --teacher RUN and --as-task FILE, found none")
     if silver and args.proposals == "random":
-        for key in ("neighbours", "run", "encoder", "pooling", *READING, "precision"):
+        for key in ("neighbours", "run", "encoder", "pooling", *READING, "precision", *SIZE):
             if getattr(args, key) is not None:
                 parser.error(f"{flag(key)}: expected --proposals semantic, found random")
     if silver:

@@ -85,6 +85,14 @@ class AdaptedEncoder(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         return self.encoder(batch, self.adapter)
 
+    def states(self, batch: Batch) -> Iterator[Tensor]:
+        """Yield the hidden states (T, H) after each layer, as they are computed."""
+        return self.encoder.states(batch, self.adapter)
+
+    def first_layers(self, count: int) -> AdaptedEncoder:
+        """Return the encoder that ends after `count` layers, with the same adapter."""
+        return AdaptedEncoder(self.encoder.first_layers(count), self.adapter)
+
     def merged(self) -> Encoder:
         """Return a copy of the transformer whose weights contain the adapter.
 
@@ -94,6 +102,8 @@ class AdaptedEncoder(nn.Module):
         deltas, result = self.adapter.deltas(), copy.deepcopy(self.encoder)
         with torch.no_grad():
             for name, delta in deltas.items():
+                if int(name.split(".")[1]) >= len(result.layers):
+                    continue  # of an encoder with its first layers only
                 weight = result.get_parameter(name)
                 weight.copy_(weight.double() + delta)
         return result

@@ -15,6 +15,7 @@ from common.progress import bar
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.config import ENCODING_PRECISIONS, EncoderConfig
 from minbert.encoder import random_encoder
+from minbert.exits import first_layers, states_after
 from minbert.folder import (
     AnyEncoder,
     SentenceSettings,
@@ -22,6 +23,7 @@ from minbert.folder import (
     read_config,
     read_sentence_settings,
     save_encoder,
+    tokenizer_of,
     write_sentence_settings,
 )
 from minbert.linear import choose_linear
@@ -29,8 +31,10 @@ from minbert.pooling import POOLINGS, Pool
 from minbert.precision import in_bfloat16, in_int8
 from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sharing import push_encoder
+from minbert.sizes import Size, Sizes, check_size, read_sizes, write_sizes
 from minbert.sources import find_folder
-from minbert.tokenizer import Tokenizer, load_tokenizer, warn_of_truncation
+from minbert.threads import in_threads
+from minbert.tokenizer import Tokenizer, warn_of_truncation
 
 
 class BiEncoder(nn.Module):
@@ -49,6 +53,8 @@ class BiEncoder(nn.Module):
         pooling: str = "mean",
         normalize: bool = False,
         skipped_tensors: Sequence[str] = (),
+        sizes: Sizes = Sizes(),
+        width: int | None = None,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
@@ -56,6 +62,8 @@ class BiEncoder(nn.Module):
         self.encoder, self.tokenizer = encoder, tokenizer
         self.pooling, self.normalize = pooling, normalize
         self.skipped_tensors = tuple(skipped_tensors)
+        self.sizes = sizes  # for which the encoder is trained
+        self.width = width or encoder.config.hidden_size  # of an embedding
         self.copies: dict[str, tuple[object, nn.Module]] = {}  # of the encoder, by precision
 
     @classmethod
@@ -85,20 +93,7 @@ class BiEncoder(nn.Module):
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
         settings = read_sentence_settings(folder)
-        limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
-        if max_tokens is not None:
-            limit = max_tokens
-            if not 3 <= max_tokens <= config.max_tokens:
-                raise EncoderError(
-                    f"max_tokens: expected from 3 to {config.max_tokens}, the longest text of "
-                    f"{name_or_path}, found {max_tokens}"
-                )
-        tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
-        if tokenizer.vocab_size > config.vocab_size:
-            raise EncoderError(
-                f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
-                f"found a tokenizer with {tokenizer.vocab_size}"
-            )
+        tokenizer = tokenizer_of(folder, config, settings, max_tokens, long, name_or_path)
         encoder: AnyEncoder
         skipped: list[str]
         if str(name_or_path) == "tiny" and isinstance(config, EncoderConfig):
@@ -107,12 +102,13 @@ class BiEncoder(nn.Module):
             encoder, skipped = load_encoder(folder, config)
         encoder.use_linear(choose_linear(linear).kernel)
         pooling = pooling or settings.pooling or "mean"
-        return cls(encoder, tokenizer, pooling, settings.normalize, skipped).eval()
+        sizes = read_sizes(folder, Size(config.num_layers, config.hidden_size))
+        return cls(encoder, tokenizer, pooling, settings.normalize, skipped, sizes).eval()
 
     @property
-    def width(self) -> int:
-        """H, the size of an embedding."""
-        return self.encoder.config.hidden_size
+    def size(self) -> Size:
+        """Number of layers, and H, the width of an embedding."""
+        return Size(self.encoder.config.num_layers, self.width)
 
     @property
     def word_width(self) -> int:
@@ -128,14 +124,37 @@ class BiEncoder(nn.Module):
 
         `pool` replaces the model's pooling and determines the width.
         """
-        return self.pooled(self.encoder, batch, pool)
+        return self.pooled(self.encoder, batch, pool)[0]
 
-    def pooled(self, encoder: nn.Module, batch: Batch, pool: Pool | None = None) -> Tensor:
-        """Return embeddings (S, H) from the model's encoder or a copy in another precision."""
+    def pooled(
+        self, encoder: nn.Module, batch: Batch, pool: Pool | None = None, exits: Sequence[int] = ()
+    ) -> list[Tensor]:
+        """Return embeddings (S, H) from the model's encoder or a copy in another precision.
+
+        They are those after each layer of `exits`, from 1, or after the last layer for ().
+        """
         batch = batch.to(self.device)
-        hidden = encoder(batch).float()
+        states = states_after(encoder, batch, exits)
         with torch.autocast(self.device.type, enabled=False):
-            return (pool or POOLINGS[self.pooling])(hidden, batch)
+            found = [(pool or POOLINGS[self.pooling])(hidden, batch) for hidden in states]
+        whole = pool is not None or self.width == self.encoder.config.hidden_size
+        return found if whole else [one[:, : self.width] for one in found]
+
+    def smaller(self, width: int | None = None, layers: int | None = None) -> BiEncoder:
+        """Return an encoder of smaller embeddings, which shares the weights of this one.
+
+        It keeps the first `width` dimensions, before any normalisation (Kusupati et al., 2022), of
+        the states after `layers` layers (Li et al., 2024), and computes no later layer. Any size is
+        allowed; `sizes` are those that the encoder was trained for. Raise EncoderError for a size
+        that the encoder does not have.
+        """
+        encoder = self.encoder if layers is None else first_layers(self.encoder, layers)
+        if width is not None:
+            check_size("width", width, self.width, "width of the encoder")
+        sentence = self.tokenizer, self.pooling, self.normalize, self.skipped_tensors
+        result = BiEncoder(encoder, *sentence, self.sizes, width or self.width)
+        result.sizes, result.training = self.sizes.up_to(result.size), self.training
+        return result
 
     def encode(
         self,
@@ -144,6 +163,8 @@ class BiEncoder(nn.Module):
         normalize: bool | None = None,
         progress: bool = False,
         batch_size: int | None = None,
+        width: int | None = None,
+        layers: int | None = None,
     ) -> np.ndarray:
         """Encode sentences as `numpy.float32 (n, H)`, in order; an empty list gives (0, H).
 
@@ -156,6 +177,7 @@ class BiEncoder(nn.Module):
             progress: whether to show a progress bar with sentences/s.
             batch_size: at most so many sentences in a pass; None for as many as fit a number of
                 tokens that suits the device, which is also the limit of a larger `batch_size`.
+            width, layers: the first dimensions, of the states after this layer; see `smaller`.
 
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index.
@@ -164,6 +186,9 @@ class BiEncoder(nn.Module):
             common.errors.TruncationWarning: with the number of sentences that were cut to
                 `tokenizer.longest`.
         """
+        if width is not None or layers is not None:
+            small = self.smaller(width, layers)
+            return small.encode(sentences, precision, normalize, progress, batch_size)
         result = np.empty((len(sentences), self.width), np.float32)
         begin, cut = 0, 0
         total = len(sentences) if progress else None
@@ -253,14 +278,25 @@ class BiEncoder(nn.Module):
         sentences of a pass.
         """
         result = torch.empty(len(tokens), width or self.width, device=self.device)
+
+        def encode_rows(rows: np.ndarray) -> int:
+            with torch.inference_mode():  # of this thread
+                (embeddings,) = self.pooled(encoder, pack([tokens], rows), pool)
+                result[to_device(torch.from_numpy(rows), self.device)] = embeddings
+            return len(rows)
+
+        threads = 1
+        if self.device.type == "cpu" and not getattr(encoder, "compiled", None):
+            threads = torch.get_num_threads()
+        most = batch_tokens(self.device)
+        if threads > 1:  # divide few tokens among the threads
+            most = min(most, max(LEAST_TOKENS, -(-int(tokens.lengths.sum()) // threads)))
         training = encoder.training
         encoder.eval()
         try:
-            most = batch_tokens(self.device)
-            for rows in sorted_batches(tokens.lengths, most, batch_size):
-                embeddings = self.pooled(encoder, pack([tokens], rows), pool)
-                result[to_device(torch.from_numpy(rows), self.device)] = embeddings
-                count(len(rows))
+            batches = sorted_batches(tokens.lengths, most, batch_size)
+            for done in in_threads(encode_rows, batches, threads):
+                count(done)
         finally:
             encoder.train(training)
         return (F.normalize(result) if normalize else result).cpu().numpy()
@@ -268,8 +304,11 @@ class BiEncoder(nn.Module):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` opens.
 
-        transformers and sentence-transformers also open the folder of a transformer.
+        transformers and sentence-transformers also open the folder of a transformer. Raise
+        EncoderError for an encoder cut to its first dimensions.
         """
+        if self.width < (complete := self.encoder.config.hidden_size):
+            raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         save_encoder(self.encoder, folder)
@@ -277,6 +316,7 @@ class BiEncoder(nn.Module):
         limit = self.tokenizer.max_tokens, self.tokenizer.lower
         settings = SentenceSettings(self.pooling, self.normalize, *limit)
         write_sentence_settings(folder, settings, self.width)
+        write_sizes(folder, self.sizes)
 
     def push_to_hub(
         self,
@@ -300,6 +340,7 @@ def weights_state(encoder: nn.Module) -> tuple[object, ...]:
 
 
 WINDOW = 8192  # sentences held in memory and sorted together
+LEAST_TOKENS = 512  # of a batch: below, its products are slower
 
 
 def batch_tokens(device: torch.device) -> int:

@@ -6,7 +6,8 @@ padding, apart from a few rows if the kernels require T to be rounded up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -153,16 +154,31 @@ class Encoder(TokenEncoder):
 
     def forward(self, batch: Batch, adapter: EncoderAdapter | None = None) -> Tensor:
         """Return the hidden states (T, H), with the additions of an adapter to the layers."""
+        for hidden in self.states(batch, adapter):
+            last = hidden
+        return last
+
+    def states(self, batch: Batch, adapter: EncoderAdapter | None = None) -> Iterator[Tensor]:
+        """Yield the hidden states (T, H) after each layer, as they are computed."""
         batch = batch.encoded
         self.begin_pass(batch)
         additions = [PLAIN] * len(self.layers) if adapter is None else adapter.additions()
+        additions = additions[: len(self.layers)]
         hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
         for layer, addition in zip(self.layers, additions, strict=True):
             hidden = layer(hidden, layout, addition)
-        return hidden[: batch.tokens] if more else hidden
+            yield hidden[: batch.tokens] if more else hidden
+
+    def first_layers(self, count: int) -> Encoder:
+        """Return the encoder that ends after `count` layers; it shares weights and dropout."""
+        with torch.device("meta"):
+            result = Encoder(replace(self.config, num_layers=count))
+        result.embeddings, result.layers = self.embeddings, self.layers[:count]
+        result.stream, result.compiled, result.training = self.stream, self.compiled, self.training
+        return result
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
         """Compile everything except attention with `torch.compile`, for evaluation mode.

@@ -17,6 +17,7 @@ from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
 from minbert.encoder import Encoder
 from minbert.pooling import POOLINGS
+from minbert.tokenizer import Tokenizer, load_tokenizer
 from minbert.weights import (
     check_weights,
     load_transformer,
@@ -141,6 +142,32 @@ def read_config(folder: Path) -> AnyConfig:
         return config_from_transformers(content)
     except EncoderError as error:
         raise EncoderError(f"{file}: {error}") from error
+
+
+def tokenizer_of(
+    folder: Path,
+    config: AnyConfig,
+    settings: SentenceSettings,
+    max_tokens: int | None,
+    long: str,
+    name: str | Path,
+) -> Tokenizer:
+    """Return the tokenizer of a folder, with its limit or `max_tokens`; raise EncoderError."""
+    limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
+    if max_tokens is not None:
+        limit = max_tokens
+        if not 3 <= max_tokens <= config.max_tokens:
+            raise EncoderError(
+                f"max_tokens: expected from 3 to {config.max_tokens}, the longest text of "
+                f"{name}, found {max_tokens}"
+            )
+    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
+    if tokenizer.vocab_size > config.vocab_size:
+        raise EncoderError(
+            f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
+            f"found a tokenizer with {tokenizer.vocab_size}"
+        )
+    return tokenizer
 
 
 def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, list[str]]:

@@ -15,6 +15,7 @@ from common.errors import RunError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.linear import choose_device, warn_if_slow
+from minbert.sizes import trained_sizes
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
@@ -187,10 +188,17 @@ def build_model(
     )
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
+    if config.exits and isinstance(bi_encoder.encoder, BiLSTM):
+        raise RunError("--exits: expected a transformer, found a BiLSTM")
+    bi_encoder.sizes = trained_sizes(config.widths, config.exits, bi_encoder.size)
     if bi_encoder.skipped_tensors and verbose:
         skipped = ", ".join(bi_encoder.skipped_tensors)
         print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision, config.adapter)
+    for name in chosen:
+        if len(model.sizes) > 1 and model.pooling_of(name) is not None:
+            expected = "heads that read embeddings of the encoder's pooling"
+            raise RunError(f"--widths and --exits: expected {expected}, found that of {name}")
     if config.objective is not None and getattr(config.objective, "initializes_from_names", False):
         init_labels_from_names(model, chosen)
     if config.init is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,10 +13,12 @@ from common.errors import RunError
 from common.progress import bar
 from minbert.batching import sorted_batches
 from minbert.bi_encoder import batch_tokens
+from minbert.sizes import Size
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Embeddings, Task
 from tasks.data import Split
+from tasks.metrics import overall
 
 Metrics = dict[str, dict[str, float]]
 
@@ -24,7 +27,7 @@ def score_split(
     model: EncoderWithHeads, task: Task, split: Split, processes: Processes = Processes()
 ) -> np.ndarray:
     """Return (n, C) probabilities or (n,) similarities, float32, in the order of the file."""
-    return score_together(model, [task], [split.separate], processes)[task.name]
+    return score_splits(model, {task.name: task}, {task.name: split.separate}, processes)[task.name]
 
 
 def score_splits(
@@ -34,43 +37,65 @@ def score_splits(
     processes: Processes = Processes(),
 ) -> dict[str, np.ndarray]:
     """Return the scores of each task, as `score_split` does; shared rows are encoded once."""
+    return next(iter(score_sizes(model, tasks, splits, processes, model.sizes[:1]).values()))
+
+
+def score_sizes(
+    model: EncoderWithHeads,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Split],
+    processes: Processes,
+    sizes: Sequence[Size],
+) -> dict[Size, dict[str, np.ndarray]]:
+    """Return the scores of each task at the first sizes of the model; rows are encoded once."""
     groups: dict[tuple[str, ...], dict[str, Split]] = {}
     for name in tasks:
         split = splits[name] if model.embeds_alike(name) else splits[name].separate
         key = (name,) if split.shared is None else split.shared.tasks
         groups.setdefault(key, {})[name] = split
-    found: dict[str, np.ndarray] = {}
+    found: dict[Size, dict[str, np.ndarray]] = {size: {} for size in sizes}
     for group in groups.values():
         members = [tasks[name] for name in group]
-        found |= score_together(model, members, list(group.values()), processes)
-    return {name: found[name] for name in tasks}
+        scores = score_together(model, members, list(group.values()), processes, sizes)
+        for (size, name), values in scores.items():
+            found[size][name] = values
+    return {size: {name: scores[name] for name in tasks} for size, scores in found.items()}
 
 
 @torch.inference_mode()
 def score_together(
-    model: EncoderWithHeads, tasks: Sequence[Task], splits: Sequence[Split], processes: Processes
-) -> dict[str, np.ndarray]:
-    """Return the scores of tasks whose splits have the same rows, from one pass over the rows."""
+    model: EncoderWithHeads,
+    tasks: Sequence[Task],
+    splits: Sequence[Split],
+    processes: Processes,
+    sizes: Sequence[Size],
+) -> dict[tuple[Size, str], np.ndarray]:
+    """Return the scores of tasks whose splits have the same rows, from one pass over the rows.
+
+    `sizes` are the complete one, or all in the order of `EncoderWithHeads.cut`.
+    """
     model.eval()
+    exits = model.exits if len(sizes) > 1 else ()
     first, names = splits[0], ", ".join(task.name for task in tasks)
     batches = sorted_batches(first.lengths, batch_tokens(model.bi_encoder.device))
-    scores: dict[str, Tensor] = {}
+    scores: dict[tuple[Size, str], Tensor] = {}
     with bar(f"score {names}", "ex", first.row_count, passing=True) as progress:
         for number, rows in enumerate(batches):
             own = number % processes.count == processes.rank
             if own or not scores:  # every process needs the shapes, from the first batch
-                texts = model.embed(first.batch(rows), tasks[0].name)
-                for task, split in zip(tasks, splits, strict=True):
-                    examples, embeddings = labelled_rows(split, rows, texts)
-                    part = task.scores(model.heads[task.name], embeddings).float()
-                    if task.name not in scores:
-                        shape = (len(split.examples), *part.shape[1:])
-                        scores[task.name] = part.new_zeros(shape)
-                    if own:
-                        place = torch.from_numpy(examples).to(part.device)
-                        scores[task.name][place] = part
+                by_exit = model.embed_after(first.batch(rows), tasks[0].name, exits)
+                for size, texts in zip(sizes, model.cut(by_exit), strict=False):
+                    for task, split in zip(tasks, splits, strict=True):
+                        examples, embeddings = labelled_rows(split, rows, texts)
+                        part = task.scores(model.heads[task.name], embeddings).float()
+                        if (key := (size, task.name)) not in scores:
+                            shape = (len(split.examples), *part.shape[1:])
+                            scores[key] = part.new_zeros(shape)
+                        if own:
+                            place = torch.from_numpy(examples).to(part.device)
+                            scores[key][place] = part
             progress.update(len(rows))
-    return {name: checked(name, processes.all_reduce_sum(one)) for name, one in scores.items()}
+    return {key: checked(key[1], processes.all_reduce_sum(one)) for key, one in scores.items()}
 
 
 def labelled_rows(
@@ -104,13 +129,34 @@ def evaluate(
     The metrics are those of the examples that are not set aside for calibration.
     """
     scores = score_splits(model, tasks, splits, processes)
+    return measured(tasks, splits, scores), scores
+
+
+def evaluate_sizes(
+    model: EncoderWithHeads,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, Split],
+    processes: Processes,
+) -> list[dict[str, Any]]:
+    """Return layers, width and metrics of each size that the encoder is trained for."""
+    found = []
+    for size, scores in score_sizes(model, tasks, splits, processes, model.sizes).items():
+        dev = measured(tasks, splits, scores)
+        found.append({**size._asdict(), "dev": dev | overall(counted(dev, tasks))})
+    return found
+
+
+def measured(
+    tasks: Mapping[str, Task], splits: Mapping[str, Split], scores: Mapping[str, np.ndarray]
+) -> Metrics:
+    """Return the metrics of each task's scores on the examples not set aside for calibration."""
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
         assert targets is not None
         rows = splits[name].scored_rows
         metrics[name] = task.kind.measure(scores[name][rows], targets[rows])
-    return metrics, scores
+    return metrics
 
 
 def figures_by_class(

@@ -44,6 +44,7 @@ def faults(c: RunConfig) -> Iterator[str]:
         return
     yield from length_rules(c)
     yield from reading_rules(c)
+    yield from size_rules(c)
     yield from example_rules(c)
     yield from task_rules(c)
     yield from mixing_rules(c)
@@ -82,6 +83,15 @@ def reading_rules(c: RunConfig) -> Iterator[str]:
     joint = [task for task in c.tasks if one_sequence(c, task)]
     if c.long != "head" and joint:
         yield f"long: expected head for pairs in one sequence ({', '.join(joint)}), found {c.long}"
+
+
+def size_rules(c: RunConfig) -> Iterator[str]:
+    """Smaller embeddings that are trained, too; the encoder limits them when it is loaded."""
+    for key in ("widths", "exits"):
+        values = getattr(c, key)
+        for one in dict.fromkeys(values):
+            if values.count(one) > 1:
+                yield f"{key}: expected each number once, found {one} twice"
 
 
 def further_rates(c: RunConfig) -> list[str]:

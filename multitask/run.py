@@ -22,6 +22,7 @@ from multitask.distributed import Processes, process_group
 from multitask.evaluation import (
     counted,
     evaluate,
+    evaluate_sizes,
     figures_by_class,
     mean_losses,
     score_splits,
@@ -140,8 +141,9 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
     model.load(RunFolder(folder).weights(config.to_json()))
+    dev_splits = {name: splits[name]["dev"] for name in tasks}
     dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
-        model, tasks, {name: splits[name]["dev"] for name in tasks}, processes
+        model, tasks, dev_splits, processes
     )
     test_splits = {name: several["test"] for name, several in splits.items() if "test" in several}
     tested = {name: task for name, task in tasks.items() if name in test_splits}
@@ -158,9 +160,9 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
             split: figures_by_class(tasks, splits, split, scores)
             for split, scores in (("dev", dev_scores), ("test", test_scores))
         }
-    calibrations, measures = calibrate(
-        tasks, {name: splits[name]["dev"] for name in tasks}, dev_scores
-    )
+    if len(model.sizes) > 1:
+        result["sizes"] = evaluate_sizes(model, tasks, dev_splits, processes)
+    calibrations, measures = calibrate(tasks, dev_splits, dev_scores)
     if measures:
         result["calibration"] = measures
     if config.measured_examples:

@@ -27,22 +27,12 @@ from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
+from multitask.setting_types import Limit, Mode, Smoothing
 from multitask.settings_by_name import SCALE
 from tasks import TaskOptions
 from tasks.imbalance import Weighting
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
-
-Mode = Literal[
-    "", "single", "multitask", "pretrain", "probe", "bilstm", "pareto", "ensemble", "soup"
-]
-LIMIT = "a whole number from 1 to 1000000, or a share above 0 and below 1"
-Limit = (
-    Annotated[int, Meta(ge=1, le=1_000_000, description=LIMIT)]
-    | Annotated[float, Meta(gt=0, lt=1, description=LIMIT)]
-)
-
-Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and below 1")]
 
 # Settings of the machine, which may differ between a checkpoint and its run.
 MACHINE = ("device", "linear")
@@ -134,6 +124,20 @@ class RunSettings(Settings):
         metavar="FILE",
         group="data",
         path=True,
+    )
+    widths: tuple[Count, ...] = setting(
+        (),
+        metavar="N",
+        group="training",
+        help="also train embeddings cut to their first N dimensions; the complete width is added",
+        source="Kusupati et al., 2022",
+    )
+    exits: tuple[Count, ...] = setting(
+        (),
+        metavar="N",
+        group="training",
+        help="also train embeddings of the states after layer N, from 1; the last layer is added",
+        source="Li et al., 2024",
     )
     freeze_encoder: bool = setting(
         False, help="train only the heads, and adapters if there are any", group="training"

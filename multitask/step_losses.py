@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -48,18 +48,22 @@ class StepLosses:
         first = unit.tasks[0]
         split = self.splits[first]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
-        clean_pass = EncoderPass(self.model, batches, len(split.row_tokens), first)
+        exits = self.model.exits
+        clean_pass = EncoderPass(self.model, batches, len(split.row_tokens), first, exits)
         copies = self.processes.count if self.tasks[first].compares_examples else 1
-        texts = clean_pass.texts
+        by_exit = clean_pass.by_exit
         if copies > 1:  # texts of all processes, in the order of the batch
             back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
-            order = torch.from_numpy(back).to(texts[0].device)
-            texts = tuple(self.processes.joined(text)[order] for text in texts)
+            order = torch.from_numpy(back).to(self.model.bi_encoder.device)
+            by_exit = [
+                tuple(self.processes.joined(text)[order] for text in texts) for texts in by_exit
+            ]
         losses: dict[str, Tensor] = {}
         passes = [clean_pass]
         for name in unit.tasks:
             split = self.splits[name]["train"]
-            examples, own = labelled_rows(split, part.indices, texts)
+            found = [labelled_rows(split, part.indices, texts) for texts in by_exit]
+            examples, own = found[0][0], [texts for _, texts in found]
             share = part.share
             if split.shared is not None:
                 share = len(examples) / labelled(split, unit.batches)
@@ -71,35 +75,44 @@ class StepLosses:
     def task_losses(
         self,
         name: str,
-        texts: Embeddings,
+        by_exit: Sequence[Embeddings],
         examples: np.ndarray,
         clean_pass: EncoderPass,
         part: Part,
         step: int,
     ) -> tuple[dict[str, Tensor], list[EncoderPass]]:
-        """Return a task's losses on some examples with these embeddings, and further passes."""
+        """Return a task's losses on some examples with these embeddings, and further passes.
+
+        Each loss is the mean over the trained sizes of embeddings (2D Matryoshka; Li et al., 2024).
+        Regularisers with passes of their own belong to the loss of the complete size.
+        """
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
         if not len(examples):  # zeros that can be differentiated
-            nothing = torch.stack([text.sum() for text in texts]).sum()
+            nothing = torch.stack([text.sum() for text in by_exit[0]]).sum()
             return dict.fromkeys(task.objectives, nothing), []
         targets = split.targets(examples, self.model.bi_encoder.device)
-        outputs = self.model.heads[name](*texts)
-        values = task.compute_losses(outputs, texts, targets)
+        soft = split.soft_targets(examples, targets.device)
+        totals: dict[str, Tensor] = {}
         passes: list[EncoderPass] = []
-        if active := self.regularizers_of(task):
-            first = task.objectives[0]
+        first = task.objectives[0]
+        for number, texts in enumerate(self.model.cut(by_exit)):
+            outputs = self.model.heads[name](*texts)
+            values = task.compute_losses(outputs, texts, targets)
+            progress = step / self.total_steps
             clean = CleanPass(
-                *(clean_pass, task, part, step, targets, outputs, values[first]),
-                soft=split.soft_targets(examples, targets.device),
-                progress=step / self.total_steps,
+                *(clean_pass, task, part, step, targets, outputs, values[first], soft, progress)
             )
-            for regularizer in active:
+            for regularizer in self.regularizers_of(task, complete=number == 0):
                 term = regularizer(clean)
                 values[first] = values[first] + term.value
                 passes += term.passes
-        return values, passes
+            totals = {key: totals[key] + loss for key, loss in values.items()} if totals else values
+        count = len(self.model.sizes)
+        return totals if count == 1 else {k: one / count for k, one in totals.items()}, passes
 
-    def regularizers_of(self, task: Task) -> list[RegularizerState]:
-        """Return the regularisers of a task; none if only the heads are trained."""
+    def regularizers_of(self, task: Task, complete: bool = True) -> list[RegularizerState]:
+        """Return the regularisers of a task at a size; none if only the heads are trained."""
         every = [] if self.model.trains_only_heads else self.regularizers.values()
-        return [one for one in every if task.name in one.weights]
+        return [
+            one for one in every if task.name in one.weights and (complete or one.of_every_size)
+        ]

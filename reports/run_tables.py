@@ -97,6 +97,26 @@ def class_lines(by_task: Mapping[str, ByClass]) -> Iterator[str]:
         yield f"\n{shown_table(*class_table(by_task))}\n"
 
 
+def size_table(sizes: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: the dev metrics of each size of embeddings."""
+    dev = sizes[0]["dev"]
+    columns = [
+        (task, name) for task, found in dev.items() if isinstance(found, dict) for name in found
+    ]
+    rows = [
+        [str(one["layers"]), str(one["width"])]
+        + [f"{one['dev'][task][name]:.4f}" for task, name in columns]
+        for one in sizes
+    ]
+    return ["layers", "width", *(f"{task} {name}" for task, name in columns)], rows
+
+
+def size_lines(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table of the sizes of embeddings after an empty line, if several are trained."""
+    if sizes:
+        yield f"\n{shown_table(*size_table(sizes))}\n"
+
+
 def summary(result: dict[str, Any]) -> str:
     """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
 
@@ -126,6 +146,7 @@ def summary(result: dict[str, Any]) -> str:
         shown_table(["task", "metric", "dev", *further], rows),
         *blanks(result["dev"], further),
         *([f"\n{shown_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
+        *size_lines(result.get("sizes", [])),
         *class_lines(result.get("by_class", {}).get("dev", {})),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']} s "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
-from reports.run_tables import CALIBRATED, calibration_table
+from reports.run_tables import CALIBRATED, calibration_table, size_table
 from reports.tables import markdown_table
 from serving.card_reader import reader
 from serving.head_formulas import exported_heads
@@ -58,6 +58,11 @@ CALIBRATION = (
     f"By temperature scaling and split conformal prediction: {CALIBRATED}. `MultiTaskModel` reads "
     "the calibration from `calibration.json`; code without this toolkit has the scores before it."
 )
+SMALLER = (
+    "Trained to be cut to their first dimensions (Matryoshka embeddings; `truncate_dim` of "
+    "sentence-transformers), and after earlier layers. `BiEncoder.encode(width=..., layers=...)` "
+    "computes them; the sizes are in `sizes.json`. Scores on dev:"
+)
 USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python
 from serving import MultiTaskModel
@@ -102,6 +107,8 @@ def card(
     if "dev" in metrics:
         parts += ["## Scores", markdown_table(["task", "metric", "dev", "test"], scores(metrics))]
         parts.append("The best epoch was chosen on the dev examples whose scores these are.")
+    if sizes := metrics.get("sizes"):
+        parts += ["## Smaller embeddings", SMALLER, markdown_table(*size_table(sizes))]
     if calibrated := metrics.get("calibration"):
         parts += ["## Calibration", markdown_table(*calibration_table(calibrated)), CALIBRATION]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []

@@ -34,10 +34,13 @@ def encode_file(
     compiled: bool = False,
     verbose: bool = False,
     run: EncoderOfRun | None = None,
+    width: int | None = None,
+    layers: int | None = None,
 ) -> str:
     """Write the embeddings of `total` sentences to `target`; return a line with the speed.
 
-    The encoder is that of `config`, or of a `run`. The rows of empty texts are NaN.
+    The encoder is that of `config`, or of a `run`, cut to `width` dimensions and `layers` layers.
+    The rows of empty texts are NaN.
     """
     import numpy as np
 
@@ -65,6 +68,7 @@ def encode_file(
         from serving.run_encoder import encoder_of_run
 
         model = encoder_of_run(run.folder, config, run.task, run.use)
+    model = model.smaller(width, layers)
     if compiled:
         if isinstance(model.encoder, AdaptedEncoder):
             expected = "expected an encoder without an adapter; --mode export --task merges it"

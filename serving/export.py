@@ -21,6 +21,7 @@ from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
 from minbert.folder import save_encoder, write_limit
+from minbert.sizes import SIZES, write_sizes
 from multitask.calibration import write_calibration
 from multitask.methods import UserMethods
 from multitask.run_folder import CALIBRATION, EXPORTED
@@ -38,7 +39,7 @@ OWN = (
     *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "heads.onnx"),
     "model.onnx",
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
-    *("tokenizer.json", "tokenizer_config.json", CALIBRATION),
+    *("tokenizer.json", "tokenizer_config.json", CALIBRATION, SIZES),
 )
 
 
@@ -213,8 +214,9 @@ def merged(
         raise RunError(f"--task: expected the task whose adapter is merged, {names}, found none")
     by_task = {key: metrics[key] for key in ("dev", "test", "calibration") if key in metrics}
     only = {key: {task: found[task]} for key, found in by_task.items() if task in found}
+    sizes = [{**one, "dev": {task: one["dev"][task]}} for one in metrics.get("sizes", [])]
     cut = {"cut_texts": {n: c for n, c in metrics.get("cut_texts", {}).items() if n == task}}
-    return model.merged(task), {**metrics, **only, **cut}
+    return model.merged(task), {**metrics, **only, **cut, "sizes": sizes}
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:
@@ -244,6 +246,7 @@ def write(
         # The run's token limit, in a file that transformers does not read.
         tokenizer = model.model.bi_encoder.tokenizer
         write_limit(folder, tokenizer.max_tokens, tokenizer.lower)
+        write_sizes(folder, model.model.bi_encoder.sizes)
     else:
         model.model.save(folder)
     write_settings(model, folder)

@@ -147,14 +147,15 @@ class MultiTaskModel:
         precision: str = "fp32",
         normalize: bool | None = None,
         task: str | None = None,
+        **size: int | None,
     ) -> np.ndarray:
-        """Return embeddings (n, H) in float32; see `BiEncoder.encode`.
+        """Return embeddings (n, H) in float32; see `BiEncoder.encode`, also for `size`.
 
         The encoder is the one of `task`, with its adapter. Warn with a SharedEncoderWarning if the
         run has adapters and `task` is None, and raise RunError for a task without an adapter.
         """
-        encode = bi_encoder_of(self.model, task, "task").encode
-        return encode(sentences, precision, normalize)
+        model = bi_encoder_of(self.model, task, "task").smaller(**size)
+        return model.encode(sentences, precision, normalize)
 
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.
@@ -172,7 +173,8 @@ class MultiTaskModel:
                 f"{self.config.adapter.name}; --mode predict and --mode encode with --run use them"
             ) from error
         config = of_one_task(self.config, task)
-        bi_encoder = BiEncoder(encoder, shared.tokenizer, shared.pooling, shared.normalize)
+        texts = shared.tokenizer, shared.pooling, shared.normalize
+        bi_encoder = BiEncoder(encoder, *texts, sizes=shared.sizes)
         model = EncoderWithHeads(bi_encoder, build_tasks(config), config.seed)
         model.heads[task] = self.model.heads[task]
         kept = {name: one for name, one in self.calibrations.items() if name == task}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from torch import Tensor
 
@@ -79,9 +79,14 @@ class Term(NamedTuple):
 
 
 class RegularizerState:
-    """A regulariser in one run, for the tasks in `weights`; by default it has no state."""
+    """A regulariser in one run, for the tasks in `weights`; by default it has no state.
+
+    If the encoder is trained for several sizes of embeddings, the term is added to the loss of the
+    complete size, or, with `of_every_size`, to that of each size.
+    """
 
     weights: Mapping[str, float]
+    of_every_size: ClassVar[bool] = False
 
     def __call__(self, clean: CleanPass) -> Term:
         raise NotImplementedError
@@ -99,6 +104,8 @@ class RegularizerState:
 
 class Weighted(RegularizerState):
     """A term times the weight of its task."""
+
+    of_every_size = True
 
     def __init__(self, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]) -> None:
         self.weights, self.term = weights, term

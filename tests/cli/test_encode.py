@@ -58,6 +58,14 @@ def test_the_array_equals_that_of_python(run_ok, text, tmp_path, precision):
     assert [path.name for path in target.parent.iterdir()] == ["a.npy"]
 
 
+def test_smaller_embeddings_are_those_of_python(run_ok, text, tmp_path):
+    target = tmp_path / "a.npy"
+    result = run_ok(*ENCODE, "--input", text, "--output", target, "--width", "8", "--layers", "1")
+    assert "100 x 8, " in result.stdout
+    expected = BiEncoder.from_pretrained("tiny").encode(TEXTS, width=8, layers=1)
+    assert np.array_equal(np.load(target), expected)
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_path, normalize):
     source, target = tmp_path / "a.csv", tmp_path / "a.npy"
@@ -79,6 +87,9 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
         (1, "--input s.jsonl --column s --output a.npy", "line 2: expected text"),
         (1, "--input empty.txt --output a.npy", "expected at least one sentence"),
         (1, "--input a.txt --output a.npy --column x", "a file with columns"),
+        (1, "--input a.txt --output a.npy --width 33", "width: expected from 1 to 32"),
+        (1, "--input a.txt --output a.npy --layers 3", "layers: expected from 1 to 2"),
+        (2, "--input a.txt --output a.npy --width 0", "--width: expected a whole number from 1"),
     ],
 )
 def test_wrong_files_are_refused(error_line, text, cwd, status, argv, expected):
@@ -213,6 +224,21 @@ def test_the_sentences_nearest_to_a_query_are_printed(sentences, finished, run_o
     assert "expected a text" in error_line(2, *similar, " ")
     encoders = ("--run", finished[0], "--encoder", "tiny")
     assert "expected at most one" in error_line(2, *similar, "x", *encoders)
+
+
+def test_similar_and_mine_search_smaller_embeddings(finished, sentences, run_ok, tmp_path):
+    model = BiEncoder.from_pretrained(finished[0] / "checkpoint" / "best")
+    small = model.encode(SENTENCES, normalize=True, width=5, layers=1).astype(np.float64)
+    files = ("--input", sentences, "--run", finished[0], "--width", "5", "--layers", "1")
+    lines = run_ok("--mode", "similar", *files, "--query", SENTENCES[0]).stdout.splitlines()[2:]
+    found = [float(line.split()[0]) for line in lines]
+    np.testing.assert_allclose(found, np.sort(small @ small[0])[::-1], atol=1e-4)
+    expected = np.sort((small @ small.T)[np.triu_indices(5, 1)])[::-1]
+    rows = read(run_ok("--mode", "mine", *files).stdout)
+    np.testing.assert_allclose([float(row[0]) for row in rows[1:]], expected, atol=1e-4)
+    kept = tmp_path / "small.npy"
+    run_ok("--mode", "encode", *files, "--output", kept)
+    assert read(run_ok("--mode", "mine", *files, "--embedded", kept).stdout)[1:] == rows[1:]
 
 
 def test_empty_texts_keep_their_row_and_are_counted(run_ok, error_line, tmp_path):

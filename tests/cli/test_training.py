@@ -250,3 +250,11 @@ def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path)
     assert "seed is" in error_line(1, *argv, "--seed", "2")
     for ray, losses in enumerate(front["losses"], 1):
         assert list(metrics(sweep / f"ray-{ray}")["training_losses"].values()) == losses
+
+
+def test_the_scores_of_every_size_are_printed(run_ok, tmp_path):
+    command = "--mode single --task sts --encoder tiny --limit 16 --epochs 1 --widths 8 --exits 1"
+    shown = run_ok(*command.split(), "--output", tmp_path / "run").stdout.splitlines()
+    begin = shown.index("layers  width  sts pearson  sts spearman")
+    sizes = [tuple(line.split()[:2]) for line in shown[begin + 2 : begin + 6]]
+    assert sizes == [("2", "32"), ("2", "8"), ("1", "32"), ("1", "8")]

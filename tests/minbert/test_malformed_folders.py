@@ -44,6 +44,10 @@ FILES = [
     ("sentence_bert_config.json", b'{"max_seq_length": "10"}', "found '10'"),
     ("sentence_bert_config.json", b'{"max_seq_length": 2}', "at least 3 tokens"),
     ("config_sentence_transformers.json", b'{"default_prompt_name": "query"}', "'query'"),
+    ("sizes.json", b"[]", "sizes.json: expected a JSON object"),
+    ("sizes.json", b'{"widths": 8}', "sizes.json: expected lists of widths and exits"),
+    ("sizes.json", b'{"widths": ["8"]}', "sizes.json: widths: expected from 1 to 32, the width"),
+    ("sizes.json", b'{"exits": [3]}', "sizes.json: exits: expected from 1 to 2, the number"),
     (WEIGHTS, lambda content: content[:5000], f"{WEIGHTS}: the weights cannot be read"),
     (WEIGHTS, b"", f"{WEIGHTS}: the weights cannot be read"),
 ]

@@ -39,6 +39,7 @@ KINDS = (
     "lora",
     *("sum", "pcgrad", "epo", "famo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
+    *("sizes", "simcse-sizes"),
     *("contrastive", "contrastive-representation"),
 )
 

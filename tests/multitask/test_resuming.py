@@ -99,6 +99,9 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"adapter": PAL(), "proximal_weight": {"sts": 1.0}, "precision": "bf16"},
         {"adapter": LoRA(), "freeze_encoder": True, "combiner": "sum"},
         {"precision": "bf16", "micro_batch": 3},
+        {"widths": (16, 8), "exits": (1,), "smart_weight": {"sst": 1.0}, "micro_batch": 3},
+        {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "widths": (8,), "exits": (1,)},
+        {"widths": (8,), "exits": (1,), "adapter": LoRA(), "precision": "bf16"},
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},
         {

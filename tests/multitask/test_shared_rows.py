@@ -9,7 +9,7 @@ from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from multitask.assembly import assemble, build_tasks
-from multitask.evaluation import score_split, score_splits
+from multitask.evaluation import evaluate_sizes, score_split, score_splits
 from multitask.regularizers import Smart
 from multitask.streams import next_batches
 from multitask.trainer import Trainer
@@ -110,12 +110,18 @@ def test_a_step_has_the_gradient_of_separate_passes(make, changes, measure):
         assert_near_in_norm(gradients(trainer), expected, step_terms(trainer))
 
 
-def test_each_row_is_encoded_once_in_training_and_evaluation(make, encoded):
-    trainer = make(batch_size=8)
+@pytest.mark.parametrize("sizes", [{}, {"widths": (8,), "exits": (1,)}], ids=["whole", "sizes"])
+def test_each_row_is_encoded_once_in_training_and_evaluation(make, encoded, sizes):
+    trainer = make(batch_size=8, **sizes)
     trainer.train_epoch(1)
     assert sum(encoded) == 37
     encoded.clear()
     trainer.evaluate()
+    assert sum(encoded) == 11
+    encoded.clear()
+    dev = {name: trainer.splits[name]["dev"] for name in trainer.tasks}
+    found = evaluate_sizes(trainer.model, trainer.tasks, dev, trainer.processes)
+    assert len(found) == (4 if sizes else 1)
     assert sum(encoded) == 11
     encoded.clear()
     alone = make(shared=False, batch_size=8)
