@@ -12,6 +12,9 @@ import torch
 from torch import Tensor
 
 from minbert.sources import minilm_folder
+from minbert.tokenizer import Tokenizer
+from serving.static import Student
+from serving.static_export import save_student
 
 WIDTH = 384
 MAX_TOKENS = 256  # the value that sentence-transformers reads
@@ -90,20 +93,80 @@ def pad(tokenizer: Any, lists: list[list[int]]) -> Any:
     return tokenizer.pad({"input_ids": lists}, return_tensors="pt")
 
 
-def onnx_encode(tokenizer: Any, batch_size: int) -> Encode:
-    """Return an ONNX Runtime encoder: float32, CPU, all graph optimisations, sorted batches."""
+def onnx_encode(tokenizer: Any, batch_size: int, int8: bool = False) -> Encode:
+    """Return an ONNX Runtime encoder: CPU, all graph optimisations, sorted batches.
+
+    With `int8`, weights have a scale per output channel; activations are quantised dynamically.
+    """
     import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "minilm.onnx"
+        export_onnx(file)
+        if int8:
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            quantised = Path(folder) / "int8.onnx"
+            quantize_dynamic(file, quantised, weight_type=QuantType.QInt8, per_channel=True)
+            file = quantised
+        providers = ["CPUExecutionProvider"]
+        session = onnxruntime.InferenceSession(str(file), options, providers=providers)
+
+    def states_of(inputs: Any) -> Tensor:
+        return torch.from_numpy(session.run(None, onnx_inputs(inputs))[0])
+
+    return padded_encode(states_of, tokenizer, batch_size, bucketed=True)
+
+
+def openvino_encode(tokenizer: Any, batch_size: int, calibration: Sequence[str]) -> Encode:
+    """Return an OpenVINO encoder in int8: CPU, sorted batches.
+
+    NNCF quantises weights and activations, whose ranges come from the texts of `calibration`.
+    """
+    import nncf
+    import openvino
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "minilm.onnx"
         export_onnx(file)
-        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        model = openvino.convert_model(str(file))
+    lists = tokenizer(list(calibration), truncation=True, max_length=MAX_TOKENS)["input_ids"]
+    samples = nncf.Dataset([onnx_inputs(pad(tokenizer, [ids])) for ids in lists])
+    kind = nncf.ModelType.TRANSFORMER
+    quantised = nncf.quantize(model, samples, model_type=kind, subset_size=len(lists))
+    settings = {
+        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
+        "INFERENCE_PRECISION_HINT": "f32",  # of the other layers; else bf16 where the CPU has it
+    }
+    compiled = openvino.Core().compile_model(quantised, "CPU", settings)
 
     def states_of(inputs: Any) -> Tensor:
-        feed = {name: inputs[name].numpy() for name in ("input_ids", "attention_mask")}
-        return torch.from_numpy(session.run(None, feed)[0])
+        return torch.from_numpy(compiled(onnx_inputs(inputs))[0])
 
     return padded_encode(states_of, tokenizer, batch_size, bucketed=True)
+
+
+def onnx_inputs(inputs: Any) -> dict[str, np.ndarray]:
+    return {name: inputs[name].numpy() for name in ("input_ids", "attention_mask")}
+
+
+def model2vec_encode(width: int) -> Encode:
+    """Return a model2vec encoder, distilled from the same weights by its own `distill`."""
+    from model2vec.distill import distill
+
+    return distill(str(minilm_folder()), pca_dims=width).encode
+
+
+def static_encode(student: Student, tokenizer: Tokenizer) -> Encode:
+    """Return our static student as sentence-transformers opens its export."""
+    from sentence_transformers import SentenceTransformer
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_student(student, tokenizer, Path(folder))
+        model = SentenceTransformer(folder, device="cpu")
+    return sentence_transformers_encode(model, 1024)
 
 
 class LastStates(torch.nn.Module):

@@ -24,13 +24,14 @@ from minbert.folder import save_encoder, write_limit
 from minbert.sizes import SIZES, write_sizes
 from multitask.calibration import write_calibration
 from multitask.methods import UserMethods
-from multitask.run_folder import CALIBRATION, EXPORTED
+from multitask.run_folder import CALIBRATION, EXPORTED, RunFolder
 from multitask.stored_config import without_paths
 from reports.store import read_metrics
 from serving.card import card
 from serving.card_reader import reason_without_reader
 from serving.head_formulas import exported_heads, reason_without, shown_scores
 from serving.model import MultiTaskModel
+from serving.static_export import StaticSettings, write_static
 
 OUTPUTS = ["embeddings", "pooled"]  # the second ones are never normalised
 INPUTS = ["input_ids", "attention_mask"]
@@ -39,6 +40,7 @@ OWN = (
     *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "heads.onnx"),
     "model.onnx",
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
+    "config_sentence_transformers.json",
     *("tokenizer.json", "tokenizer_config.json", CALIBRATION, SIZES),
 )
 
@@ -48,6 +50,7 @@ LEFT_OUT: Mapping[str, Callable[[MultiTaskModel, str], str | None]] = {
     "onnx": reason_without,
     "sentence-transformers": reason_without_reader,
     "transformers": lambda model, name: None,  # it has no such part
+    "static": lambda model, name: None,
 }
 
 
@@ -154,6 +157,7 @@ def push_to_hub(
     token: str | None = None,
     use: UserMethods = (),
     task: str | None = None,
+    static: StaticSettings | None = None,
 ) -> str:
     """Upload an export of a run to `owner/name` on the Hugging Face hub; return its address.
 
@@ -161,7 +165,7 @@ def push_to_hub(
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "export"
-        export(run, folder, kind, use=use, repo=repo, task=task)
+        export(run, folder, kind, use=use, repo=repo, task=task, static=static)
         return upload(folder, repo, private, token, f"Upload of {run.name}")
 
 
@@ -173,6 +177,7 @@ def export(
     use: UserMethods = (),
     repo: str | None = None,
     task: str | None = None,
+    static: StaticSettings | None = None,
 ) -> list[str]:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
@@ -181,7 +186,8 @@ def export(
     heads' scores; a line is returned for each head that is not in it. A folder that a killed
     export was replacing is restored first. `repo` is the name on the hub, for the card. `task` is
     required for a run with adapters: the export has its head, and its adapter merged into the
-    encoder. Raises RunError, or UserError if the folder has other content.
+    encoder. The kind `static` has a student of the encoder and no heads; `static` are its settings.
+    Raises RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -195,7 +201,10 @@ def export(
         model, metrics = merged(model, metrics, task)
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
-        write(model, metrics, new, kind, repo)
+        if kind == "static":
+            write_static(model, RunFolder(run), new, static or StaticSettings(), task, repo)
+        else:
+            write(model, metrics, new, kind, repo)
     reason_of = LEFT_OUT[kind]
     found = {name: reason_of(model, name) for name in model.tasks}
     return [

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import __main__, class_losses, encode, lstm, serving, startup, timing, train_steps
+from benchmarks import (
+    __main__,
+    class_losses,
+    encode,
+    lstm,
+    serving,
+    smaller,
+    startup,
+    timing,
+    train_steps,
+)
 from benchmarks.mining import missed, sentences_of
 from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
 from common.json_files import read_json
@@ -88,6 +98,48 @@ def test_lstm(measured, monkeypatch):
     (found,) = measured("lstm", "--texts", "20").values()
     assert len(found) == 3
     assert found["ours"]["gradient_difference"] <= 1e-5
+
+
+@pytest.mark.slow
+def test_smaller(measured, monkeypatch):
+    monkeypatch.setattr(
+        smaller, "SIDES", {one: smaller.SIDES[one] for one in (smaller.precisions, smaller.onnx)}
+    )
+    (found,) = measured("smaller", "--texts", "20").values()
+    assert found["ours fp32"]["cosine_min"] == pytest.approx(1)
+    assert found["ours fp32"]["nearest"] == 1
+    for name, least in (("ours bf16", 0.9995), ("ONNX Runtime int8, bucketed 64", 0.98)):
+        assert found[name]["cosine_mean"] >= least
+        assert abs(found[name]["spearman"] - found["ours fp32"]["spearman"]) < 0.02
+    # Rounding swaps ranks of almost equal cosines only.
+    full = found["ONNX Runtime fp32, bucketed 64"]
+    assert full["spearman"] == pytest.approx(found["ours fp32"]["spearman"], abs=1e-3)
+
+
+def test_static_students_are_compared_in_their_own_space(monkeypatch):
+    texts = sentences_of(data_folder("sample"), 60)
+    place = smaller.Place(BiEncoder.from_pretrained("tiny"), texts, ["fp32"])
+    monkeypatch.setattr(smaller, "STATIC_WIDTHS", (8,))
+    monkeypatch.setattr(smaller, "SIDES", dict.fromkeys((smaller.precisions, smaller.students), ()))
+    sides = smaller.build_sides(place)
+    found = smaller.compare(sides, texts, 1)["ours static 8"]
+    assert found["cosine_mean"] > 0.9
+    assert 0 < found["nearest"] <= 1
+
+
+def test_sides_without_their_packages_are_skipped(monkeypatch, capsys):
+    monkeypatch.setattr(smaller, "SIDES", {smaller.openvino: ("no_such_package",)})
+    assert smaller.build_sides(smaller.Place(BiEncoder.from_pretrained("tiny"), [], [])) == {}
+    assert capsys.readouterr().out == "no_such_package: not installed, so openvino is skipped\n"
+
+
+def test_nearest_texts_equal_those_of_a_double_loop():
+    embeddings = np.random.default_rng(0).normal(size=(30, 4))
+    for row, found in enumerate(smaller.nearest(embeddings)):
+        one = embeddings[row]
+        cosines = [one @ other / np.linalg.norm(other) for other in embeddings]
+        order = sorted((place for place in range(30) if place != row), key=lambda i: -cosines[i])
+        assert set(found) == set(order[:10])
 
 
 @pytest.mark.slow

@@ -4,13 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file
 from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import RunError, SharedEncoderWarning
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
-from multitask.assembly import build_tasks
+from multitask.assembly import build_tasks, training_texts
 from multitask.config import RunConfig
 from multitask.teachers import computed
 from multitask.training import Run
@@ -18,6 +19,7 @@ from serving import MultiTaskModel
 from serving.export import export
 from serving.joined_passes import EmbeddingRequest, answers
 from serving.run_encoder import of_one_task
+from serving.static import distil
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -158,6 +160,17 @@ def test_other_libraries_open_a_merged_export(lora, tmp_path):
     with torch.inference_mode():
         hidden = theirs(**tokenizer(TEXTS[:1], return_tensors="pt")).last_hidden_state
     assert_near(hidden.mean(1), expected[:1], terms_of(model))
+
+
+def test_a_static_student_has_the_adapter_of_its_task(lora, tmp_path):
+    model = MultiTaskModel.load(lora)
+    export(lora, tmp_path / "sst", "static", task="sst")
+    found = load_file(tmp_path / "sst" / "model.safetensors")["embedding.weight"]
+    texts = training_texts(of_one_task(model.config, "sst"))
+    merged = model.merged("sst").model.bi_encoder
+    np.testing.assert_array_equal(found, distil(merged, texts, seed=model.config.seed).table)
+    assert (found != distil(model.model.bi_encoder, texts, seed=model.config.seed).table).any()
+    assert "trained on sst (32 wide)" in (tmp_path / "sst" / "README.md").read_text("utf-8")
 
 
 def test_exports_without_an_adapter_to_merge_are_refused(lora, pal, trained, tmp_path):

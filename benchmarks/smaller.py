@@ -1,0 +1,158 @@
+"""Quality against speed: encoders of less precision or width, static tables, quantised peers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.encode import cosine
+from benchmarks.timing import in_rounds, make_result, rate_table, timed
+from minbert.bi_encoder import BiEncoder
+from serving.static import distil
+from tasks import build_task, data_folder
+from tasks.metrics import spearman
+
+REFERENCE = "ours fp32"
+STATIC_WIDTHS = (256,)
+NEAREST = 10
+BUCKET = 64  # texts in a batch of a peer
+CALIBRATION = 300  # texts, NNCF's default
+
+
+@dataclass(frozen=True)
+class Side:
+    """An encoder of texts, and the map from fp32 embeddings (n, H) to its space.
+
+    The cosine to fp32 needs this map; None if it is not known.
+    """
+
+    encode: peers.Encode
+    space: Callable[[np.ndarray], np.ndarray] | None = lambda embeddings: embeddings
+
+
+@dataclass(frozen=True)
+class Place:
+    """What sides are built of: the model, training texts and the precisions to measure."""
+
+    model: BiEncoder
+    texts: Sequence[str]
+    precisions: Sequence[str]
+
+
+def precisions(place: Place) -> dict[str, Side]:
+    names = dict.fromkeys(["fp32", *place.precisions])
+    encode = partial(place.model.encode, normalize=True)
+    return {f"ours {name}": Side(partial(encode, precision=name)) for name in names}
+
+
+def students(place: Place) -> dict[str, Side]:
+    """Static students of several widths, fitted to the training texts."""
+    found = {}
+    for width in STATIC_WIDTHS:
+        student = distil(place.model, place.texts, width, progress=True)
+        projection = student.projection.numpy()
+        encode = peers.static_encode(student, place.model.tokenizer)
+        found[f"ours static {width}"] = Side(encode, partial(projected, projection))
+    return found
+
+
+def projected(projection: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
+    return embeddings @ projection
+
+
+def model2vec(place: Place) -> dict[str, Side]:
+    return {f"model2vec {w}": Side(peers.model2vec_encode(w), None) for w in STATIC_WIDTHS}
+
+
+def onnx(place: Place) -> dict[str, Side]:
+    encode, tokenizer = peers.onnx_encode, peers.plain_tokenizer()
+    return {
+        f"ONNX Runtime {name}, bucketed {BUCKET}": Side(encode(tokenizer, BUCKET, name == "int8"))
+        for name in ("fp32", "int8")
+    }
+
+
+def openvino(place: Place) -> dict[str, Side]:
+    some = place.texts[:: max(1, len(place.texts) // CALIBRATION)][:CALIBRATION]
+    encode = peers.openvino_encode(peers.plain_tokenizer(), BUCKET, some)
+    return {f"OpenVINO int8, bucketed {BUCKET}": Side(encode)}
+
+
+# Sides, and the packages that they need.
+SIDES: dict[Callable[[Place], dict[str, Side]], tuple[str, ...]] = {
+    precisions: (),
+    students: ("sentence_transformers",),
+    model2vec: ("model2vec", "skeletoken"),
+    onnx: ("onnx", "onnxruntime"),
+    openvino: ("onnx", "openvino", "nncf"),
+}
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    """Measure quality on STS dev, and speed and agreement with fp32 on Quora's dev questions."""
+    if args.device != "cpu":
+        raise SystemExit("smaller: expected --device cpu")
+    folder = data_folder(args.data)
+    model = BiEncoder.from_pretrained("minilm")
+    train = [build_task(name).read(folder, "train").texts for name in ("sst", "qqp", "sts")]
+    texts = [text for columns in train for column in columns for text in column]
+    sides = build_sides(Place(model, texts, args.precisions))
+    questions = [text for column in build_task("qqp").read(folder, "dev").texts for text in column]
+    found = compare(sides, questions[: args.texts], args.repetitions)
+    dev = build_task("sts").read(folder, "dev")
+    assert dev.targets is not None, "dev has labels"
+    for name, side in sides.items():
+        scores = cosine(*(np.asarray(side.encode(column)) for column in dev.texts))
+        found[name]["spearman"] = spearman(scores, np.asarray(dev.targets))
+    group = f"minilm, {len(questions[: args.texts]):,} questions, STS dev of {len(scores):,} pairs"
+    return make_result(args, "sentences/s", {group: found})
+
+
+def build_sides(place: Place) -> dict[str, Side]:
+    """Return all sides by name; print a line for each that needs a package that is missing."""
+    found: dict[str, Side] = {}
+    for build, packages in SIDES.items():
+        if missing := [name for name in packages if find_spec(name) is None]:
+            print(f"{', '.join(missing)}: not installed, so {build.__name__} is skipped")
+        else:
+            found |= build(place)
+    return found
+
+
+def compare(sides: dict[str, Side], texts: list[str], repetitions: int) -> dict[str, Any]:
+    """Return the sentences/s of each side, and its agreement with fp32."""
+    embeddings: dict[str, np.ndarray] = {}
+
+    def run(name: str) -> float:
+        return timed(lambda: embeddings.update({name: np.asarray(sides[name].encode(texts))}))
+
+    seconds = in_rounds({name: partial(run, name) for name in sides}, repetitions)
+    rates = rate_table(seconds, len(texts), REFERENCE)
+    reference = embeddings[REFERENCE]
+    near = nearest(reference)
+    for name, found in embeddings.items():
+        shared = [len(np.intersect1d(*pair)) for pair in zip(near, nearest(found), strict=True)]
+        rates[name]["nearest"] = float(np.mean(shared)) / near.shape[1]
+        if (space := sides[name].space) is not None:
+            cosines = cosine(found, space(reference))
+            rates[name] |= {
+                "cosine_min": float(cosines.min()),
+                "cosine_mean": float(cosines.mean()),
+            }
+    return rates
+
+
+def nearest(embeddings: np.ndarray) -> np.ndarray:
+    """Return for each of n texts the rows of the `NEAREST` others of largest cosine (n, 10)."""
+    unit = embeddings / np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-12)
+    similarities = unit @ unit.T
+    np.fill_diagonal(similarities, -2)
+    count = min(NEAREST, len(unit) - 1)
+    return np.argpartition(-similarities, count - 1, axis=1)[:, :count]
