@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
 from serving.empty_texts import is_empty, warn_of_empty_texts
-from serving.quantized import Index
+from serving.quantized import Index, as_tensor
 from serving.rows import Rows
 from tasks.tables import read_sentences
 
@@ -185,27 +185,31 @@ class CodedBlocks:
 
     def __init__(self, rows: Rows, there: np.ndarray, index: Index) -> None:
         self.rows, self.there, self.index = rows, there, index
+        self.space = torch.empty(2 * BLOCK * BLOCK)
 
     def read(self, begin: int) -> Any:
         return self.index.take(part(self.rows, self.there, begin))
 
     def compare(self, block: Any, others: Any, begin: int, other: int, best: TopPairs) -> None:
-        found = self.index.code.scores(block, others)
-        found *= torch.from_numpy(np.array(block["scales"]))[:, None]
+        found = self.index.code.scores(block, others, self.space)
+        found *= as_tensor(block["scales"])[:, None]
         if begin == other:
             found.masked_fill_(~torch.ones_like(found, dtype=torch.bool).triu(1), -3)
         one_error, two_error = float(block["errors"].max()), float(others["errors"].max())
         margin = one_error + two_error + one_error * two_error + ROUNDING
-        if float(found.max()) < best.threshold - margin:
-            return
-        left, right = torch.nonzero(found >= best.threshold - margin, as_tuple=True)
-        for some in range(0, len(left), FEW):
-            one, two = left[some : some + FEW], right[some : some + FEW]
-            above = found[one, two] >= best.threshold - margin
-            first, second = one[above] + begin, two[above] + other
-            cosines = self.cosines(first.numpy(), second.numpy())
-            above = cosines >= best.threshold
-            best.add(first[above], second[above], cosines[above])
+        hit = torch.nonzero(found.amax(1) >= best.threshold - margin)[:, 0]
+        for few in hit.split(max(1, CHUNK // found.shape[1])):
+            near = found[few]
+            left, right = torch.nonzero(near >= best.threshold - margin, as_tuple=True)
+            one, cosines = few[left], near[left, right]
+            for some in range(0, len(one), FEW):
+                part = slice(some, some + FEW)
+                above = cosines[part] >= best.threshold - margin
+                first, second = one[part][above] + begin, right[part][above] + other
+                exact = self.cosines(first.numpy(), second.numpy())
+                above = exact >= best.threshold
+                if above.any():
+                    best.add(first[above], second[above], exact[above])
 
     def cosines(self, first: np.ndarray, second: np.ndarray) -> Tensor:
         one, two = (self.rows.take(self.there[some]) for some in (first, second))

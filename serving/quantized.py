@@ -38,8 +38,11 @@ STAMP = "index.json"
 PIECES, PIECE = 256, 4096  # pieces of the source in its checksum, and the bytes of each
 
 
-def float_product(left: Tensor, right: Tensor) -> Tensor:
-    """Return left @ right.T of int8 (a, H) and (b, H), in float32.
+Product = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def float_product(left: Tensor, right: Tensor, sums: Tensor) -> Tensor:
+    """Return left @ right.T of int8 (a, H) and (b, H), in float32; `sums` are not used.
 
     Sums of 127 x 127 are exact for widths up to 1,040; wider ones are summed in float64.
     """
@@ -47,13 +50,13 @@ def float_product(left: Tensor, right: Tensor) -> Tensor:
     return (left.to(kind) @ right.to(kind).T).float()
 
 
-def int8_product(left: Tensor, right: Tensor) -> Tensor:
-    """Return left @ right.T of int8 (a, H) and (b, H), in int32."""
-    return torch._int_mm(left, right.T)
+def int8_product(left: Tensor, right: Tensor, sums: Tensor) -> Tensor:
+    """Return left @ right.T of int8 (a, H) and (b, H), in int32, written to `sums` (a, b)."""
+    return torch._int_mm(left, right.T, out=sums)
 
 
 @cache
-def fastest_product() -> Callable[[Tensor, Tensor], Tensor]:
+def fastest_product() -> Product:
     """Return the faster of the two products on this CPU; both have the same results.
 
     PyTorch's own product of int8 is checked with a plain one of int32, with extreme values.
@@ -66,8 +69,9 @@ def fastest_product() -> Callable[[Tensor, Tensor], Tensor]:
         for rows in (33, 2048)
     )
     left[0], right[0], right[1] = 127, 127, -127
+    sums = torch.empty(33, 2048, dtype=torch.int32)
     try:
-        if not torch.equal(int8_product(left, right), left.int() @ right.int().T):
+        if not torch.equal(int8_product(left, right, sums), left.int() @ right.int().T):
             return float_product
     except RuntimeError:  # no kernel for this CPU
         return float_product
@@ -76,7 +80,7 @@ def fastest_product() -> Callable[[Tensor, Tensor], Tensor]:
         times = []
         for _ in range(3):
             begin = time.perf_counter()
-            product(left, right)
+            product(left, right, sums)
             times.append(time.perf_counter() - begin)
         seconds[product] = min(times)
     return min(seconds, key=lambda product: seconds[product])
@@ -96,20 +100,32 @@ def to_bits(block: np.ndarray) -> dict[str, np.ndarray]:
     return {"codes": np.packbits(block > 0, axis=1)}
 
 
-def int8_scores(queries: Arrays, rows: Arrays) -> Tensor:
+def int8_scores(queries: Arrays, rows: Arrays, space: Tensor | None = None) -> Tensor:
     """Return approximate cosines (q, b), as multiples of the scale of each query."""
-    product = fastest_product()(torch.from_numpy(queries["codes"]), as_tensor(rows["codes"]))
-    return product * as_tensor(rows["scales"])
+    left, right = as_tensor(queries["codes"]), as_tensor(rows["codes"])
+    return products(left, right, space).mul_(as_tensor(rows["scales"]))
 
 
-def binary_scores(queries: Arrays, rows: Arrays) -> Tensor:
+def binary_scores(queries: Arrays, rows: Arrays, space: Tensor | None = None) -> Tensor:
     """Return numbers (q, b) that grow with the product of a query and the signs of a row.
 
     With bits 0 and 1, the product is half of that with signs and half the sum of the query.
     """
-    codes = queries["codes"]
-    bits = np.unpackbits(rows["codes"], axis=1, count=codes.shape[1]).view(np.int8)
-    return fastest_product()(torch.from_numpy(codes), torch.from_numpy(bits)).float()
+    left = as_tensor(queries["codes"])
+    bits = np.unpackbits(rows["codes"], axis=1, count=left.shape[1]).view(np.int8)
+    return products(left, torch.from_numpy(bits), space)
+
+
+def products(left: Tensor, right: Tensor, space: Tensor | None) -> Tensor:
+    """Return left @ right.T of int8 (q, H) and (b, H), in float32.
+
+    The result is in `space`, float32 of at least 2 q b, if it is given: a loop that allocates large
+    tensors between small ones that stay would fragment the memory.
+    """
+    shape, size = (len(left), len(right)), len(left) * len(right)
+    space = torch.empty(2 * size) if space is None else space
+    sums = space[:size].view(torch.int32).view(shape)
+    return space[size : 2 * size].view(shape).copy_(fastest_product()(left, right, sums))
 
 
 def as_tensor(array: np.ndarray) -> Tensor:
@@ -124,12 +140,13 @@ class Code:
     Args:
         layout: shape and type of each array for n rows of width H.
         quantize: arrays of a block (b, H).
-        scores: numbers (q, b) that order the rows by similarity to each query.
+        scores: numbers (q, b) that order the rows by similarity to each query; see `products`
+            for its third argument.
     """
 
     layout: Callable[[int, int], dict[str, tuple[tuple[int, ...], Any]]]
     quantize: Callable[[np.ndarray], dict[str, np.ndarray]]
-    scores: Callable[[Arrays, Arrays], Tensor]
+    scores: Callable[[Arrays, Arrays, Tensor | None], Tensor]
 
 
 def int8_layout(n: int, width: int) -> dict[str, tuple[tuple[int, ...], Any]]:

@@ -106,12 +106,13 @@ def scan(
     best = BestRows(len(queries), count)
     size = max(1, min(ROWS, SCORES // len(queries)))
     codes, plain = to_int8(queries), torch.from_numpy(queries)
+    space = None if index is None else torch.empty(2 * size * len(queries))
     for begin in range(0, len(rows), size):
         which = slice(begin, begin + size)
         if index is None:
             scores = plain @ torch.from_numpy(np.ascontiguousarray(rows.take(which))).T
         else:
-            scores = index.code.scores(codes, index.take(which))
+            scores = index.code.scores(codes, index.take(which), space)
         if (empty := rows.empty[which]).any():
             scores[:, torch.from_numpy(empty)] = -torch.inf
         best.add(scores, begin)
