@@ -60,8 +60,10 @@ class Rows:
         return block
 
 
-def empty_texts_of(source: Path, column: str | None = None) -> np.ndarray:
-    """Return which sentences of a file (n,) are empty, and warn of them with their number.
+def empty_texts_of(
+    source: Path, column: str | None = None, result: str = "are not searched"
+) -> np.ndarray:
+    """Return which sentences of a file (n,) are empty, and warn of their number and `result`.
 
     The file is read once, and its sentences are not kept.
     """
@@ -70,7 +72,7 @@ def empty_texts_of(source: Path, column: str | None = None) -> np.ndarray:
     if empty.all():
         what = "only empty ones" if len(empty) else "none"
         raise UserError(f"{source}: expected at least one sentence, found {what}")
-    warn_of_empty_texts(int(empty.sum()), len(empty), "are not searched")
+    warn_of_empty_texts(int(empty.sum()), len(empty), result)
     return empty
 
 
