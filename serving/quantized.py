@@ -125,7 +125,9 @@ def products(left: Tensor, right: Tensor, space: Tensor | None) -> Tensor:
     shape, size = (len(left), len(right)), len(left) * len(right)
     space = torch.empty(2 * size) if space is None else space
     sums = space[:size].view(torch.int32).view(shape)
-    return space[size : 2 * size].view(shape).copy_(fastest_product()(left, right, sums))
+    # With a width of 1, torch 2.13's _int_mm returns without a result.
+    product = fastest_product() if left.shape[1] > 1 else float_product
+    return space[size : 2 * size].view(shape).copy_(product(left, right, sums))
 
 
 def as_tensor(array: np.ndarray) -> Tensor:
