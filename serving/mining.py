@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
 from serving.empty_texts import is_empty, warn_of_empty_texts
-from serving.quantized import Index, as_tensor
+from serving.quantized import Index
 from serving.rows import Rows
 from tasks.tables import read_sentences
 
@@ -192,7 +192,7 @@ class CodedBlocks:
 
     def compare(self, block: Any, others: Any, begin: int, other: int, best: TopPairs) -> None:
         found = self.index.code.scores(block, others, self.space)
-        found *= as_tensor(block["scales"])[:, None]
+        found *= torch.from_numpy(block["scales"])[:, None]
         if begin == other:
             found.masked_fill_(~torch.ones_like(found, dtype=torch.bool).triu(1), -3)
         one_error, two_error = float(block["errors"].max()), float(others["errors"].max())

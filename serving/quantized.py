@@ -102,8 +102,8 @@ def to_bits(block: np.ndarray) -> dict[str, np.ndarray]:
 
 def int8_scores(queries: Arrays, rows: Arrays, space: Tensor | None = None) -> Tensor:
     """Return approximate cosines (q, b), as multiples of the scale of each query."""
-    left, right = as_tensor(queries["codes"]), as_tensor(rows["codes"])
-    return products(left, right, space).mul_(as_tensor(rows["scales"]))
+    left, right = torch.from_numpy(queries["codes"]), torch.from_numpy(rows["codes"])
+    return products(left, right, space).mul_(torch.from_numpy(rows["scales"]))
 
 
 def binary_scores(queries: Arrays, rows: Arrays, space: Tensor | None = None) -> Tensor:
@@ -111,7 +111,7 @@ def binary_scores(queries: Arrays, rows: Arrays, space: Tensor | None = None) ->
 
     With bits 0 and 1, the product is half of that with signs and half the sum of the query.
     """
-    left = as_tensor(queries["codes"])
+    left = torch.from_numpy(queries["codes"])
     bits = np.unpackbits(rows["codes"], axis=1, count=left.shape[1]).view(np.int8)
     return products(left, torch.from_numpy(bits), space)
 
@@ -128,11 +128,6 @@ def products(left: Tensor, right: Tensor, space: Tensor | None) -> Tensor:
     # With a width of 1, torch 2.13's _int_mm returns without a result.
     product = fastest_product() if left.shape[1] > 1 else float_product
     return space[size : 2 * size].view(shape).copy_(product(left, right, sums))
-
-
-def as_tensor(array: np.ndarray) -> Tensor:
-    """Return a tensor of an array, which is copied if it cannot be written."""
-    return torch.from_numpy(array if array.flags.writeable else np.array(array))
 
 
 @dataclass(frozen=True)
@@ -236,7 +231,8 @@ def opened(folder: Path, layout: Mapping[str, Any], stamp: Mapping[str, Any]) ->
     try:
         if read_json(folder / STAMP) != stamp:
             return None
-        arrays = {key: np.load(folder / f"{key}.npy", mmap_mode="r") for key in layout}
+        # Copied on writing, which nothing does: a tensor shares the memory of writable arrays only.
+        arrays = {key: np.load(folder / f"{key}.npy", mmap_mode="c") for key in layout}
     except (OSError, ValueError, EOFError):
         return None
     fits = all((arrays[key].shape, arrays[key].dtype) == layout[key] for key in layout)

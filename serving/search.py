@@ -46,11 +46,11 @@ class BestRows:
         Rows come in ascending order, so that of equal scores the earlier one stays.
         """
         least = self.scores[:, -1:]
-        better = scores > least
-        if int(better.sum()) > 2 * self.scores.numel():  # the first blocks
+        query, place = torch.nonzero(scores > least, as_tuple=True)
+        if len(query) > 2 * self.scores.numel():  # the first blocks
             wanted = min(self.count, scores.shape[1])
-            better &= scores >= torch.topk(scores, wanted, dim=1).values[:, -1:]
-        query, place = torch.nonzero(better, as_tuple=True)
+            enough = torch.topk(scores, wanted, dim=1).values[:, -1:]
+            query, place = torch.nonzero((scores > least) & (scores >= enough), as_tuple=True)
         if not len(query):
             return
         own = torch.arange(len(self.scores)).repeat_interleave(self.count)
