@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,24 @@ from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from minbert.bi_encoder import BiEncoder
+    from serving.quantized import Index
+    from serving.rows import Rows
+
+EXACT = "exact"
+SEARCHES = {  # other values of --search: the codes of serving/quantized.py
+    "int8": "a first pass with one byte per number",
+    "binary": "a first pass with one bit per number",
+}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The embeddings of a searched file, their index for a first pass, and the encoder."""
+
+    rows: Rows
+    index: Index | None
+    model: BiEncoder
 
 
 def add_sentence_file(files: argparse._ArgumentGroup, required: bool = True) -> None:
@@ -108,16 +124,35 @@ def add_corpus_flags(
     add_size(files)
 
 
-def load_corpus(args: argparse.Namespace, parser: Any) -> tuple[list[str], np.ndarray, BiEncoder]:
-    """Return the sentences, their embeddings of unit length (n, H), and the encoder."""
+def add_search_flag(parser: Any, names: tuple[str, ...], note: str) -> None:
+    """Add the flag that selects the search, exact or with a first pass by one of `names`."""
+    known = [f"{EXACT}: every row in float32", *(f"{name}: {SEARCHES[name]}" for name in names)]
+    parser.add_argument(
+        "--search",
+        choices=(EXACT, *names),
+        help=f"{'; '.join(known)}; {note} (default: {EXACT})",
+    )
+
+
+def load_corpus(args: argparse.Namespace, parser: Any) -> Corpus:
+    """Return the embeddings of the sentences, with an index for --search, and the encoder."""
     check_run(args, parser)
     from serving.mining import embeddings_of, read_sentence_list
+    from serving.quantized import index_of
+    from serving.rows import Rows, empty_texts_of, open_rows
 
-    sentences = read_sentence_list(Path(args.input), args.column)
+    source = Path(args.input)
     args.config = config = RunConfig(**parser.flags.given(args, ()))
-    model = load_encoder(args, config, parser, args.task)
-    kept = Path(args.embedded) if args.embedded else None
-    return sentences, embeddings_of(sentences, model, kept, config.precision), model
+    if args.embedded:
+        empty = empty_texts_of(source, args.column)
+        model = load_encoder(args, config, parser, args.task)
+        rows = open_rows(Path(args.embedded), empty, model.width)
+    else:
+        sentences = read_sentence_list(source, args.column)
+        model = load_encoder(args, config, parser, args.task)
+        rows = Rows.of(embeddings_of(sentences, model, config.precision))
+    index = index_of(rows, args.search) if args.search in SEARCHES else None
+    return Corpus(rows, index, model)
 
 
 def load_encoder(

@@ -3,6 +3,9 @@
 The output is a NumPy array (n, H) of float32 with one row per sentence, in the order of the file.
 The row of an empty text is NaN; a line gives the number of these rows.
 `numpy.load(FILE, mmap_mode="r")` opens it without reading it into memory.
+
+With --embedded FILE.npy --format faiss, qdrant or pgvector, an array that was written before, and
+the sentences, are written as a file for a search engine.
 """
 
 from __future__ import annotations
@@ -12,19 +15,40 @@ from pathlib import Path
 from typing import Any
 
 from cli.corpus import add_run, add_sentence_file, add_size, check_output, check_run
-from cli.settings_flags import Flags, path
+from cli.settings_flags import Flags, flag, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
 from common.entry_point import print_error, program
 from common.errors import UserError
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
+from serving.vector_files import FORMATS
+
+NPY = "npy"
 
 
 def add_flags(parser: Any) -> None:
     files = parser.add_argument_group("files")
     add_sentence_file(files)
-    files.add_argument("--output", type=path, required=True, metavar="FILE.npy", help="output file")
+    files.add_argument("--output", type=path, required=True, metavar="FILE", help="output file")
+    files.add_argument(
+        "--format",
+        choices=(NPY, *FORMATS),
+        default=NPY,
+        help="npy: NumPy array; faiss: FAISS index; qdrant: JSON lines of points; pgvector: SQL "
+        "and, beside it, rows for COPY; all but npy need --embedded (default: npy)",
+    )
+    files.add_argument(
+        "--embedded",
+        type=path,
+        metavar="FILE.npy",
+        help="embeddings of the sentences, written before, for another --format",
+    )
+    files.add_argument(
+        "--faiss-index",
+        metavar="KIND",
+        help="kind of index of faiss.index_factory, such as HNSW32 or IVF4096,SQ8 (default: Flat)",
+    )
     add_run(files)
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
@@ -49,8 +73,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from tasks.tables import read_sentences
 
     check_run(args, parser)
+    check_format(args, parser)
     config = RunConfig(**parser.flags.given(args, ()))
     source, target = Path(args.input), Path(args.output)
+    if args.embedded:
+        return convert(args, parser)
     check_output(args, parser, (".npy",))
     try:
         # A first pass over the file counts the sentences and finds errors early.
@@ -64,4 +91,43 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     except KeyboardInterrupt:
         return print_error(program(), f"interrupted; {target} was not written", 130)
     print(f"{shown}: {target}")
+    return 0
+
+
+def check_format(args: argparse.Namespace, parser: Any) -> None:
+    """Check that --format, --embedded and the flags of an encoder do not contradict."""
+    if args.format == NPY:
+        for key in ("embedded", "faiss_index"):
+            if getattr(args, key) is not None:
+                parser.error(f"{flag(key)}: expected --format {' or '.join(FORMATS)}, found npy")
+        return
+    if not args.embedded:
+        wanted = "expected --embedded FILE.npy, an array of --mode encode, found none"
+        parser.error(f"--format {args.format}: {wanted}")
+    if args.faiss_index is not None and args.format != "faiss":
+        parser.error(f"--faiss-index: expected --format faiss, found {args.format}")
+    used = {key: getattr(args, key) for key in ("run", "normalize", "compile")}
+    for key, value in (used | parser.flags.given(args, ())).items():
+        if value not in (None, False):
+            parser.error(f"{flag(key)}: expected no encoder with --embedded, found {value}")
+
+
+def convert(args: argparse.Namespace, parser: Any) -> int:
+    """Write the array of --embedded and the sentences in another format."""
+    from serving.rows import empty_texts_of, open_rows
+    from serving.vector_files import Embedded, data_file, import_faiss
+    from tasks.tables import read_sentences
+
+    source, target, chosen = Path(args.input), Path(args.output), FORMATS[args.format]
+    check_output(args, parser, (chosen.ending,))
+    for file in (data_file(target),) if args.format == "pgvector" else ():
+        if file.exists() and not args.overwrite:
+            raise UserError(f"{file}: found an existing file; --overwrite would replace it")
+    if args.format == "faiss":
+        import_faiss()
+    empty = empty_texts_of(source, args.column, "are left out")
+    rows = open_rows(Path(args.embedded), empty)
+    sentences = read_sentences(source, args.column)
+    chosen.write(target, Embedded(rows, sentences, args.faiss_index or "Flat"))
+    print(f"{len(rows.there()):,} x {rows.width}, {args.format}: {target}")
     return 0

@@ -1,7 +1,7 @@
 """Find the most similar pairs of sentences in a file: run.py --mode mine --input FILE
 
-The search is exact: every pair is compared once, in blocks that need little memory. Empty sentences
-are counted, and are in no pair.
+The search is exact: every pair is compared once, in blocks that need little memory. --search int8
+finds the same pairs faster. Empty sentences are counted, and are in no pair.
 
 With --teacher RUN --as-task FILE, pairs of the run's own training sentences get its labels instead,
 as further training pairs (Augmented SBERT; Thakur et al., 2021).
@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TextIO
 
 from cli import silver
-from cli.corpus import add_corpus_flags, check_output, load_corpus
+from cli.corpus import EXACT, add_corpus_flags, add_search_flag, check_output, load_corpus
 from cli.settings_flags import path, typed
+from common.progress import duration
 from common.settings import Cosine, Count
 from serving.prediction_table import escape_row
 
 TOP, LOWEST = 100, -1.0
+LONG = 10.0  # seconds of a search whose time is estimated
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +48,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="minimum cosine of a pair, up to rounding by 1e-6 (default: all pairs)",
     )
+    add_search_flag(pairs, ("int8",), "it finds the same pairs, up to rounding by 1e-6")
     pairs.add_argument(
         "--output", type=path, metavar="FILE.tsv", help="output file (default: standard output)"
     )
@@ -60,13 +63,21 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     target = Path(args.output) if args.output else None
     if target is not None:
         check_output(args, parser, (".tsv",))
-    sentences, embeddings, _ = load_corpus(args, parser)
-    from serving.mining import mine, with_embedding
+    corpus = load_corpus(args, parser)
+    rows, index = corpus.rows, corpus.index
+    from serving.mining import expected_seconds, mine
+    from serving.rows import texts_of
 
+    searched = len(rows.there())
+    every = searched * (searched - 1) // 2
+    if (expected := expected_seconds(rows, index)) >= LONG:
+        how = args.search or EXACT
+        print(f"{every:,} pairs: about {duration(expected)} ({how})", file=sys.stderr)
     begin = time.perf_counter()
     lowest = LOWEST if args.threshold is None else args.threshold
-    pairs = mine(embeddings, args.top or TOP, lowest, progress=True)
+    pairs = mine(rows, args.top or TOP, lowest, progress=True, index=index)
     seconds = time.perf_counter() - begin
+    sentences = texts_of(Path(args.input), args.column, {*pairs.first, *pairs.second})
 
     def write(file: TextIO) -> None:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -81,8 +92,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         with atomic_writer(target) as file:
             write(file)
-    searched = len(with_embedding(embeddings))
-    every = searched * (searched - 1) // 2
     line = f"{len(pairs.first):,} of {every:,} pairs in {seconds:.1f} s"
     print(f"{line}{f': {target}' if target else ''}", file=sys.stderr)
     return 0

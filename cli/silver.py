@@ -17,7 +17,7 @@ from multitask.run_settings import READING
 
 PROPOSALS = ("semantic", "random")
 FLAGS = ("proposals", "pairs", "neighbours", "seed", "data")
-OTHERS = ("input", "column", "embedded", "top", "threshold", "output")
+OTHERS = ("input", "column", "embedded", "top", "threshold", "search", "output")
 PAIRS, NEIGHBOURS = 1000, 5
 
 
@@ -97,9 +97,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         near = args.neighbours or NEIGHBOURS
         name = Path(args.run or given.encoder).name
         how |= {"encoder": name, "neighbours": near}
-        embeddings = embeddings_of(
-            pool.sentences, load_encoder(args, given, parser), None, given.precision
-        )
+        encoder = load_encoder(args, given, parser)
+        embeddings = embeddings_of(pool.sentences, encoder, given.precision)
         found = semantic_pairs(embeddings, pool.gold, near, count, given.seed)
     if not len(found.pairs):
         raise RunError(f"{teacher}: expected pairs of {task.name} that are not gold, found none")

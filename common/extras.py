@@ -18,6 +18,7 @@ EXTRAS = {
     "datasets": "data",
     "pyarrow": "data",
     "argcomplete": "shell",
+    "faiss": "faiss",
 }
 
 

@@ -59,7 +59,8 @@ def run(command, monkeypatch):
             main(arguments)
         assert ended.value.code == 0
     else:
-        made_here = arguments[0] == "--mode" and "--run" not in arguments
+        encodes = not {"--run", "--format"} & set(arguments)
+        made_here = arguments[0] == "--mode" and encodes
         small = FLAGS.get(arguments[1], []) if made_here else []
         assert main(arguments + small) in ((0, 1) if "--diagnose" in arguments else (0,)), command
 

@@ -50,8 +50,12 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--overwrite": (
         *(*TRAINING, "encode", "ensemble", "evaluate", "probe", "predict", "mine", "export"),
-        "download",
+        *("download", "similar"),
     ),
+    "--search": ("mine", "similar"),
+    "--queries --queries-column --rescore": ("similar",),
+    "--format": ("encode", "export"),
+    "--faiss-index": ("encode",),
     "--preferences": ("pareto",),
     "--projection-head --hard-top-k": ("pretrain",),
     "--probabilities --coverage": ("predict",),

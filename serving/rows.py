@@ -1,0 +1,112 @@
+"""Embeddings to search, in memory or in a file, read and scaled to unit length in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.atomic_files import check_regular
+from common.errors import UserError
+from serving.empty_texts import is_empty, warn_of_empty_texts
+from tasks.tables import read_sentences
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Embeddings (n, H) and which of them (n,) belong to empty texts and are not searched.
+
+    Those of a file, `source`, are mapped, not read. They are checked and scaled to unit length
+    whenever a block is read. Those in memory are of unit length already.
+    """
+
+    array: np.ndarray
+    empty: np.ndarray
+    source: Path | None = None
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Rows:
+        """Return rows of unit length in memory; a row of NaN is that of an empty text."""
+        return cls(array, np.isnan(array[:, 0]))
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def width(self) -> int:
+        return int(self.array.shape[1])
+
+    def there(self) -> np.ndarray:
+        """Return the rows (k,) that are searched."""
+        return np.flatnonzero(~self.empty)
+
+    def take(self, which: slice | np.ndarray) -> np.ndarray:
+        """Return some rows (k, H) in float32; those of empty texts are NaN.
+
+        Raises UserError for other rows that are not finite.
+        """
+        block = self.array[which]
+        if self.source is None:
+            return block
+        empty = self.empty[which]
+        if len(wrong := np.flatnonzero(~np.isfinite(block).all(1) & ~empty)):
+            row = np.arange(len(self))[which][wrong[0]] + 1
+            raise UserError(f"{self.source}: expected finite numbers, found others in row {row}")
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        block = np.asarray(block / np.maximum(lengths, 1e-12), np.float32)
+        block[empty] = np.nan
+        return block
+
+
+def empty_texts_of(
+    source: Path, column: str | None = None, result: str = "are not searched"
+) -> np.ndarray:
+    """Return which sentences of a file (n,) are empty, and warn of their number and `result`.
+
+    The file is read once, and its sentences are not kept.
+    """
+    sentences = read_sentences(source, column)
+    empty = np.fromiter((is_empty(sentence) for sentence in sentences), bool)
+    if empty.all():
+        what = "only empty ones" if len(empty) else "none"
+        raise UserError(f"{source}: expected at least one sentence, found {what}")
+    warn_of_empty_texts(int(empty.sum()), len(empty), result)
+    return empty
+
+
+def open_rows(file: Path, empty: np.ndarray, width: int | None = None) -> Rows:
+    """Map the array (n, H) of --mode encode in a file; `empty` (n,) are rows of empty texts.
+
+    Raises UserError for another number of rows or another width than those given.
+    """
+    check_regular(file)
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"{file}: expected an array of --mode encode: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise UserError(f"{file}: expected an array of --mode encode, found several")
+    shape = array.shape
+    good = len(shape) == 2 and shape[0] == len(empty) and shape[1] == (width or shape[1])
+    if not good or not shape[1] or array.dtype != np.float32:
+        raise UserError(
+            f"{file}: expected {len(empty)} x {width or 'width'} float32, one row per sentence, "
+            f"found {' x '.join(map(str, shape))} {array.dtype}"
+        )
+    return Rows(array, empty, file)
+
+
+def texts_of(source: Path, column: str | None, rows: Iterable[int]) -> dict[int, str]:
+    """Return the sentences of some rows of a file, which is read up to the last of them."""
+    wanted = {int(row) for row in rows}
+    last, found = max(wanted, default=-1), {}
+    for row, sentence in enumerate(read_sentences(source, column) if wanted else ()):
+        if row in wanted:
+            found[row] = sentence
+        if row == last:
+            return found
+    if wanted:
+        raise UserError(f"{source}: expected row {last + 1}, found the file changed meanwhile")
+    return found
