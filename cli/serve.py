@@ -60,7 +60,7 @@ def add_flags(parser: Any) -> None:
         help="requests that wait or run at most; further ones get status 503 (default: 64)",
     )
     parser.flags = flags = Flags(parser)
-    flags.add_config(MACHINE)
+    flags.add_config(("precision", *MACHINE))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 
@@ -80,11 +80,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     corpus = None
     sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
+    model.precision = machine.precision
     if sentences:
         RunFolder(Path(args.run)).check_embeds_texts()
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
-        embeddings = embeddings_of(sentences, model.model.bi_encoder)
+        embeddings = embeddings_of(sentences, model.model.bi_encoder, machine.precision)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)

@@ -84,12 +84,15 @@ class Flags:
             more = {name: value for name, value in more.items() if name != "metavar"}
             self.parser.add_argument(flag(former), dest=key, help=argparse.SUPPRESS, **more)
 
-    def add_config(self, keys: Iterable[str]) -> None:
-        """Add the flags of settings of the configuration."""
+    def add_config(
+        self, keys: Iterable[str], hints: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """Add the flags of settings of the configuration; `hints` are types that a mode narrows."""
         known = {one.name: one for one in fields(RunConfig)}
         for key in keys:
             group = known[key].metadata.get("group", "training")
-            self.add_setting(key, known[key], hints_of(RunConfig)[key], group)
+            hint = hints.get(key, hints_of(RunConfig)[key])
+            self.add_setting(key, known[key], hint, group)
 
     def add_methods(self, chosen: Chosen, without: Sequence[str] = ()) -> None:
         """Add a flag per role, which selects a method, and the flags of the methods' settings."""

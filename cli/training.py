@@ -15,6 +15,7 @@ from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
 from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
+from minbert.config import Precision
 from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
@@ -67,7 +68,7 @@ def training_flags(
     flags = Flags(parser, parser.everything, defaults or {}, common)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
-    flags.add_config((*DATA, *keys, *ENCODER, *TRAINING))
+    flags.add_config((*DATA, *keys, *ENCODER, *TRAINING), {"precision": Precision})
     add_drop_leaks(flags)
     chosen = {
         role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}

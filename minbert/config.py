@@ -153,7 +153,8 @@ def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
     }
 
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "bf16"]  # of training
+EncodingPrecision = Literal["fp32", "bf16", "int8"]
 Long = Literal["head", "head-tail", "chunks"]  # what is read of texts above the limit of tokens
 Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
 Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
@@ -161,5 +162,5 @@ KernelChoice = Literal["auto", "mkl", "onednn"]
 DEVICE = "auto, cpu, cuda or cuda:N"
 Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
-ENCODING_PRECISIONS = (*PRECISIONS, "int8")
+ENCODING_PRECISIONS: tuple[str, ...] = get_args(EncodingPrecision)
 LINEARS: tuple[str, ...] = get_args(Kernel)

@@ -11,7 +11,7 @@ from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists, pack, sorted_batches
 from minbert.encoder import Encoder
 from minbert.folder import AnyEncoder
-from minbert.linear import has_bfloat16
+from minbert.linear import Linear, has_bfloat16
 from minbert.pooling import Pool
 
 Tokenize = Callable[[list[str]], TokenLists]
@@ -45,6 +45,7 @@ def frozen_copy(encoder: Encoder, dtype: torch.dtype) -> Encoder:
     with torch.device("meta"):
         copy = Encoder(encoder.config)
     copy.load_state_dict(state, assign=True)
+    copy.use_linear(next(m.kernel for m in encoder.modules() if isinstance(m, Linear)))
     return copy.requires_grad_(False).eval()
 
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from common.errors import RunError, one_line
+from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
+from minbert.config import PRECISIONS
 from minbert.linear import choose_device, warn_if_slow
 from minbert.sizes import trained_sizes
 from multitask.config import RunConfig
@@ -186,6 +187,10 @@ def build_model(
     bi_encoder = BiEncoder.from_pretrained(
         source, config.pooling, config.linear, config.max_tokens, config.long
     )
+    if config.precision not in PRECISIONS:
+        raise SettingsError(
+            f"precision: expected {' or '.join(PRECISIONS)} for training, found {config.precision}"
+        )
     if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
     if config.exits and isinstance(bi_encoder.encoder, BiLSTM):

@@ -84,6 +84,8 @@ class EncoderWithHeads(nn.Module):
     def bi_encoder_of(self, task: str | None) -> BiEncoder:
         """Return the bi-encoder with the adapter of a task; the shared one for None."""
         shared = self.bi_encoder
+        if task is None or task not in self.adapters:
+            return shared
         encoder = self.adapted(shared.encoder, task)
         return BiEncoder(
             encoder, shared.tokenizer, shared.pooling, shared.normalize, sizes=shared.sizes

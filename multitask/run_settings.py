@@ -20,7 +20,7 @@ from common.settings import (
     Settings,
     setting,
 )
-from minbert.config import Device, KernelChoice, Long, Precision, Tokens
+from minbert.config import Device, EncodingPrecision, KernelChoice, Long, Tokens
 from minbert.pooling import Pooling
 from multitask.adapters import Adapter
 from multitask.combiners.base import Combiner
@@ -256,8 +256,11 @@ class RunSettings(Settings):
         0, help="training examples per task whose loss is measured at the end"
     )
     seed: Seed = setting(11711, help="random seed", group="training", common=True)
-    precision: Precision = setting(
-        "fp32", help="precision of the encoder's matrix products", group="training", common=True
+    precision: EncodingPrecision = setting(
+        "fp32",
+        help="precision of the encoder's matrix products; int8 without training",
+        group="training",
+        common=True,
     )
     linear: KernelChoice = setting(
         "auto",

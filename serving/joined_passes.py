@@ -92,7 +92,7 @@ def predicted(
     }
     scores = {
         name: iter(split_rows(found, [len(one.rows) for one in asking[name]]))
-        for name, found in model.scores(tokens).items()
+        for name, found in model.scores(tokens, model.precision).items()
     }
     return [
         model.predictions(one.rows, one.by_task, {name: next(scores[name]) for name in one.by_task})
@@ -116,7 +116,8 @@ def embedded(model: MultiTaskModel, requests: Sequence[EmbeddingRequest]) -> lis
         some = [place for place, one in enumerate(requests) if one.task == task]
         bi_encoder = model.model.bi_encoder_of(task)
         tokens = concatenated([requests[place].texts for place in some])
-        vectors = bi_encoder.encode_window(bi_encoder.encoder, tokens, False, lambda done: None)
+        encoder = model.encoder(model.precision, task)
+        vectors = bi_encoder.encode_window(encoder, tokens, False, lambda done: None)
         parts = split_rows(vectors, [len(requests[place].texts) for place in some])
         found |= dict(zip(some, parts, strict=True))
     return [

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch import nn
 
 from common.errors import EncoderError, RunError
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW, BiEncoder
-from minbert.config import PRECISIONS
-from minbert.folder import AnyEncoder
-from minbert.precision import in_bfloat16
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
@@ -58,7 +57,8 @@ class MultiTaskModel:
         self.model, self.config = model.eval(), config
         self.calibrations = calibrations or {}
         self.tasks_by_name = build_tasks(config)
-        self.encoders: dict[str, AnyEncoder] = {"fp32": model.bi_encoder.encoder}
+        self.precision = "fp32"  # of the requests of a server
+        self.adapted: dict[str, BiEncoder] = {}
 
     @classmethod
     def load(
@@ -104,7 +104,7 @@ class MultiTaskModel:
         Args:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
             tasks: tasks of the run to predict; by default all that can read such texts.
-            precision: `fp32`, or `bf16` for an encoder in bfloat16.
+            precision: `fp32`, `bf16` or `int8`, as in `BiEncoder.encode`.
             coverage: share of texts whose label is to be in its set or interval, such as 0.9.
 
         Raises:
@@ -246,7 +246,7 @@ class MultiTaskModel:
         self, tokens: Mapping[str, Sequence[TokenLists]], precision: str = "fp32"
     ) -> dict[str, np.ndarray]:
         """Return the scores (n, C) or (n,) by task, from the tokens of each task's texts."""
-        vectors = embed_tasks(self.model, self.encoder(precision), tokens)
+        vectors = embed_tasks(self.model, partial(self.encoder, precision), tokens)
         heads = self.model.heads
         return {
             name: self.tasks_by_name[name].scores(heads[name], vectors[name]).float().cpu().numpy()
@@ -293,9 +293,10 @@ class MultiTaskModel:
                 known[clean, read] = tokenizer(*cleaned)
         return [known[clean, read] for read in places]
 
-    def encoder(self, precision: str) -> AnyEncoder:
-        if precision not in PRECISIONS:
-            raise ValueError(f"precision: expected {', '.join(PRECISIONS)}, found {precision!r}")
-        if precision not in self.encoders:
-            self.encoders[precision] = in_bfloat16(self.model.bi_encoder.encoder)
-        return self.encoders[precision]
+    def encoder(self, precision: str, task: str | None = None) -> nn.Module:
+        """Return the encoder in a precision, with the adapter of a task if it has one."""
+        if task is None or task not in self.model.adapters:
+            return self.model.bi_encoder.encoder_in(precision)
+        if task not in self.adapted:
+            self.adapted[task] = self.model.bi_encoder_of(task)
+        return self.adapted[task].encoder_in(precision)

@@ -1,0 +1,251 @@
+"""int8 encoding: products against exact integers, kernels against torch, quality, and choices."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import EncoderError
+from minbert import BiEncoder, precision
+from minbert import int8 as int8_module
+from minbert.adapters import AdaptedEncoder, LowRankAdapter, ProjectedAttention
+from minbert.batching import pack
+from minbert.int8 import Int8Encoder, has_int8, input_magnitudes, quantized
+from minbert.int8_layers import SENTENCES, measure_layers, read_choice
+from minbert.linear import Linear
+from minbert.pooling import POOLINGS
+from minbert.precision import frozen_copy
+from tests.tolerances import assert_near, rounding
+
+fused = pytest.importorskip("minbert.fused")
+ACTIVATIONS = {
+    fused.GELU: F.gelu,
+    fused.TANH_GELU: lambda x: F.gelu(x, approximate="tanh"),
+    fused.RELU: F.relu,
+}
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return BiEncoder.from_pretrained("minilm")
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "minbert" / "int8"
+
+
+def int8_of(model, kept=()):
+    """The int8 copy, whatever the CPU: products are exact everywhere."""
+    encoder = frozen_copy(model.encoder, torch.float32)
+    tokens = model.tokenizer(SENTENCES.read_text("utf-8").splitlines())
+    inputs = input_magnitudes(encoder, [pack([tokens], np.arange(len(tokens)))])
+    return Int8Encoder(encoder, encoder, inputs, kept)
+
+
+def linear_layer(outputs, inputs, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    layer = Linear(inputs, outputs)
+    layer.weight.data = torch.randn(outputs, inputs, generator=generator)
+    layer.bias.data = torch.randn(outputs, generator=generator)
+    return layer
+
+
+def codes_of(states, factors=None):
+    factors = np.ones(states.shape[1], np.float32) if factors is None else factors
+    codes, scales = np.empty(states.shape, np.int8), np.empty(len(states), np.float32)
+    fused.quantize(states, factors, codes, scales)
+    return codes, scales
+
+
+@given(st.integers(1, 20), st.integers(1, 70), st.integers(0, 9))
+@settings(deadline=None, max_examples=25)
+def test_codes_times_scales_are_within_half_a_step_of_the_states(tokens, width, seed):
+    random = np.random.default_rng(seed)
+    states = (random.normal(size=(tokens, width)) * 10.0**seed).astype(np.float32)
+    states[0] = 0
+    codes, scales = codes_of(states)
+    error = np.abs(codes * scales[:, None].astype(np.float64) - states)
+    assert (error <= scales[:, None] * (0.5 + 256 * rounding(1))).all()
+    assert (np.abs(codes).max(1)[1:] == 127).all()
+    assert not codes[0].any()
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("tokens", [1, 3, 40])
+def test_a_product_is_the_exact_sum_of_integers(tokens, smooth):
+    layer, random = linear_layer(12, 24), np.random.default_rng(1)
+    states = random.normal(size=(tokens, 24)).astype(np.float32)
+    magnitudes = torch.from_numpy(np.abs(states).max(0)) if smooth else None
+    product = quantized(layer, magnitudes)
+    codes, scales = codes_of(states, product.factors)
+    sums = product(torch.from_numpy(codes), torch.empty(tokens, 12, dtype=torch.int32))
+    exact = codes.astype(np.int64) @ product.codes.numpy().astype(np.int64)
+    assert np.array_equal(sums, exact)
+    # Each of the 24 terms has two factors, both within half a step.
+    found = sums * scales[:, None].astype(np.float64) * product.weights + product.bias
+    weight = layer.weight.detach().double().numpy() / product.factors
+    steps = np.abs(states * product.factors) @ np.ones((24, 12)) * product.weights / 2
+    steps += (
+        scales[:, None] / 2 * np.abs(weight).sum(1) + 24 * scales[:, None] * product.weights / 4
+    )
+    wanted = layer(torch.from_numpy(states)).detach().double().numpy()
+    assert (np.abs(found - wanted) <= steps * (1 + rounding(24)) + rounding(24) * 10).all()
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_activation_is_that_of_torch_within_half_a_step(activation):
+    random = np.random.default_rng(2)
+    sums = random.integers(-40_000, 40_000, size=(30, 48)).astype(np.int32)
+    scales = random.uniform(1e-3, 1e-2, 30).astype(np.float32)
+    weights, bias = (random.uniform(0.01, 0.02, 48).astype(np.float32) for _ in range(2))
+    codes, new = np.empty((30, 48), np.int8), np.empty(30, np.float32)
+    fused.activate(sums, scales, weights, bias, activation, codes, new)
+    values = torch.from_numpy(sums * scales[:, None].astype(np.float64) * weights + bias)
+    wanted = ACTIVATIONS[activation](values).numpy()
+    found = (codes.astype(np.float64) + 128) * new[:, None] - fused.SHIFT
+    assert (np.abs(found - wanted) <= new[:, None] * 0.51 + 1e-6 * np.abs(wanted)).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "gelu", "tanh_gelu"])
+def test_functions_are_near_those_of_float64(name):
+    from numba import njit
+
+    function = getattr(fused, name)
+
+    @njit
+    def each(x, y):
+        for i in range(len(x)):
+            y[i] = function(x[i])
+
+    x = np.linspace(-60, 20, 4001).astype(np.float32)
+    y = np.empty_like(x)
+    each(x, y)
+    exact = {
+        "exp": np.exp,
+        "gelu": lambda v: F.gelu(torch.from_numpy(v)).numpy(),
+        "tanh_gelu": lambda v: F.gelu(torch.from_numpy(v), approximate="tanh").numpy(),
+    }[name](x.astype(np.float64))
+    # The polynomial of exp has a relative error of 2e-7; that of GELU is relative to x. exp(-u) of
+    # a u near 60 magnifies the rounding of u by u.
+    scale = np.abs(exact) if name == "exp" else np.abs(x) + 1e-3
+    assert (np.abs(y - exact) <= (2e-7 + 60 * rounding(2)) * scale).all()
+
+
+def test_the_softmax_is_that_of_torch_and_zero_in_padding_cells():
+    random = np.random.default_rng(3)
+    lengths = np.array([5, 2, 1])
+    scores = (20 * random.normal(size=(2, 3, 5, 5))).astype(np.float32)
+    wanted = torch.from_numpy(scores.astype(np.float64))
+    for i, n in enumerate(lengths):
+        wanted[:, i, :, n:] = -torch.inf
+    fused.softmax(scores, lengths)
+    assert_near(scores, wanted.softmax(-1), 60, 1.0)
+
+
+def test_nan_reaches_the_output():
+    states = np.zeros((2, 3), np.float32)
+    states[0, 1] = np.nan
+    assert np.isnan(codes_of(states)[1]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", ["tiny", "minilm"])
+def test_int8_is_near_float32_for_texts_of_any_length(name):
+    model = BiEncoder.from_pretrained(name)
+    texts = ["a", "What is this?", "A much longer text. " * 60, *SENTENCES.read_text().splitlines()]
+    exact, encoder = model.encode(texts), int8_of(model)
+    found = model.encode_window(encoder, model.tokenizer(texts), False, lambda _: None)
+    cosines = F.cosine_similarity(torch.from_numpy(exact), torch.from_numpy(found))
+    assert cosines.mean() > 0.998
+    assert cosines.min() > 0.985
+
+
+def test_equal_batches_have_equal_results_and_kept_layers_are_those_of_float32(minilm):
+    tokens = minilm.tokenizer(["One sentence.", "Another one, a little longer."])
+    plain, kept = int8_of(minilm), int8_of(minilm, range(6))
+    batch = pack([tokens], np.arange(2))
+    with torch.inference_mode():
+        assert torch.equal(plain(batch), plain(batch))
+        assert torch.equal(kept(batch), minilm.encoder(batch))
+
+
+def test_layers_are_kept_until_the_embeddings_are_near_enough(minilm):
+    spoilt = copy.deepcopy(minilm)
+    with torch.no_grad():  # a few output channels of one layer with very uneven inputs
+        layer = spoilt.encoder.layers[3]
+        layer.down.weight[:, ::7] *= 300
+        layer.up.weight[::7] /= 300
+        layer.up.bias[::7] /= 300
+    encoder = frozen_copy(spoilt.encoder, torch.float32)
+    tokens = spoilt.tokenizer(SENTENCES.read_text("utf-8").splitlines()[:12])
+    inputs = input_magnitudes(encoder, [pack([tokens], np.arange(12))])
+    found = measure_layers(encoder, encoder, inputs, tokens, POOLINGS["mean"])
+    assert found.kept == (3,)
+    assert found.suffices
+
+
+def test_the_choice_is_kept_by_the_checksum_of_the_weights(own_cache, monkeypatch):
+    monkeypatch.setattr(int8_module, "has_int8", lambda: True)
+    model = BiEncoder.from_pretrained("tiny")
+    first = model.encode(["a text"], "int8")
+    (file,) = own_cache.iterdir()
+    assert json.loads(file.read_text())["kept"] == []
+    assert read_choice(file, 2) is not None
+    for content in ("", "[]", '{"kept": [9]}', '{"kept": "a"}'):
+        file.write_text(content)
+        assert read_choice(file, 2) is None
+    assert np.array_equal(BiEncoder.from_pretrained("tiny").encode(["a text"], "int8"), first)
+    with torch.no_grad():
+        model.encoder.layers[0].up.weight.add_(0.1)
+    assert not np.array_equal(model.encode(["a text"], "int8"), first)
+    assert len(list(own_cache.iterdir())) == 2
+
+
+def test_a_copy_is_made_once_and_anew_after_a_change(own_cache):
+    model = BiEncoder.from_pretrained("tiny").train()
+    copies = {name: model.encoder_in(name) for name in ("bf16", "int8")}
+    assert all(model.encoder_in(name) is one for name, one in copies.items())
+    model.encode(["a"], "int8")
+    assert model.training
+    assert model.encoder.training
+    with torch.no_grad():
+        model.encoder.embeddings.norm.weight.mul_(1.5)
+    assert all(model.encoder_in(name) is not one for name, one in copies.items())
+
+
+def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch, capsys):
+    monkeypatch.setattr(int8_module, "has_int8", lambda: False)
+    monkeypatch.setattr(precision, "has_bfloat16", lambda: False)
+    model = BiEncoder.from_pretrained("tiny")
+    assert np.array_equal(model.encode(["a text"], "int8"), model.encode(["a text"]))
+    assert capsys.readouterr().out == (
+        "note: int8 products are not faster on this CPU; fp32 is used instead\n"
+    )
+
+
+def test_the_probe_answers_for_this_machine():
+    assert has_int8() in (True, False)
+    assert has_int8() is has_int8()
+
+
+def test_a_low_rank_adapter_is_merged_and_others_are_refused(own_cache, monkeypatch):
+    monkeypatch.setattr(int8_module, "has_int8", lambda: True)
+    model = BiEncoder.from_pretrained("tiny")
+    config = model.encoder.config
+    adapter = LowRankAdapter(config, [0, 1], ["query", "up"], 2, 4.0)
+    for parameter in adapter.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    plain = model.encode(["a text"])
+    model.encoder = AdaptedEncoder(model.encoder, adapter)
+    both = (torch.from_numpy(model.encode(["a text"], name)) for name in ("fp32", "int8"))
+    assert F.cosine_similarity(*both) > 0.998
+    assert not np.array_equal(model.encode(["a text"]), plain)
+    model.encoder = AdaptedEncoder(model.encoder.encoder, ProjectedAttention(config, [0], 4, False))
+    with pytest.raises(EncoderError, match="adapter that can be merged"):
+        model.encode(["a text"], "int8")
