@@ -11,6 +11,7 @@ from typing import Any
 
 from common.entry_point import start
 from common.environment import environment
+from minbert.config import ENCODING_PRECISIONS
 from reports.tables import text_table
 
 BENCHMARKS = {  # name: module and function, what is measured
@@ -73,11 +74,13 @@ def main() -> None:
         help="maximum number of texts per data set (default: 2000)",
     )
     parser.add_argument(
-        "--precisions", nargs="+", choices=("fp32", "bf16"), default=["fp32", "bf16"]
+        "--precisions", nargs="+", choices=ENCODING_PRECISIONS, default=["fp32", "bf16"]
     )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
+    if "int8" in args.precisions and args.name not in ("encode", "smaller"):
+        parser.error(f"--precisions int8: expected encode or smaller, found {args.name}")
     quiet_peers()
     place, text = BENCHMARKS[args.name]
     module, _, function = place.partition(":")

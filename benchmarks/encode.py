@@ -14,6 +14,7 @@ import torch
 from benchmarks import peers
 from benchmarks.timing import gemm_seconds, in_rounds, make_result, rate_table, spread, timed
 from minbert.bi_encoder import BiEncoder
+from minbert.config import PRECISIONS
 from tasks import build_task, data_folder
 
 PEER = "sentence-transformers fp32, batch 32"
@@ -63,7 +64,7 @@ def compare(
     found = in_rounds({name: side(name) for name in encoders} | limits, repetitions)
     sides = rate_table(found, len(texts), PEER)
     for name, cosines in ((n, cosine(e, embeddings[PEER])) for n, e in embeddings.items()):
-        precision = "bf16" if "bf16" in name else "fp32"
+        precision = next((one for one in precisions if one in name), "fp32")
         bound = sides.get(f"limit of {precision} products")
         sides[name] |= {
             "share_of_limit": sides[name]["median"] / bound["median"] if bound else None,
@@ -80,6 +81,9 @@ def build_sides(
     tokenizer = peers.plain_tokenizer()
     sides: dict[str, peers.Encode] = {}
     for precision in dict.fromkeys(["fp32", *precisions]):
+        if precision not in PRECISIONS:
+            sides[f"ours {precision}"] = partial(model.encode, precision=precision)
+            continue
         reference = peers.sentence_transformer(precision, device)
         best = best_batch_size(reference, texts)
         for size in sorted({32, best}):

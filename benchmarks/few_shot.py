@@ -33,6 +33,7 @@ DATA = ("trec", "sst2")  # scored on the dev file, which chooses nothing
 SHOTS = (8, 64, None)  # training examples per class; None: all
 SEEDS = (11711, 1, 2)
 MOST = 20_000  # training examples of "all"
+LARGE = ("sst2",)  # SetFit's list of all pairs of 20,000 texts needs more than 24 GB
 STEPS = 200  # at least, of our training
 BATCH = 16
 PAIRS = 20  # of SetFit per example (Tunstall et al., 2022, section 3: R = 20)
@@ -159,6 +160,9 @@ def main() -> None:
         file = args.output / f"{name_of(data, count, method, seed)}.json"
         package, fit = METHODS[method]
         if file.exists() or find_spec(package) is None:
+            continue
+        if method == "SetFit" and count is None and data in LARGE:
+            print(f"{file.stem}: left out, as SetFit needs more than 24 GB of memory")
             continue
         found = measured(data, count, fit, seed, data_folder(args.data))
         content = {"data": data, "shots": count or "all", "method": method, "seed": seed, **found}
