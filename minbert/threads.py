@@ -26,13 +26,16 @@ def in_threads(
     if threads == 1 or len(items) <= 1:
         yield from map(function, items)
         return
-    # The number of cores is a setting of each thread.
-    workers = min(threads, len(items))
-    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        futures = [pool.submit(function, item) for item in items]
-        try:
-            for future in futures:
-                yield future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+    # The number of cores is a setting of each thread, and the last one set is that of new threads.
+    cores, workers = torch.get_num_threads(), min(threads, len(items))
+    try:
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            futures = [pool.submit(function, item) for item in items]
+            try:
+                for future in futures:
+                    yield future.result()
+            finally:
+                for future in futures:
+                    future.cancel()
+    finally:
+        torch.set_num_threads(cores)

@@ -1,0 +1,64 @@
+"""Passes in threads of one core each."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from minbert import BiEncoder
+from minbert.threads import in_threads
+
+
+@pytest.fixture
+def two_cores():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_results_are_in_order_and_threads_have_one_core(two_cores):
+    def run(item):
+        return item, torch.get_num_threads(), threading.get_ident()
+
+    found = list(in_threads(run, range(50), 2))
+    assert [item for item, _, _ in found] == list(range(50))
+    assert {cores for _, cores, _ in found} == {1}
+    assert threading.get_ident() not in {thread for _, _, thread in found}
+    assert list(in_threads(run, [7], 2)) == [(7, 2, threading.get_ident())]
+    assert list(in_threads(run, [7, 8], 1))[1] == (8, 2, threading.get_ident())
+
+
+def test_the_number_of_cores_of_this_and_of_new_threads_stays(two_cores):
+    list(in_threads(abs, range(4), 2))
+    found = []
+    new = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    new.start()
+    new.join()
+    assert (torch.get_num_threads(), found) == (2, [2])
+
+
+def test_an_error_ends_the_passes_that_have_not_begun(two_cores):
+    begun = []
+
+    def run(item):
+        begun.append(item)
+        if item == 3:
+            raise ValueError("three")
+        time.sleep(0.001)  # the error is seen meanwhile
+
+    with pytest.raises(ValueError, match="three"):
+        list(in_threads(run, range(10_000), 2))
+    assert len(begun) < 10_000
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_embeddings_do_not_depend_on_the_threads(two_cores, precision):
+    model = BiEncoder.from_pretrained("tiny")
+    texts = [f"sentence {number} " * (number % 17) for number in range(600)]
+    several = model.encode(texts, precision)
+    torch.set_num_threads(1)
+    assert np.array_equal(model.encode(texts, precision), several)
